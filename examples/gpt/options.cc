@@ -84,9 +84,10 @@ Trains a transformer on bytes of text over a mesh of devices, and generates text
   --steps N  --batch N  --context N  --rate X  --seed N         default 1000, 16, 64, 0.002, 1
   --layers N  --width N  --heads N  --hidden N                  default 2, 64, 4, 176
   --data FILE             training text; default the license texts of this system
-  --checkpoint FILE       the checkpoint (safetensors), written during training and at the end
+  --checkpoint FILE       the checkpoint (safetensors), written during training and at the end; under mpirun, each
+                          process writes its own file beside an index
   --save-every N          steps between checkpoints (default 100)
-  --resume                resumes from the checkpoint, on the same mesh or another
+  --resume                resumes from the checkpoint, on the same mesh or another, in any number of processes
   --sample N  --prompt TEXT  --temperature X                    the text generated at the end: default 300 bytes
   --losses FILE           writes the loss of every step, one per line
   --export FILE           writes the step's StableHLO module for `meshard explain`, and trains nothing

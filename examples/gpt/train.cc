@@ -54,6 +54,7 @@ Tensor Trainer::windows(std::vector<std::int32_t> bytes) const {
 
 std::vector<double> Trainer::run(const Progress& progress) {
   std::vector<double> losses;
+  io::Saving saving;
   while (steps_ < options_.steps) {
     Tensor batch = windows(
         windows_of_step(text_.train, options_.batch, options_.context, options_.seed, steps_));
@@ -63,10 +64,12 @@ std::vector<double> Trainer::run(const Progress& progress) {
     ++steps_;
     if (progress) progress(steps_, losses.back());
     bool due = steps_ % options_.save_every == 0 || steps_ == options_.steps;
-    if (due && !options_.checkpoint.empty())
-      io::save(options_.checkpoint, Checkpoint{state_.model, state_.adam, options_.context})
-          .value();
+    if (!due || options_.checkpoint.empty()) continue;
+    saving.wait().value();  // the one before
+    saving = io::save_async(options_.checkpoint,
+                            Checkpoint{state_.model, state_.adam, options_.context});
   }
+  saving.wait().value();
   return losses;
 }
 

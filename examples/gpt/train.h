@@ -41,8 +41,8 @@ class Trainer {
   Trainer(const Options& options, Text text);
 
   /// Trains until `options.steps` steps are taken, and returns the losses of this call's steps.
-  /// Saves a Checkpoint every `options.save_every` steps and at the end, if the options name a
-  /// file.
+  /// Saves a Checkpoint every `options.save_every` steps, while it trains on, and at the end, if
+  /// the options name a file.
   std::vector<double> run(const Progress& progress = {});
   /// Resumes from the checkpoint in the options: restores the state onto this mesh, and continues
   /// its step count. @error as for io::restore

@@ -5,7 +5,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/composite/mark_sharding.h"
 
 namespace meshard::io {
 
@@ -53,6 +52,8 @@ std::vector<std::string> checkpoint_names(std::string_view path,
 namespace internal {
 namespace {
 
+const std::map<std::string, std::string> kMetadata = {{"format", "meshard"}};
+
 // The sizes of the first dimensions of a tensor, along which it stacks the layers.
 std::span<const std::int64_t> stacked_sizes(const Tensor& tensor, std::string_view path) {
   if (!tensor.defined()) return {};
@@ -76,18 +77,31 @@ void CheckpointWriter::add_array(HostArray array, const std::string& path) {
   add(from_host(std::move(array)), path);
 }
 
-Result<void> CheckpointWriter::save(const std::string& path, SourceLocation where) {
+Result<std::vector<NamedTensors>> CheckpointWriter::in_order(const std::string& path) const {
   std::vector<NamedTensors> tensors;
   std::set<std::string_view> names;
   for (const auto& [member, each] : tensors_) {
     for (const std::string& name : each.names)
       if (!names.insert(name).second)
         return Error(ErrorCode::kInvalidArgument,
-                     cat("[io] two members would both have the name \"", name, "\" in ", path),
-                     where);
+                     cat("[io] two members would both have the name \"", name, "\" in ", path));
     tensors.push_back(each);
   }
-  return save_in_order(path, tensors, {{"format", "meshard"}}, where);
+  return tensors;
+}
+
+Result<void> CheckpointWriter::save(const std::string& path, const SaveOptions& options,
+                                    SourceLocation where) {
+  Result<std::vector<NamedTensors>> tensors = in_order(path);
+  if (!tensors) return save_failed(path, tensors.error(), options, where).wait();
+  return save_in_order(path, *tensors, kMetadata, options, where);
+}
+
+Saving CheckpointWriter::save_async(const std::string& path, const SaveOptions& options,
+                                    SourceLocation where) {
+  Result<std::vector<NamedTensors>> tensors = in_order(path);
+  if (!tensors) return save_failed(path, tensors.error(), options, where);
+  return save_in_order_async(path, *tensors, kMetadata, options, where);
 }
 
 CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where) : where_(where) {
@@ -99,44 +113,42 @@ CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where
 }
 
 Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) const {
-  if (structure::stacked_dimensions(path) == 0)
-    return weights_->tensor(checkpoint_name(path), where_);
-  if (!like.defined())
+  if (!like.defined()) {
+    if (structure::stacked_dimensions(path) == 0)
+      return weights_->tensor(checkpoint_name(path), where_);
     return Error(ErrorCode::kInvalidArgument,
                  cat("[io] the tensor at ", path,
                      " has no type, so the number of layers to restore is unknown: pass an "
                      "abstract_tensor()"),
                  where_);
+  }
   std::span<const std::int64_t> sizes = stacked_sizes(like, path);
   std::vector<std::string> names = checkpoint_names(path, sizes);
   if (names.empty()) return like;  // no layers
-  return weights_->stacked(names, Shape(Dimensions(sizes.begin(), sizes.end())), where_);
+  Result<TensorType> one = weights_->type(names[0]);
+  if (!one) return one.error().at(where_);
+  Dimensions all(sizes.begin(), sizes.end());
+  for (std::int64_t size : one->shape) all.push_back(size);
+  TensorType stored{one->dtype, Shape(std::move(all))};
+  if (stored != like.type())
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[io] ", text_of(names), " is ", stored,
+                     " in the checkpoint, but the destination is ", like.type()),
+                 where_);
+  Shape stack(Dimensions(sizes.begin(), sizes.end()));
+  std::optional<Sharding> sharding = like.sharding();
+  if (!sharding) return weights_->stacked(names, stack, where_);
+  Result<Tensor> placed = weights_->placed_stacked(names, stack, *sharding, where_);
+  if (!placed) return placed.error().with_note(cat("while placing ", text_of(names)));
+  return placed;
 }
 
 void CheckpointReader::restore(Tensor& like, const std::string& path) {
   Result<Tensor> found = find(like, path);
-  if (!found) {
-    error_ = found.error();
-    return;
-  }
-  if (!like.defined()) {
+  if (found)
     like = *std::move(found);
-    return;
-  }
-  auto name = [&] { return text_of(checkpoint_names(path, stacked_sizes(like, path))); };
-  if (like.type() != found->type()) {
-    error_ = Error(ErrorCode::kInvalidArgument,
-                   cat("[io] ", name(), " is ", found->type(),
-                       " in the checkpoint, but the destination is ", like.type()),
-                   where_);
-    return;
-  }
-  std::optional<Sharding> sharding = like.sharding();
-  try {
-    like = sharding ? mark_sharding(In(*found, where_), *sharding) : *std::move(found);
-  } catch (const Error& error) {
-    error_ = error.with_note(cat("while placing ", name()));
-  }
+  else
+    error_ = found.error();
 }
 
 void CheckpointReader::restore_array(HostArray& like, const std::string& path) {

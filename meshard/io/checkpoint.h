@@ -1,10 +1,10 @@
 // Saves nested structures of tensors to a file and restores them onto the same or another mesh.
 //
-// A checkpoint is a safetensors file. The name of a tensor is its path: the field names of
-// MESHARD_FIELDS, indices and keys, separated by dots, as in `params.blocks.2.wq`. Numbers are
-// stored as tensors of rank 0; Static members are not stored. The layers of an nn::Layers are
-// stored as those of a vector are, `params.blocks.2.wq`; either can be restored from the other's
-// checkpoint.
+// A checkpoint is a safetensors file, or one for each process of a run and an index. The name of a
+// tensor is its path: the field names of MESHARD_FIELDS, indices and keys, separated by dots, as in
+// `params.blocks.2.wq`. Numbers are stored as tensors of rank 0; Static members are not stored. The
+// layers of an nn::Layers are stored as those of a vector are, `params.blocks.2.wq`; either can be
+// restored from the other's checkpoint.
 //
 //     io::save("step.safetensors", state).value();
 //     state = io::restore("step.safetensors", state).value();
@@ -19,7 +19,8 @@
 
 #include "meshard/base/result.h"
 #include "meshard/graph/structure.h"
-#include "meshard/io/safetensors.h"
+#include "meshard/io/save.h"
+#include "meshard/io/weights.h"
 
 namespace meshard::io {
 
@@ -35,7 +36,7 @@ std::vector<std::string> checkpoint_names(std::string_view path,
 
 namespace internal {
 
-/// Collects the tensors to save. If two members have the same name, save() fails.
+/// Collects the tensors to save. If two members have the same name, saving fails.
 class CheckpointWriter {
  public:
   void add(const Tensor& tensor, const std::string& path);
@@ -43,9 +44,11 @@ class CheckpointWriter {
   void add_number(Number number, const std::string& path) {
     add_array(HostArray::scalar(number), path);
   }
-  Result<void> save(const std::string& path, SourceLocation where);
+  Result<void> save(const std::string& path, const SaveOptions& options, SourceLocation where);
+  Saving save_async(const std::string& path, const SaveOptions& options, SourceLocation where);
 
  private:
+  Result<std::vector<NamedTensors>> in_order(const std::string& path) const;
   void add_array(HostArray array, const std::string& path);
   std::map<std::string, NamedTensors> tensors_;  // by path: the order in the file
 };
@@ -73,13 +76,12 @@ class CheckpointReader {
 
 }  // namespace internal
 
-/// Writes the tensors and numbers of `structure` to a safetensors file. Atomically replaces the
-/// file at `path`; see io::save for named tensors.
-/// @error as io::save for named tensors
+namespace internal {
+
+/// The tensors and numbers of a structure.
 template <class T>
-requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
-    const std::string& path, const T& structure, SourceLocation where = SourceLocation::current()) {
-  internal::CheckpointWriter writer;
+CheckpointWriter writer_of(const T& structure) {
+  CheckpointWriter writer;
   structure::for_each(structure, [&](const auto& leaf, const std::string& at) {
     using Leaf = std::remove_cvref_t<decltype(leaf)>;
     if constexpr (structure::Leaf<Leaf>)
@@ -87,14 +89,35 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
     else if constexpr (structure::Number<Leaf>)
       writer.add_number(leaf, at);
   });
-  return writer.save(path, where);
+  return writer;
+}
+
+}  // namespace internal
+
+/// Writes the tensors and numbers of `structure`, atomically replacing the checkpoint at `path`:
+/// one safetensors file, or one for each process of a run; see io::save for named tensors.
+/// @error as io::save for named tensors
+template <class T>
+requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
+    const std::string& path, const T& structure, const SaveOptions& options = {},
+    SourceLocation where = SourceLocation::current()) {
+  return internal::writer_of(structure).save(path, options, where);
+}
+
+/// As save(), while the program goes on; see io::save_async for named tensors.
+template <class T>
+requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Saving
+    save_async(const std::string& path, const T& structure, const SaveOptions& options = {},
+               SourceLocation where = SourceLocation::current()) {
+  return internal::writer_of(structure).save_async(path, options, where);
 }
 
 /// Returns a structure like `like` with the values from a checkpoint. Each tensor of `like` gives
 /// the required type, and by its sharding the placement; it may be an old value or an
 /// abstract_tensor(). A tensor that is not defined takes the type in the file and stays on the
 /// host, as does one without a sharding. Each device's bytes are read once, and only these. Other
-/// tensors in the file are ignored.
+/// tensors in the file are ignored. In a run of several processes, each reads what its own devices
+/// hold; the checkpoint may come from any number of processes.
 /// @error as Weights::open; not found: a member that the file lacks; invalid argument: a member
 /// with another type, naming both types.
 template <class T>

@@ -7,10 +7,19 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace meshard::io {
+
+/// first, first + 1, ...
+inline std::vector<float> counted(std::size_t count, float first = 0) {
+  std::vector<float> values(count);
+  for (float& value : values) value = first++;
+  return values;
+}
 
 /// A fixture with its own folder, which is removed after the test.
 class InFolder : public testing::Test {

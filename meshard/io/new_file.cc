@@ -14,21 +14,6 @@
 namespace meshard::io {
 namespace {
 
-// The rename is durable only after the folder has been flushed.
-Result<void> flush_folder_of(const std::string& path) {
-  std::size_t slash = path.rfind('/');
-  std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (file < 0) return system_error("open", folder);
-  // Some file systems cannot flush folders and return EINVAL.
-  bool flushed = ::fsync(file) == 0 || errno == EINVAL;
-  int code = errno;
-  ::close(file);
-  errno = code;
-  if (!flushed) return system_error("write", folder);
-  return {};
-}
-
 // Frequent signals could interrupt a large reservation forever, so after the first interruption it
 // continues in small pieces.
 int reserve(int file, std::size_t bytes) {
@@ -45,6 +30,20 @@ int reserve(int file, std::size_t bytes) {
 }
 
 }  // namespace
+
+Result<void> flush_folder_of(const std::string& path) {
+  std::size_t slash = path.rfind('/');
+  std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (file < 0) return system_error("open", folder);
+  // Some file systems cannot flush folders and return EINVAL.
+  bool flushed = ::fsync(file) == 0 || errno == EINVAL;
+  int code = errno;
+  ::close(file);
+  errno = code;
+  if (!flushed) return system_error("write", folder);
+  return {};
+}
 
 Result<NewFile> NewFile::create(const std::string& path, std::size_t bytes) {
   NewFile out(path, bytes);
@@ -69,6 +68,7 @@ Result<void> NewFile::commit() {
   if (::msync(data_, bytes_, MS_SYNC) != 0 || ::fsync(part_.file()) != 0)
     return system_error("write", path_);
   if (!part_.commit()) return system_error("write", path_);
+  // The rename is durable only after the folder has been flushed.
   return flush_folder_of(path_);
 }
 

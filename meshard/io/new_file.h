@@ -45,4 +45,9 @@ class NewFile {
   std::size_t bytes_ = 0;
 };
 
+/// Waits until the names of the files in the folder of `path`, renamed and removed, are on the
+/// disk.
+/// @error the system's error
+Result<void> flush_folder_of(const std::string& path);
+
 }  // namespace meshard::io

@@ -1,6 +1,5 @@
-// Named tensors in safetensors files: read on use and written shard by shard.
+// Named tensors in a safetensors file, which is read on use.
 #pragma once
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,7 +12,6 @@
 #include "meshard/graph/tensor.h"
 #include "meshard/io/mapped_file.h"
 #include "meshard/io/safetensors_header.h"
-#include "meshard/sharding/sharding.h"
 
 namespace meshard::io {
 
@@ -27,6 +25,7 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::string& path);
 
   const std::string& path() const { return file_.path(); }
+  std::size_t size_in_bytes() const { return file_.bytes().size(); }
   /// The tensors, in the order of their bytes in the file.
   const std::vector<SafetensorsEntry>& entries() const { return header_->tensors; }
   const std::map<std::string, std::string>& metadata() const { return header_->metadata; }
@@ -50,81 +49,4 @@ class SafetensorsFile {
   std::shared_ptr<const std::map<std::string_view, std::size_t>> by_name_;
 };
 
-/// The sharding of all tensors whose names match a pattern.
-struct NamedSharding {
-  /// A pattern for names, in which `*` matches any text: `blocks.*.wq`.
-  std::string names;
-  Mesh mesh;
-  PartitionSpec spec;
-};
-
-/// A handle on a model's weights: one safetensors file, or several files with an index.
-class Weights {
- public:
-  /// Opens the weights of a model.
-  /// @param path a safetensors file; an index (`*.index.json`, whose `weight_map` names files
-  /// beside it); or a folder with `model.safetensors.index.json` or `model.safetensors`
-  /// @error as SafetensorsFile::open; invalid argument for an index that names a file elsewhere, or
-  /// a tensor that its file lacks.
-  static Result<Weights> open(const std::string& path);
-
-  /// The names of all tensors, in alphabetical order.
-  std::vector<std::string> names() const;
-  bool contains(std::string_view name) const { return files_.find(name) != files_.end(); }
-  /// The dtype and shape of a tensor.
-  /// @error not found
-  Result<TensorType> type(std::string_view name) const;
-  /// The tensor on the host; as SafetensorsFile::tensor.
-  Result<Tensor> tensor(std::string_view name,
-                        SourceLocation where = SourceLocation::current()) const;
-  /// Tensors of one type as one tensor on the host, stacked along new first dimensions of these
-  /// sizes; `names` are in row-major order. Not copied if they follow each other in one file, as
-  /// io::save writes the layers of an nn::Layers.
-  /// @error not found; invalid argument: tensors of different types
-  /// @pre as many names as `sizes` has elements, at least one
-  Result<Tensor> stacked(std::span<const std::string> names, const Shape& sizes,
-                         SourceLocation where = SourceLocation::current()) const;
-  /// Loads all tensors onto the devices that `shardings` specifies. The first entry whose pattern
-  /// matches a tensor's name applies; tensors without a match stay on the host.
-  /// @error errors of placing a tensor, such as a spec with more dimensions than the tensor
-  Result<std::map<std::string, Tensor>> load(
-      const std::vector<NamedSharding>& shardings = {},
-      SourceLocation where = SourceLocation::current()) const;
-
- private:
-  std::map<std::string, SafetensorsFile, std::less<>> files_;  // by tensor name
-};
-
-/// Opens the weights at `path` and loads them: Weights::open(path), then load(shardings).
-Result<std::map<std::string, Tensor>> load(const std::string& path,
-                                           const std::vector<NamedSharding>& shardings = {},
-                                           SourceLocation where = SourceLocation::current());
-
-/// Writes tensors to a safetensors file, atomically replacing the file at `path`. The file is
-/// renamed after its bytes are on the disk. Recorded values are computed first, in one program. A
-/// sharded tensor is never gathered: each distinct shard is written from its device to its
-/// positions in the file.
-/// @error as write_safetensors_header and NewFile; errors of the computation; failed precondition
-/// for a donated tensor.
-Result<void> save(const std::string& path, const std::map<std::string, Tensor>& tensors,
-                  const std::map<std::string, std::string>& metadata = {},
-                  SourceLocation where = SourceLocation::current());
-
-namespace internal {
-
-/// A tensor to save, under one name; or one that stacks equal tensors along its first dimensions,
-/// to save under their names (in row-major order), one after the other in the file.
-struct NamedTensors {
-  std::vector<std::string> names;
-  Tensor tensor;
-  /// The number of dimensions along which it stacks the named tensors.
-  std::size_t stacked = 0;
-};
-
-/// As io::save; tensors with elements of one size are written in the order of `tensors`.
-Result<void> save_in_order(const std::string& path, std::span<const NamedTensors> tensors,
-                           const std::map<std::string, std::string>& metadata,
-                           SourceLocation where);
-
-}  // namespace internal
 }  // namespace meshard::io

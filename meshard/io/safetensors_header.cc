@@ -40,20 +40,6 @@ constexpr SafetensorsName kSafetensorsNames[] = {{"BOOL", DType::bool_},
                                                  {"F8_E4M3FNUZ", DType::f8e4m3fnuz},
                                                  {"F8_E5M2FNUZ", DType::f8e5m2fnuz}};
 
-// The size of a dense array in bytes; nullopt if it does not fit.
-std::optional<std::uint64_t> bytes_of(const Dimensions& shape, DType dtype) {
-  std::uint64_t bytes = size_in_bytes(dtype), others = 1;
-  for (std::int64_t size : shape) {
-    auto count = static_cast<std::uint64_t>(size);
-    if (__builtin_mul_overflow(bytes, count, &bytes)) return {};
-    // A size of 0 can hide others that do not fit.
-    if (count != 0 && (__builtin_mul_overflow(others, count, &others) || others >> 62 != 0))
-      return {};
-  }
-  if (bytes >> 62 != 0) return {};
-  return bytes;
-}
-
 class HeaderReader {
  public:
   explicit HeaderReader(std::string_view place) : place_(place) {}
@@ -108,10 +94,8 @@ class HeaderReader {
         !offsets->is(JsonValue::Kind::kArray) || offsets->elements.size() != 2)
       return bad("tensor \"", name,
                  "\" must have a dtype, a shape, two data_offsets and nothing else");
-    const auto* known =
-        std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
-                     [&](const SafetensorsName& each) { return each.name == dtype->text; });
-    if (known == std::end(kSafetensorsNames))
+    std::optional<DType> known = dtype_of_safetensors(dtype->text);
+    if (!known)
       return Error(ErrorCode::kUnimplemented,
                    cat("[", place_, "] tensor \"", name, "\": unsupported dtype ", dtype->text));
     Dimensions sizes;
@@ -123,12 +107,12 @@ class HeaderReader {
     }
     std::optional<std::uint64_t> begin = offsets->elements[0].whole_number(),
                                  end = offsets->elements[1].whole_number(),
-                                 needed = bytes_of(sizes, known->dtype);
+                                 needed = safetensors_bytes(sizes, *known);
     if (!begin || !end || *end < *begin || !needed || *end - *begin != *needed)
       return bad("tensor \"", name, "\" of ", dtype->text, Shape(sizes),
                  " does not match its data_offsets, ", offsets->elements[0].text, " to ",
                  offsets->elements[1].text);
-    out.push_back({name, {known->dtype, Shape(sizes)}, *begin, *end});
+    out.push_back({name, {*known, Shape(sizes)}, *begin, *end});
     return {};
   }
 
@@ -158,6 +142,31 @@ class HeaderReader {
 
 }  // namespace
 
+std::string_view safetensors_name(DType dtype) {
+  for (const SafetensorsName& each : kSafetensorsNames)
+    if (each.dtype == dtype) return each.name;
+  return {};
+}
+
+std::optional<DType> dtype_of_safetensors(std::string_view name) {
+  for (const SafetensorsName& each : kSafetensorsNames)
+    if (each.name == name) return each.dtype;
+  return {};
+}
+
+std::optional<std::uint64_t> safetensors_bytes(const Dimensions& shape, DType dtype) {
+  std::uint64_t bytes = size_in_bytes(dtype), others = 1;
+  for (std::int64_t size : shape) {
+    auto count = static_cast<std::uint64_t>(size);
+    if (__builtin_mul_overflow(bytes, count, &bytes)) return {};
+    // A size of 0 can hide others that do not fit.
+    if (count != 0 && (__builtin_mul_overflow(others, count, &others) || others >> 62 != 0))
+      return {};
+  }
+  if (bytes >> 62 != 0) return {};
+  return bytes;
+}
+
 Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place) {
   try {
     return HeaderReader(place).read(file);
@@ -183,10 +192,8 @@ Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tens
   std::uint64_t at = 0;
   std::map<std::string_view, bool> seen{{"__metadata__", true}};
   for (SafetensorsEntry& tensor : tensors) {
-    const auto* known =
-        std::find_if(std::begin(kSafetensorsNames), std::end(kSafetensorsNames),
-                     [&](const SafetensorsName& each) { return each.dtype == tensor.type.dtype; });
-    if (known == std::end(kSafetensorsNames))
+    std::string_view dtype = safetensors_name(tensor.type.dtype);
+    if (dtype.empty())
       return Error(ErrorCode::kUnimplemented, cat("[safetensors] tensor \"", tensor.name,
                                                   "\": unsupported dtype ", tensor.type.dtype));
     if (!seen.emplace(tensor.name, true).second)
@@ -194,7 +201,7 @@ Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tens
                                                     "\" is used twice or reserved"));
     tensor.begin = at;
     tensor.end = at += static_cast<std::uint64_t>(tensor.type.bytes());
-    json.key(tensor.name).begin_object().member("dtype", known->name).key("shape").begin_array();
+    json.key(tensor.name).begin_object().member("dtype", dtype).key("shape").begin_array();
     for (std::int64_t size : tensor.type.shape) json.value(size);
     json.end_array().key("data_offsets").begin_array().value(tensor.begin).value(tensor.end);
     json.end_array().end_object();

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,14 @@
 #include "meshard/base/result.h"
 
 namespace meshard::io {
+
+/// The format's name of a dtype: `F32`. Empty if it has none (complex, f8e4m3, f8e3m4,
+/// f8e4m3b11fnuz).
+std::string_view safetensors_name(DType dtype);
+/// The dtype that the format calls so; none if meshard has no such dtype.
+std::optional<DType> dtype_of_safetensors(std::string_view name);
+/// The size of a dense array in bytes; none if it does not fit.
+std::optional<std::uint64_t> safetensors_bytes(const Dimensions& shape, DType dtype);
 
 /// A tensor's name, type and position in the file's data.
 struct SafetensorsEntry {

@@ -99,6 +99,16 @@ void print_loss(const ProcessLoss& loss, int rank, int size) {
   [[maybe_unused]] ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
+/// What before_finalize() has registered.
+std::mutex& finishing_mutex() {
+  static auto* mutex = new std::mutex;
+  return *mutex;
+}
+std::vector<std::function<Result<void>()>>& finishing() {
+  static auto* all = new std::vector<std::function<Result<void>()>>;
+  return *all;
+}
+
 /// The table of internal::Coordinator.
 Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
   std::vector<ProcessInfo> members;
@@ -208,12 +218,13 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
 Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit) {
   if (!connection_) return {};
   ObservedWait observed("barrier", name);
-  std::string before = connection_->activity();
-  connection_->set_activity(cat("barrier \"", name, '"'));
+  std::string before = connection_->activity(), now = cat("barrier \"", name, '"');
+  connection_->set_activity(now);
   Result<Message> reply = connection_->request({.kind = MessageKind::kBarrier,
                                                 .number = internal::limit_number(limit),
                                                 .name = std::string(name)});
-  connection_->set_activity(before);
+  // Another thread may have entered something else.
+  if (connection_->activity() == now) connection_->set_activity(before);
   if (!reply.ok()) return reply.error();
   if (reply->number == static_cast<int>(ErrorCode::kDeadlineExceeded))
     return Error(ErrorCode::kDeadlineExceeded,
@@ -327,6 +338,23 @@ Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds
 void Processes::entering(std::string_view activity) const {
   if (state_->connection_) state_->connection_->set_activity(activity);
 }
-Result<void> Processes::finalize() const { return state_->finalize(); }
+Result<void> Processes::finalize() const {
+  Result<void> finished;
+  std::vector<std::function<Result<void>()>> all;
+  {
+    std::lock_guard lock(finishing_mutex());
+    all = finishing();
+  }
+  for (const std::function<Result<void>()>& finish : all)
+    if (Result<void> outcome = finish(); !outcome.ok() && finished.ok())
+      finished = std::move(outcome);
+  Result<void> left = state_->finalize();
+  return left.ok() ? finished : left;
+}
+
+void internal::before_finalize(std::function<Result<void>()> finish) {
+  std::lock_guard lock(finishing_mutex());
+  finishing().push_back(std::move(finish));
+}
 
 }  // namespace meshard

@@ -75,8 +75,8 @@ class Processes {
   void entering(std::string_view activity) const;
 
   /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because
-  /// it keeps the store; with MPI, all wait for all.
-  /// @error MPI's own
+  /// it keeps the store; with MPI, all wait for all. First waits for io::save_async().
+  /// @error MPI's own; the error of a save that nobody has asked for
   Result<void> finalize() const;
 
  private:
@@ -102,5 +102,13 @@ Result<Processes> initialize_processes(ProcessesOptions options = {});
 
 /// The run that this process takes part in; one process before initialize_processes().
 Processes processes();
+
+namespace internal {
+
+/// Registers work that has to end before this process leaves the run: Processes::finalize() calls
+/// `finish` first, each time, and returns its error.
+void before_finalize(std::function<Result<void>()> finish);
+
+}  // namespace internal
 
 }  // namespace meshard

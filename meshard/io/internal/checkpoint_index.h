@@ -1,0 +1,76 @@
+// The index of a model or checkpoint in several files.
+#pragma once
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "meshard/array/shape.h"
+#include "meshard/array/slice.h"
+#include "meshard/base/result.h"
+
+namespace meshard::io::internal {
+
+/// A value: the contents of `NAME.index.json`. Tensors that are whole in one file are in
+/// `weight_map`, as in the indexes of other libraries. Those that are split among files are in an
+/// object of our own:
+///
+///     {"metadata": {"total_size": 96},
+///      "weight_map": {"step": "run-4f…-00001-of-00002.safetensors"},
+///      "meshard": {"version": 1,
+///                  "files": {"run-4f…-00001-of-00002.safetensors": 248, …},
+///                  "split": {"w": {"dtype": "F32", "shape": [4, 4],
+///                                  "parts": {"[0:2, 0:4]": "run-4f…-00001-of-00002.safetensors",
+///                                            "[2:4, 0:4]":
+///                                            "run-4f…-00002-of-00002.safetensors"}}}}}
+///
+/// A part is a tensor of its file, named piece_name(name, box).
+struct CheckpointIndex {
+  /// A tensor in parts.
+  struct Split {
+    TensorType type;
+    /// The box and the file of each part, by the box's text, which names the part in its file.
+    struct Part {
+      Box box;
+      std::string file;
+      friend bool operator==(const Part&, const Part&) = default;
+    };
+    std::map<std::string, Part> parts;
+    friend bool operator==(const Split&, const Split&) = default;
+  };
+
+  /// Its strings, and numbers as they are written; without total_size.
+  std::map<std::string, std::string> metadata;
+  /// The size in bytes of all tensors; 0 if the index does not say.
+  std::uint64_t total_size = 0;
+  /// The file of each whole tensor.
+  std::map<std::string, std::string> whole;
+  std::map<std::string, Split> split;
+  /// The size in bytes of each file; empty unless meshard wrote the index.
+  std::map<std::string, std::uint64_t> files;
+  bool is_ours = false;
+  friend bool operator==(const CheckpointIndex&, const CheckpointIndex&) = default;
+
+  /// Reads an index file. File names are checked: an index can refer only to files beside it.
+  /// @error as parse(), and of reading the file
+  static Result<CheckpointIndex> read(const std::string& path);
+  /// @param place the prefix of error messages: the path
+  /// @error invalid argument for anything that is not an index, including a split tensor whose
+  /// parts overlap or leave gaps; unimplemented for a newer version
+  static Result<CheckpointIndex> parse(std::string_view text, std::string_view place);
+  /// As parse(), for what one of several writers has written: parts may be missing.
+  static Result<CheckpointIndex> parse_of_writer(std::string_view text, std::string_view place);
+  /// The text of an index of ours.
+  std::string to_json() const;
+
+  /// Adds what another writer has written.
+  /// @error invalid argument if both have the same tensor or part, or a split tensor differs in
+  /// type
+  Result<void> merge(const CheckpointIndex& other);
+  /// Checks that the parts of each split tensor cover it exactly once.
+  /// @error invalid argument, naming the tensor and two parts that overlap, or the number of
+  /// elements that are missing
+  Result<void> check_parts(std::string_view place) const;
+};
+
+}  // namespace meshard::io::internal

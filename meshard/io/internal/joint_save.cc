@@ -1,0 +1,235 @@
+// Tested in tests/processes/check_checkpoints.py.
+#include "meshard/io/internal/joint_save.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
+#include "meshard/base/json_reader.h"
+#include "meshard/base/json_writer.h"
+#include "meshard/io/new_file.h"
+#include "meshard/io/system_error.h"
+#include "meshard/processes/processes.h"
+
+namespace meshard::io::internal {
+namespace {
+
+// The keys are used again by each save: a process puts its next report only after the last barrier
+// of the save before, and process 0 has read all reports by then.
+constexpr std::string_view kIdKey = "meshard/save/id";
+constexpr std::string_view kOutcomeKey = "meshard/save/outcome";
+std::string report_key(int rank) { return cat("meshard/save/", rank); }
+
+// What a process tells process 0.
+struct Report {
+  std::string path, index;
+  std::vector<std::string> tensors;
+  std::optional<Error> failure;
+};
+
+std::string text_of(const Report& report) {
+  JsonWriter json;
+  json.begin_object().member("path", report.path).member("index", report.index);
+  if (report.failure) {
+    json.member("code", static_cast<int>(report.failure->code()));
+    json.member("failure", report.failure->message());
+  }
+  json.key("tensors").begin_array();
+  for (const std::string& tensor : report.tensors) json.value(tensor);
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+Result<Report> read_report(std::string_view text) {
+  MESHARD_ASSIGN_OR_RETURN(JsonValue json, read_json(text, "report of a save"));
+  Report report;
+  if (const JsonValue* path = json.find("path")) report.path = path->text;
+  if (const JsonValue* index = json.find("index")) report.index = index->text;
+  if (const JsonValue* tensors = json.find("tensors"))
+    for (const JsonValue& tensor : tensors->elements) report.tensors.push_back(tensor.text);
+  const JsonValue *code = json.find("code"), *failure = json.find("failure");
+  if (code && failure)
+    report.failure = Error(static_cast<ErrorCode>(code->whole_number().value_or(
+                               static_cast<std::uint64_t>(ErrorCode::kInternal))),
+                           failure->text);
+  return report;
+}
+
+// Why two processes do not save the same; empty if they do.
+std::string difference(const Report& first, const Report& other) {
+  if (first.path != other.path)
+    return cat("it saves to ", other.path, ", and process 0 to ", first.path);
+  for (std::size_t i = 0; i < std::max(first.tensors.size(), other.tensors.size()); ++i) {
+    auto text = [&](const Report& report) {
+      return i < report.tensors.size() ? report.tensors[i] : "nothing more";
+    };
+    if (text(first) != text(other))
+      return cat("it saves ", text(other), ", where process 0 saves ", text(first));
+  }
+  return {};
+}
+
+// The index of the files that all processes have written.
+Result<CheckpointIndex> index_of_all(Processes run, const JointSave& save) {
+  CheckpointIndex all;
+  all.metadata = save.metadata;
+  std::vector<Report> reports;
+  for (int rank = 0; rank < run.size(); ++rank) {
+    MESHARD_ASSIGN_OR_RETURN(std::string text, run.store().get(report_key(rank)));
+    MESHARD_ASSIGN_OR_RETURN(Report report, read_report(text));
+    reports.push_back(std::move(report));
+  }
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    auto of_process = [&](ErrorCode code, std::string_view what) {
+      return Error(code, cat("[io] ", save.files.one_file(), " was not saved, because of ",
+                             run.members()[rank].to_string(), ": ", what));
+    };
+    const Report& report = reports[rank];
+    if (report.failure) return of_process(report.failure->code(), report.failure->message());
+    if (std::string other = difference(reports[0], report); !other.empty())
+      return of_process(ErrorCode::kFailedPrecondition, other);
+    MESHARD_ASSIGN_OR_RETURN(CheckpointIndex own,
+                             CheckpointIndex::parse_of_writer(report.index, "report of a save"));
+    for (const auto& [name, bytes] : own.files) {
+      std::string path = save.files.folder() + name;
+      struct stat about {};
+      if (::stat(path.c_str(), &about) != 0)
+        return of_process(ErrorCode::kFailedPrecondition,
+                          cat("process 0 does not see its file ", path, ": ", std::strerror(errno),
+                              "; all processes must save to a file system that they share"));
+      if (static_cast<std::uint64_t>(about.st_size) != bytes)
+        return of_process(ErrorCode::kDataLoss, cat("its file ", path, " has ", about.st_size,
+                                                    " bytes, and it wrote ", bytes));
+    }
+    MESHARD_RETURN_IF_ERROR(all.merge(own));
+  }
+  MESHARD_RETURN_IF_ERROR(all.check_parts(save.files.one_file()));
+  return all;
+}
+
+// Makes the files the checkpoint, and removes what it replaces.
+Result<void> publish(const JointSave& save, const CheckpointIndex& index) {
+  std::set<std::string> replaced;
+  if (Result<CheckpointIndex> old = CheckpointIndex::read(save.files.index()); old.ok())
+    for (const auto& [name, bytes] : old->files) replaced.insert(name);
+  std::string text = index.to_json();
+  MESHARD_ASSIGN_OR_RETURN(NewFile file, NewFile::create(save.files.index(), text.size()));
+  std::memcpy(file.data(), text.data(), text.size());
+  MESHARD_RETURN_IF_ERROR(file.commit());
+  ::unlink(save.files.one_file().c_str());  // the index counts already
+  save.files.remove_unused(replaced);
+  return {};
+}
+
+class JointSaver {
+ public:
+  JointSaver(JointSave save, Processes run) : save_(std::move(save)), run_(run) {}
+
+  Result<void> run(const std::function<void()>& all_have_come) {
+    MESHARD_RETURN_IF_ERROR(meet());
+    all_have_come();
+    Report report = write();
+    MESHARD_RETURN_IF_ERROR(run_.store().put(report_key(run_.rank()), text_of(report)));
+    MESHARD_RETURN_IF_ERROR(run_.barrier(step("written")));
+    if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(decide());
+    MESHARD_RETURN_IF_ERROR(run_.barrier(step("published")));
+    MESHARD_ASSIGN_OR_RETURN(std::string text, run_.store().get(kOutcomeKey));
+    MESHARD_ASSIGN_OR_RETURN(Report outcome, read_report(text));
+    if (!outcome.failure) return {};
+    if (file_) ::unlink(path_.c_str());  // it is not part of a checkpoint
+    return outcome.failure->at(save_.where);
+  }
+
+ private:
+  std::string step(std::string_view what) const {
+    return cat("checkpoint ", save_.files.one_file(), " (save ", save_.number, "): ", what);
+  }
+
+  Result<void> meet() {
+    MESHARD_ASSIGN_OR_RETURN(
+        std::int64_t seconds,
+        environment_integer("MESHARD_PROCESS_WAIT_SECONDS", 600, 1, 1'000'000));
+    if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(run_.store().put(kIdKey, new_save_id()));
+    // The name is the same for all paths, so processes that save to different ones meet, and get an
+    // error that says so.
+    Result<void> met = run_.barrier(cat("save ", save_.number, " of all processes"),
+                                    std::chrono::seconds(seconds));
+    if (!met.ok())
+      return met.error().with_note(
+          cat("while saving ", save_.files.one_file(), ", which all processes of the run must do"));
+    MESHARD_ASSIGN_OR_RETURN(id_, run_.store().get(kIdKey));
+    return {};
+  }
+
+  Report write() {
+    Report report{.path = save_.files.one_file(), .index = {}, .tensors = {}, .failure = {}};
+    if (auto* error = std::get_if<Error>(&save_.items)) {
+      report.failure = *error;
+      return report;
+    }
+    SaveItems& items = std::get<SaveItems>(save_.items);
+    report.tensors = items.tensors;
+    if (Result<void> done = write_file(items); !done.ok()) {
+      report.failure = done.error();
+    } else {
+      report.index = items.index.to_json();
+    }
+    items = {};
+    return report;
+  }
+
+  Result<void> write_file(SaveItems& items) {
+    if (save_.files.names_folder() && ::mkdir(save_.files.folder().c_str(), 0777) != 0 &&
+        errno != EEXIST)
+      return system_error("create", save_.files.folder());
+    if (items.items.empty()) return {};  // nothing of this process
+    std::string name = save_.files.piece_file(id_, run_.rank(), run_.size());
+    path_ = save_.files.folder() + name;
+    Result<NewFile> file = [&]() -> Result<NewFile> {
+      try {
+        return write_items(path_, items, save_.metadata, save_.where);
+      } catch (const Error& error) {
+        return error;
+      }
+    }();
+    if (!file) return file.error();
+    file_.emplace(*std::move(file));
+    MESHARD_RETURN_IF_ERROR(file_->commit());
+    for (auto& [tensor, where] : items.index.whole) where = name;
+    for (auto& [tensor, split] : items.index.split)
+      for (auto& [box, part] : split.parts) part.file = name;
+    items.index.files[name] = file_->bytes();
+    return {};
+  }
+
+  // Process 0: the outcome, for all.
+  Result<void> decide() {
+    Result<CheckpointIndex> index = index_of_all(run_, save_);
+    Result<void> published = index.ok() ? publish(save_, *index) : Result<void>(index.error());
+    Report outcome;
+    if (!published.ok()) outcome.failure = published.error();
+    return run_.store().put(kOutcomeKey, text_of(outcome));
+  }
+
+  JointSave save_;
+  Processes run_;
+  std::string id_, path_;
+  std::optional<NewFile> file_;  // locked until the index names it
+};
+
+}  // namespace
+
+Result<void> save_jointly(JointSave save, const std::function<void()>& all_have_come) {
+  return JointSaver(std::move(save), processes()).run(all_have_come);
+}
+
+}  // namespace meshard::io::internal
