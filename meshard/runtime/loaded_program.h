@@ -1,5 +1,6 @@
 // A program that was compiled and loaded on its devices, and can be called.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -98,7 +99,10 @@ class LoadedProgram {
   // What launch() does if the program runs elsewhere.
   Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
                             std::span<Tensor> results, SourceLocation where) const;
+  Error elsewhere() const;
   [[noreturn]] void fail_elsewhere() const;
+  // For LaunchOptions.
+  int next_launch_id() const;
   // Moves the results of a launch into tensors.
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
@@ -120,6 +124,10 @@ class LoadedProgram {
   std::vector<std::uint32_t> donated_;
   LaunchWay way_ = LaunchWay::kTogether;
   bool is_across_ = false;  // over devices of several processes
+  // Launch ids that are equal in all processes: a number for the program, and a count. 0: the
+  // program runs in this process only.
+  std::uint32_t launch_base_ = 0;
+  mutable std::atomic<std::uint32_t> next_launch_{0};
   bool is_from_bytes_ = false;
   std::uint32_t generation_ = platforms_.generation();
 };

@@ -1,8 +1,6 @@
 // Tested in tests/processes/check_across.py.
 #include "meshard/runtime/internal/across_processes.h"
 
-#include "meshard/base/cat.h"
-
 namespace meshard {
 namespace {
 
@@ -31,25 +29,13 @@ Result<void> AcrossProcesses::in_order(
 Result<pjrt::Client> AcrossProcesses::partitioner() {
   std::lock_guard lock(mutex_);
   if (!partitioner_) {
-    pjrt::NamedValue count{"cpu_device_count", static_cast<std::int64_t>(client_.device_count())};
+    pjrt::NamedValue count{"cpu_device_count", static_cast<std::int64_t>(client().device_count())};
     MESHARD_ASSIGN_OR_RETURN(partitioner_,
-                             pjrt::Client::create(client_.plugin(), std::span(&count, 1)));
+                             pjrt::Client::create(client().plugin(), std::span(&count, 1)));
   }
   return *partitioner_;
 }
 
-std::string AcrossProcesses::next_step(const std::vector<int>& ranks) {
-  std::lock_guard lock(mutex_);
-  return cat("meshard/step/", join(ranks, ","), "/", generation_, ".", steps_[ranks]++);
-}
-
 void AcrossProcesses::stop() { service_.reset(); }
-
-std::string names_of_processes(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "process " : "processes ";
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    append(text, cat(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]));
-  return text;
-}
 
 }  // namespace meshard
