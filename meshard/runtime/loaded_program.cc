@@ -65,7 +65,8 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
 
 LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
                              std::optional<pjrt::LoadedExecutable> executable, bool communicates,
-                             std::vector<std::uint32_t> donated, ChosenShardings chosen)
+                             std::vector<std::uint32_t> donated, ChosenShardings chosen,
+                             OrderedStep ordered)
     : platforms_(platforms),
       client_(std::move(client)),
       lowered_(std::move(lowered)),
@@ -77,6 +78,7 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       way_(!executable_   ? LaunchWay::kElsewhere
            : communicates ? LaunchWay::kInOrder
                           : LaunchWay::kTogether),
+      step_(std::move(ordered)),
       is_across_(true) {
   share_equal_shardings();
 }
@@ -116,7 +118,7 @@ inline Result<pjrt::Launch> LoadedProgram::execute(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     const pjrt::LaunchOptions& options) const {
   if (way_ == LaunchWay::kInOrder) [[unlikely]]
-    return platforms_.across()->order().execute(*executable_, arguments, results, options);
+    return platforms_.across()->order().execute(*executable_, arguments, results, options, step_);
   return executable_->execute(arguments, results, options);
 }
 

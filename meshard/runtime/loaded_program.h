@@ -9,6 +9,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/lowering/lower.h"
+#include "meshard/partitioned/collective_order.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/runtime/chosen_shardings.h"
@@ -41,9 +42,11 @@ class LoadedProgram {
   /// if it has no part.
   /// @param communicates whether the executable has the chain (partitioned/rewrite.h)
   /// @param donated the arguments whose memory the program takes
+  /// @param ordered what is recorded of its launches
   LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
                 std::optional<pjrt::LoadedExecutable> executable, bool communicates,
-                std::vector<std::uint32_t> donated, ChosenShardings chosen);
+                std::vector<std::uint32_t> donated, ChosenShardings chosen,
+                OrderedStep ordered = {});
 
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
@@ -123,6 +126,7 @@ class LoadedProgram {
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
   LaunchWay way_ = LaunchWay::kTogether;
+  OrderedStep step_;        // for kInOrder
   bool is_across_ = false;  // over devices of several processes
   // Launch ids that are equal in all processes: a number for the program, and a count. 0: the
   // program runs in this process only.

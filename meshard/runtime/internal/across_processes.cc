@@ -16,14 +16,21 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
   const pjrt::Device& device = *client.addressable_devices()[0];
   std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client, device));
   MESHARD_ASSIGN_OR_RETURN(
-      across->service_,
-      CollectiveService::start(client, shared(across->communicator()), {device.plugin_id()}));
+      across->service_, CollectiveService::start(client, shared(across->communicator()),
+                                                 {device.plugin_id()}, across->order_.history()));
+  std::shared_ptr<LaunchHistory> history = across->order_.history();
+  run.set_activity_source([history](auto& since) { return history->activity(since); });
+  across->watch_.emplace(run, history, across->announcement({}, "launches/"));
   return across;
 }
 
 Result<void> AcrossProcesses::in_order(
+    const std::vector<int>& ranks, std::string_view what, SourceLocation where,
     const std::function<Result<void>(Communicator&)>& communicate) {
-  return order_.communicate([&] { return communicate(communicator()); });
+  auto step = std::make_shared<const LaunchHistory::Step>(
+      LaunchHistory::Step{fingerprint(what), std::string(what)});
+  return order_.communicate([&] { return communicate(communicator()); },
+                            {order_.history()->track(ranks), std::move(step)}, where);
 }
 
 Result<pjrt::Client> AcrossProcesses::partitioner() {
@@ -36,6 +43,9 @@ Result<pjrt::Client> AcrossProcesses::partitioner() {
   return *partitioner_;
 }
 
-void AcrossProcesses::stop() { service_.reset(); }
+void AcrossProcesses::stop() {
+  service_.reset();
+  watch_.reset();
+}
 
 }  // namespace meshard

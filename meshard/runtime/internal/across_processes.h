@@ -10,6 +10,7 @@
 #include "meshard/partitioned/collective_service.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/processes/processes.h"
+#include "meshard/runtime/internal/order_watch.h"
 #include "meshard/runtime/internal/process_steps.h"
 
 namespace meshard {
@@ -29,7 +30,9 @@ class AcrossProcesses : public ProcessSteps {
   /// Calls `communicate` when all earlier launches of this process that communicate have ended, and
   /// before later ones begin. It may use the communicator.
   /// @error that of `communicate`, or of an earlier launch
-  Result<void> in_order(const std::function<Result<void>(Communicator&)>& communicate);
+  /// `what` is equal in all of the processes `ranks`, which take part.
+  Result<void> in_order(const std::vector<int>& ranks, std::string_view what, SourceLocation where,
+                        const std::function<Result<void>(Communicator&)>& communicate);
 
   /// A client with as many virtual devices as the run has devices, which only compiles. Created at
   /// the first use, because only the lowest rank of a mesh partitions its programs.
@@ -45,6 +48,7 @@ class AcrossProcesses : public ProcessSteps {
 
   CollectiveOrder order_;
   std::optional<CollectiveService> service_;
+  std::optional<OrderWatch> watch_;
   std::mutex mutex_;  // of the partitioner
   std::optional<pjrt::Client> partitioner_;
 };

@@ -198,9 +198,12 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
     for (int i : executable->signature().donated) donated.push_back(static_cast<std::uint32_t>(i));
   }
   across.run().entering("");
-  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                               std::move(executable), communicates,
-                                               std::move(donated), std::move(chosen));
+  const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
+  OrderedStep ordered{across.order().history()->track(ranks),
+                               std::make_shared<const LaunchHistory::Step>(step)};
+  return std::make_shared<const LoadedProgram>(
+      platforms, client, std::move(lowered), std::move(executable), communicates,
+      std::move(donated), std::move(chosen), std::move(ordered));
 }
 
 }  // namespace meshard
