@@ -16,7 +16,7 @@ namespace meshard {
 
 /// The launches of one process that communicate, by the set of processes that take part. They must
 /// be the same in all of them, in the same order, or collectives of different programs meet.
-/// Recording one takes about 50 ns; nothing is sent. Thread-safe.
+/// Recording one takes about 0.1 us; nothing is sent. Thread-safe.
 class LaunchHistory {
  public:
   /// A value: a program, or another step that processes take together.
