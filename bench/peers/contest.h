@@ -26,6 +26,9 @@ class Contest {
   std::unique_ptr<Peer> start(const std::string& peer) const;
   /// `JAX 0.10.2 on the same plugin`; starts a process when it is asked first. @pre has(peer)
   const std::string& title(const std::string& peer);
+  /// The interpreter of a peer's environment, and the path of a program in the folder of scripts.
+  const std::string& python(const std::string& peer) const { return pythons_.at(peer); }
+  std::string script(const std::string& name) const { return scripts_ + "/" + name; }
   /// The plugin that ours, and JAX, run on.
   const std::string& plugin() const { return plugin_; }
   /// The folder for the peers' and our optimized programs; empty: they are not kept.
@@ -64,8 +67,13 @@ void decode_contest(Contest& contest);
 void mesh_contest(Contest& contest);
 void layout_contest(Contest& contest);
 void record_contest(Contest& contest);
+/// Needs mpirun and libmeshard_mpi.so.
+void processes_contest(Contest& contest);
 
 /// A child process of start_contest(): prints a JSON object. Returns the exit status.
 int start_contest_child(const std::vector<std::string>& arguments);
+
+/// One of the processes of processes_contest(). Returns the exit status.
+int processes_contest_child(const std::vector<std::string>& arguments);
 
 }  // namespace meshard::bench

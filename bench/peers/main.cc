@@ -25,6 +25,7 @@ const ContestGroup kContests[] = {
     {"training", "the model of examples/gpt with AdamW (JAX)", training_contest},
     {"layers", "12 equal layers: loop, scan, recomputation (JAX)", layers_contest},
     {"start", "processes up to their first result (JAX)", start_contest},
+    {"processes", "programs over 2 and 4 processes (JAX with gloo, MPI)", processes_contest},
     {"decode", "greedy decoding with a key-value cache (JAX, PyTorch)", decode_contest},
     {"mesh", "meshes of 1,048,576 ranks (PyTorch)", mesh_contest},
     {"layout", "operations of the layout algebra (PyTorch)", layout_contest},
@@ -95,6 +96,8 @@ int run_contest(const std::vector<std::string>& arguments) {
 int main(int count, char** list) {
   std::vector<std::string> arguments(list + 1, list + count);
   try {
+    if (arguments.size() > 2 && arguments[0] == "--child" && arguments[1] == "processes")
+      return meshard::bench::processes_contest_child({arguments.begin() + 2, arguments.end()});
     if (arguments.size() > 1 && arguments[0] == "--child")
       return meshard::bench::start_contest_child({arguments.begin() + 1, arguments.end()});
     return meshard::bench::run_contest(arguments);

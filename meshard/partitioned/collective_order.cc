@@ -18,7 +18,8 @@ Result<void> CollectiveOrder::make_chain() {
 Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& program,
                                               std::span<const pjrt::BufferList* const> arguments,
                                               std::span<pjrt::BufferList> outputs,
-                                              const pjrt::LaunchOptions& options) {
+                                              const pjrt::LaunchOptions& options,
+                                              const OrderedStep& step) {
   std::lock_guard lock(mutex_);
   if (failure_) return failure_->with_note("in an earlier launch");
   if (!chain_) MESHARD_RETURN_IF_ERROR(make_chain());
@@ -26,6 +27,7 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
   arguments_.push_back(&chain_);
   outputs_.resize(outputs.size() + 1);
   std::move(outputs.begin(), outputs.end(), outputs_.begin());
+  record(step, options.where);
   Result<pjrt::Launch> launch = program.execute(arguments_, outputs_, options);
   if (launch.ok())
     chain_ = std::move(outputs_.back());
@@ -37,9 +39,16 @@ Result<pjrt::Launch> CollectiveOrder::execute(const pjrt::LoadedExecutable& prog
   return launch;
 }
 
-Result<void> CollectiveOrder::communicate(const std::function<Result<void>()>& function) {
+// Before the launch, which may wait for others.
+void CollectiveOrder::record(const OrderedStep& step, SourceLocation where) {
+  if (step.step) history_->add(*step.track, step.step, where);
+}
+
+Result<void> CollectiveOrder::communicate(const std::function<Result<void>()>& function,
+                                          const OrderedStep& step, SourceLocation where) {
   std::lock_guard lock(mutex_);
   if (failure_) return failure_->with_note("in an earlier launch");
+  record(step, where);
   Result<void> done;
   if (chain_) done = chain_[0].await_ready();
   if (done.ok()) done = function();

@@ -1,15 +1,23 @@
 // The order of collectives of successive launches in one process.
 #pragma once
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/partitioned/launch_history.h"
 #include "meshard/pjrt/loaded_executable.h"
 
 namespace meshard {
+
+/// What is recorded of a launch; nothing without a step.
+struct OrderedStep {
+  LaunchHistory::Track* track = nullptr;
+  std::shared_ptr<const LaunchHistory::Step> step = {};
+};
 
 /// Launches programs that communicate, on one device of this process. Their collectives happen in
 /// the order of the launches: each launch takes the chain that the one before gives, so the plugin
@@ -30,13 +38,18 @@ class CollectiveOrder {
   Result<pjrt::Launch> execute(const pjrt::LoadedExecutable& program,
                                std::span<const pjrt::BufferList* const> arguments,
                                std::span<pjrt::BufferList> outputs,
-                               const pjrt::LaunchOptions& options = {});
+                               const pjrt::LaunchOptions& options = {},
+                               const OrderedStep& step = {});
 
   /// Waits until the launches so far have ended, and calls `function`, which may use the
   /// communicator of the device. Launches by other threads wait for it. If all processes make the
   /// call between the same launches, their collectives meet.
   /// @error that of an earlier launch or of `function`; later calls and launches fail with the same
-  Result<void> communicate(const std::function<Result<void>()>& function);
+  Result<void> communicate(const std::function<Result<void>()>& function,
+                           const OrderedStep& step = {}, SourceLocation where = {});
+
+  /// The launches so far that have a place. It outlives the order.
+  const std::shared_ptr<LaunchHistory>& history() const { return history_; }
 
   /// Forgets the launches so far: the next one does not wait for them.
   /// @pre none of them is running
@@ -44,6 +57,8 @@ class CollectiveOrder {
 
  private:
   Result<void> make_chain();
+  void record(const OrderedStep& step, SourceLocation where);
+  std::shared_ptr<LaunchHistory> history_ = std::make_shared<LaunchHistory>();
   pjrt::Client client_;
   const pjrt::Device* device_;
   std::mutex mutex_;  // guards the rest, and the order of launches

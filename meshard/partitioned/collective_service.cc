@@ -10,9 +10,14 @@
 namespace meshard {
 namespace {
 
+struct Service {
+  std::shared_ptr<Communicator> communicator;
+  std::shared_ptr<LaunchHistory> history;
+};
+
 struct Services {
   std::mutex mutex;
-  std::map<int, std::shared_ptr<Communicator>> by_device;
+  std::map<int, Service> by_device;
 };
 
 // Never destroyed: programs may still run when the process ends.
@@ -21,25 +26,29 @@ Services& services() {
   return all;
 }
 
-std::shared_ptr<Communicator> communicator_of(int device) {
+Service service_of(int device) {
   Services& all = services();
   std::lock_guard lock(all.mutex);
   auto found = all.by_device.find(device);
-  return found == all.by_device.end() ? nullptr : found->second;
+  return found == all.by_device.end() ? Service() : found->second;
 }
 
 Result<void> serve_collective(const pjrt::HostCall& call) {
   MESHARD_ASSIGN_OR_RETURN(CollectiveCall collective, CollectiveCall::from_attributes(call));
-  std::shared_ptr<Communicator> communicator = communicator_of(call.device);
-  if (communicator == nullptr)
+  Service service = service_of(call.device);
+  if (service.communicator == nullptr)
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[", to_string(collective.kind), "] device ", call.device,
                      " is not connected to other processes"))
         .with_note(cat("in ", collective.where));
   if (collective.kind == CollectiveCallKind::kPosition)  // waits for nobody
-    return perform(collective, call, *communicator);
+    return perform(collective, call, *service.communicator);
   ObservedWait observed("collective", to_string(collective.kind), collective.where);
-  return perform(collective, call, *communicator);
+  if (service.history == nullptr) return perform(collective, call, *service.communicator);
+  service.history->begin_collective(to_string(collective.kind), collective.where);
+  Result<void> done = perform(collective, call, *service.communicator);
+  service.history->end_collective();
+  return done;
 }
 
 }  // namespace
@@ -50,7 +59,8 @@ Result<void> accept_collectives(const pjrt::Client& client) {
 
 Result<CollectiveService> CollectiveService::start(const pjrt::Client& client,
                                                    std::shared_ptr<Communicator> communicator,
-                                                   std::vector<int> devices) {
+                                                   std::vector<int> devices,
+                                                   std::shared_ptr<LaunchHistory> history) {
   MESHARD_RETURN_IF_ERROR(accept_collectives(client));
   Services& all = services();
   std::lock_guard lock(all.mutex);
@@ -58,7 +68,7 @@ Result<CollectiveService> CollectiveService::start(const pjrt::Client& client,
     if (all.by_device.count(device))
       return Error(ErrorCode::kAlreadyExists,
                    cat("[collective] device ", device, " already communicates"));
-  for (int device : devices) all.by_device[device] = communicator;
+  for (int device : devices) all.by_device[device] = {communicator, history};
   return CollectiveService(std::move(devices));
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/partitioned/launch_history.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/processes/communicator.h"
 
@@ -19,11 +20,13 @@ Result<void> accept_collectives(const pjrt::Client& client);
 class CollectiveService {
  public:
   /// For these devices of `client`; they are identified by their ids, which are unique among the
-  /// CPU devices of a process that has one CPU client.
+  /// CPU devices of a process that has one CPU client. `history`, if not null, learns which
+  /// collective runs.
   /// @error those of accept_collectives; already exists if a device has a service
   static Result<CollectiveService> start(const pjrt::Client& client,
                                          std::shared_ptr<Communicator> communicator,
-                                         std::vector<int> devices);
+                                         std::vector<int> devices,
+                                         std::shared_ptr<LaunchHistory> history = nullptr);
 
   CollectiveService(CollectiveService&& other) noexcept : devices_(std::move(other.devices_)) {
     other.devices_.clear();

@@ -7,6 +7,7 @@
 #include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/pjrt/internal/callbacks.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/key_value_callbacks.h"
 #include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/loaded_executable.h"
 
@@ -31,15 +32,16 @@ void call_release(void*, void* argument) {
 
 Result<Client> Client::create(Plugin plugin, std::span<const NamedValue> options,
                               std::span<const ClientOptionSpec> more_options, std::string_view name,
-                              const ProcessDevices* run) {
+                              const ProcessDevices* run, std::shared_ptr<KeyValueStore> store) {
   MESHARD_RETURN_IF_ERROR(check_client_options(options, more_options));
   auto views = internal::view_named_values(options);
   MESHARD_PJRT_ARGS(PJRT_Client_Create, args);
   args.create_options = views.data();
   args.num_options = views.size();
+  if (store) internal::set_key_value_callbacks(args, *store);
   internal::PluginWork work;  // the process must not end during the call
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_Client_Create, args));
-  ClientRef state(new internal::ClientState(plugin, args.client, name));
+  ClientRef state(new internal::ClientState(plugin, args.client, name, std::move(store)));
   MESHARD_RETURN_IF_ERROR(state->initialize(run));
   return Client(std::move(state));
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,7 @@
 #include "meshard/pjrt/compile_options.h"
 #include "meshard/pjrt/device.h"
 #include "meshard/pjrt/device_list.h"
+#include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/process_devices.h"
@@ -64,13 +66,15 @@ class Client {
  public:
   /// Creates a client, which the process calls `name`. An empty name means the plugin's name for
   /// its platform. `run`, if not null: the plugin knows only the devices of this process, and the
-  /// client also has those of the others.
+  /// client also has those of the others. `store`, if not null: where a plugin that knows several
+  /// processes exchanges what it needs with those of the others; the client keeps it.
   /// @error invalid argument for options that check_client_options rejects; failed precondition if
   /// the client has no devices; invalid argument if `run` has another number of devices for this
   /// process than the plugin; otherwise the plugin's error
   static Result<Client> create(Plugin plugin, std::span<const NamedValue> options = {},
                                std::span<const ClientOptionSpec> more_options = {},
-                               std::string_view name = {}, const ProcessDevices* run = nullptr);
+                               std::string_view name = {}, const ProcessDevices* run = nullptr,
+                               std::shared_ptr<KeyValueStore> store = nullptr);
 
   const Plugin& plugin() const;
   /// `cpu`, `tpu`, `cuda`, ... in lower case.

@@ -187,7 +187,7 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
     if (ready.ok()) ready = claim_donated(call);
   }
   if (!ready.ok()) return ready.error();
-  call.id = next_launch_id();
+  call.id = call.options.id != 0 ? call.options.id : next_launch_id();
   LaunchRecord* record = new_record(call);
   call.events = {record->events.data(), call.count};
   Result<void> entered = enter_plugin(call);

@@ -28,6 +28,9 @@ struct LaunchOptions {
   bool track = true;
   /// The user's source line, for errors and for reports of launches that do not end.
   SourceLocation where = {};
+  /// The id by which the plugin knows the launch (default 0: a new one, unique in this process).
+  /// Programs over devices of several processes need the same one in all of them.
+  int id = 0;
 };
 
 /// Move-only handle on the completion of one launch on all devices. Dropping it does not wait. An

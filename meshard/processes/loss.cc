@@ -9,9 +9,10 @@ std::string_view to_string(LossKind kind) {
   switch (kind) {
     case LossKind::kDied: return "died";
     case LossKind::kStopped: return "stopped";
-    case LossKind::kFailed: break;
+    case LossKind::kFailed: return "failed";
+    case LossKind::kOutOfStep: break;
   }
-  return "failed";
+  return "out of step";
 }
 
 std::string ProcessLoss::to_string() const {
@@ -20,6 +21,7 @@ std::string ProcessLoss::to_string() const {
     case LossKind::kDied: text += " died"; break;
     case LossKind::kStopped: text += " does not run any more: it gives no sign of life"; break;
     case LossKind::kFailed: text += cat(" ended with status ", status); break;
+    case LossKind::kOutOfStep: return text + cat(" launches other programs: ", difference);
   }
   return text + internal::activity_text(activity, in_activity);
 }

@@ -14,9 +14,11 @@ enum class LossKind : std::uint8_t {
   kDied,     ///< its connection closed and it had not ended: killed, crashed, or its machine went
   kStopped,  ///< it gives no sign of life: suspended, or its machine or network hangs
   kFailed,   ///< it ended with a status that is not 0 while others were running
+  /// It runs, but launches other programs than this process, or in another order.
+  kOutOfStep,
 };
 
-/// `died`, `stopped` or `failed`.
+/// `died`, `stopped`, `failed` or `out of step`.
 std::string_view to_string(LossKind kind);
 
 /// A value: a process that is gone, and what it did last.
@@ -29,6 +31,8 @@ struct ProcessLoss {
   int pid = 0;
   /// What the process was in (Processes::entering), as of its last sign of life; empty if unknown.
   std::string activity = {};
+  /// For kOutOfStep: the first difference.
+  std::string difference = {};
   /// How long it had been in `activity` when the loss was noticed.
   std::chrono::milliseconds in_activity{0};
 

@@ -19,6 +19,10 @@ TEST(ProcessLoss, Texts) {
   loss.kind = LossKind::kStopped;
   EXPECT_EQ(loss.to_string(),
             "process 2 (pid 4711 on alpha) does not run any more: it gives no sign of life");
+  loss.kind = LossKind::kOutOfStep;
+  loss.difference = "launch 2 is \"a\"";
+  EXPECT_EQ(loss.to_string(),
+            "process 2 (pid 4711 on alpha) launches other programs: launch 2 is \"a\"");
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ class Processes::State {
   Result<void> join(ProcessesOptions options);
   Result<void> barrier(std::string_view name, std::chrono::milliseconds limit);
   Result<void> finalize();
+  void report_out_of_step(int rank, std::string difference);
   /// The process ends with a status that is not 0.
   void end_with(int status);
   static void leave(int status, void*);
@@ -254,6 +255,16 @@ void Processes::State::report(const ProcessLoss& loss) {
   ::_exit(1);
 }
 
+void Processes::State::report_out_of_step(int rank, std::string difference) {
+  const ProcessInfo& other = members_.at(static_cast<std::size_t>(rank));
+  ProcessLoss loss{.rank = rank,
+                   .kind = LossKind::kOutOfStep,
+                   .host = other.host,
+                   .pid = other.pid,
+                   .difference = std::move(difference)};
+  lost(loss);
+}
+
 void Processes::State::wait_for_others() {
   internal::StallWatch watch;
   for (std::vector<int> others; !(others = server_->others_running()).empty();) {
@@ -337,6 +348,12 @@ Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds
 }
 void Processes::entering(std::string_view activity) const {
   if (state_->connection_) state_->connection_->set_activity(activity);
+}
+void Processes::set_activity_source(ActivitySource source) const {
+  if (state_->connection_) state_->connection_->set_activity_source(std::move(source));
+}
+void Processes::report_out_of_step(int rank, std::string difference) const {
+  state_->report_out_of_step(rank, std::move(difference));
 }
 Result<void> Processes::finalize() const {
   Result<void> finished;

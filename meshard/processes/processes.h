@@ -74,6 +74,16 @@ class Processes {
   /// process is lost. Cheap: it is sent with the next sign of life, 4 times a second.
   void entering(std::string_view activity) const;
 
+  /// What `source` returns is reported while entering() has nothing to say. Called 4 times a second
+  /// on the connection's thread; it must return at once, and not call this object. `since` receives
+  /// when the activity began.
+  using ActivitySource = std::function<std::string(std::chrono::steady_clock::time_point& since)>;
+  void set_activity_source(ActivitySource source) const;
+
+  /// Regards a process as lost because it does something else than this one. ProcessesOptions::
+  /// on_loss is called, or this process ends.
+  void report_out_of_step(int rank, std::string difference) const;
+
   /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because
   /// it keeps the store; with MPI, all wait for all. First waits for io::save_async().
   /// @error MPI's own; the error of a save that nobody has asked for

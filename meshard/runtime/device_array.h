@@ -91,6 +91,8 @@ class DeviceArray final : public Storage {
  private:
   void check_live(SourceLocation where) const;
   void gather_into(void* destination, CopyTarget target, SourceLocation where) const;
+  // Reads a value of which other processes have parts.
+  void read_from_others(const pjrt::Client& client, void* destination, SourceLocation where) const;
   const Platforms& platforms_;
   TensorType type_;
   std::optional<Sharding> sharding_;

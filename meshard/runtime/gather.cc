@@ -3,6 +3,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/process_runtime.h"
 
@@ -20,6 +21,17 @@ const DeviceArray* shared_array(const Tensor& tensor, SourceLocation where) {
   if (!across) return nullptr;
   bool is_of_run = !array.buffers() || array.buffers().is_of(across->client().ref());
   return is_of_run ? &array : nullptr;
+}
+
+// Whether reading the value takes a program that all its processes run.
+bool needs_others(const Tensor& tensor) {
+  const Storage* storage = tensor.value().storage();
+  if (storage->kind() != Storage::Kind::kDevice || !storage->sharding()) return false;
+  const auto& array = static_cast<const DeviceArray&>(*storage);
+  if (array.has_all_shards() || !array.buffers()) return false;
+  const Sharding& sharding = *storage->sharding();
+  const pjrt::Client* client = process_runtime().platforms.find_started(sharding.mesh());
+  return client && !is_whole_in_each_process(*client, sharding);
 }
 
 }  // namespace
@@ -44,7 +56,13 @@ std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLoca
   if (process < 0 || process >= run.size())
     throw_invalid(where, "[gather] there is no process ", process, " in a run of ", run.size());
   const DeviceArray* array = shared_array(tensor, where);
-  if (!array) return run.rank() == process ? std::optional(tensor.to_host(where)) : std::nullopt;
+  if (!array) {
+    // If others have parts of it, a program of all of them gathers it.
+    bool wanted = run.rank() == process;
+    if (!wanted && !needs_others(tensor)) return std::nullopt;
+    HostArray gathered = tensor.to_host(where);
+    return wanted ? std::optional(std::move(gathered)) : std::nullopt;
+  }
   HostArray whole = run.rank() == process ? HostArray::uninitialized(array->type()) : HostArray();
   gather_to_process(*process_runtime().platforms.across(), *array, process,
                     run.rank() == process ? whole.mutable_bytes() : nullptr, where);

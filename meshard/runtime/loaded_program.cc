@@ -1,5 +1,7 @@
 #include "meshard/runtime/loaded_program.h"
 
+#include <climits>
+
 #include "meshard/base/thread_instance.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
@@ -44,22 +46,27 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
     if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
       std::vector<const pjrt::Device*> devices;
       for (std::int64_t id : sharding->mesh().device_ids())
-        devices.push_back(client_.find_device(id));
+        if (const pjrt::Device* device = client_.find_device(id); device->addressable())
+          devices.push_back(device);
       order.devices = &client_.device_list(devices);
       order.positions = executable_->device_list().positions_of(*order.devices).value();
     }
   }
   for (int donated : executable_->signature().donated)
     donated_.push_back(static_cast<std::uint32_t>(donated));
-  if (executable_->devices().size() > 1 && executable_->can_run_device_by_device() &&
-      executable_->parameter_count() + executable_->output_count() <= kMostBuffersDeviceByDevice)
+  if (lowered_.mesh && std::ssize(executable_->devices()) != lowered_.mesh->size())
+    launch_base_ = static_cast<std::uint32_t>(fingerprint(lowered_.text).low) | 1;
+  else if (executable_->devices().size() > 1 && executable_->can_run_device_by_device() &&
+           executable_->parameter_count() + executable_->output_count() <=
+               kMostBuffersDeviceByDevice)
     way_ = LaunchWay::kEachDevice;
   share_equal_shardings();
 }
 
 LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
                              std::optional<pjrt::LoadedExecutable> executable, bool communicates,
-                             std::vector<std::uint32_t> donated, ChosenShardings chosen)
+                             std::vector<std::uint32_t> donated, ChosenShardings chosen,
+                             OrderedStep ordered)
     : platforms_(platforms),
       client_(std::move(client)),
       lowered_(std::move(lowered)),
@@ -71,15 +78,26 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       way_(!executable_   ? LaunchWay::kElsewhere
            : communicates ? LaunchWay::kInOrder
                           : LaunchWay::kTogether),
+      step_(std::move(ordered)),
       is_across_(true) {
   share_equal_shardings();
 }
 
-void LoadedProgram::fail_elsewhere() const {
-  throw Error(ErrorCode::kFailedPrecondition,
-              cat("[runtime] the program \"", lowered_.name,
-                  "\" runs in other processes only, on the devices of ", *lowered_.mesh));
+// Some plugins compare the ids of a launch in all processes, and fail if they differ.
+int LoadedProgram::next_launch_id() const {
+  if (launch_base_ == 0) [[likely]]
+    return 0;  // one of the process's own
+  std::uint32_t count = next_launch_.fetch_add(1, std::memory_order_relaxed);
+  return static_cast<int>((launch_base_ + count) % INT_MAX) + 1;
 }
+
+Error LoadedProgram::elsewhere() const {
+  return Error(ErrorCode::kFailedPrecondition,
+               cat("[runtime] the program \"", lowered_.name,
+                   "\" runs in other processes only, on the devices of ", *lowered_.mesh));
+}
+
+void LoadedProgram::fail_elsewhere() const { throw elsewhere(); }
 
 void LoadedProgram::share_equal_shardings() {
   std::vector<Sharding> known;
@@ -100,7 +118,7 @@ inline Result<pjrt::Launch> LoadedProgram::execute(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     const pjrt::LaunchOptions& options) const {
   if (way_ == LaunchWay::kInOrder) [[unlikely]]
-    return platforms_.across()->order().execute(*executable_, arguments, results, options);
+    return platforms_.across()->order().execute(*executable_, arguments, results, options, step_);
   return executable_->execute(arguments, results, options);
 }
 
@@ -108,7 +126,7 @@ Result<pjrt::Launch> LoadedProgram::launch_buffers(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     SourceLocation where, bool track) const {
   if (!internal::records_events()) [[likely]] {
-    pjrt::LaunchOptions options{.track = track, .where = where};
+    pjrt::LaunchOptions options{.track = track, .where = where, .id = next_launch_id()};
     return way_ == LaunchWay::kEachDevice
                ? executable_->execute_each_device(arguments, results, options)
                : execute(arguments, results, options);
@@ -118,7 +136,8 @@ Result<pjrt::Launch> LoadedProgram::launch_buffers(
   internal::HostSpan span;
   span.begin("launch", lowered_.name, where);
   internal::TraceClock::time_point start = internal::TraceClock::now();
-  Result<pjrt::Launch> launched = execute(arguments, results, {.where = where});
+  Result<pjrt::Launch> launched =
+      execute(arguments, results, {.where = where, .id = next_launch_id()});
   if (!launched.ok()) return launched;
   internal::record_executions(*launched, executable_->devices(), lowered_.name, where, start);
   return launched;
@@ -176,7 +195,9 @@ void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Ten
 Result<void> LoadedProgram::look_at_whole(
     const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const {
   if (!is_across_) return look(*executable_);
-  MESHARD_ASSIGN_OR_RETURN(pjrt::Client compiler, platforms_.across()->partitioner());
+  AcrossProcesses* across = platforms_.across();
+  if (!across || !(across->client() == client_)) return elsewhere();
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Client compiler, across->partitioner());
   std::vector<int> devices;
   for (std::int64_t i = 0; i < lowered_.mesh->size(); ++i) devices.push_back(static_cast<int>(i));
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable whole,

@@ -1,5 +1,6 @@
 // A program that was compiled and loaded on its devices, and can be called.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/lowering/lower.h"
+#include "meshard/partitioned/collective_order.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/runtime/chosen_shardings.h"
@@ -40,9 +42,11 @@ class LoadedProgram {
   /// if it has no part.
   /// @param communicates whether the executable has the chain (partitioned/rewrite.h)
   /// @param donated the arguments whose memory the program takes
+  /// @param ordered what is recorded of its launches
   LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
                 std::optional<pjrt::LoadedExecutable> executable, bool communicates,
-                std::vector<std::uint32_t> donated, ChosenShardings chosen);
+                std::vector<std::uint32_t> donated, ChosenShardings chosen,
+                OrderedStep ordered = {});
 
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
@@ -98,7 +102,10 @@ class LoadedProgram {
   // What launch() does if the program runs elsewhere.
   Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
                             std::span<Tensor> results, SourceLocation where) const;
+  Error elsewhere() const;
   [[noreturn]] void fail_elsewhere() const;
+  // For LaunchOptions.
+  int next_launch_id() const;
   // Moves the results of a launch into tensors.
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
@@ -119,7 +126,12 @@ class LoadedProgram {
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
   LaunchWay way_ = LaunchWay::kTogether;
+  OrderedStep step_;        // for kInOrder
   bool is_across_ = false;  // over devices of several processes
+  // Launch ids that are equal in all processes: a number for the program, and a count. 0: the
+  // program runs in this process only.
+  std::uint32_t launch_base_ = 0;
+  mutable std::atomic<std::uint32_t> next_launch_{0};
   bool is_from_bytes_ = false;
   std::uint32_t generation_ = platforms_.generation();
 };

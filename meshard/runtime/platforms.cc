@@ -34,16 +34,34 @@ class Platforms::Making {
 Platforms::Platforms() = default;
 Platforms::~Platforms() = default;
 
-// If the client of CPU devices also has devices of other processes: they communicate by MPI.
-Result<void> Platforms::connect(const pjrt::Client& client) {
-  if (client.platform() != "cpu" || client.device_count() == client.addressable_devices().size())
+// If the client also has devices of other processes. CPU devices communicate by MPI, others by
+// their plugin.
+Result<void> Platforms::connect(const pjrt::Client& client, bool is_default) {
+  if (client.device_count() == client.addressable_devices().size()) return {};
+  Processes run = processes();
+  if (client.platform() == "cpu" && is_default) {
+    if (AcrossProcesses* before = across_) before->stop();
+    MESHARD_ASSIGN_OR_RETURN(std::unique_ptr<AcrossProcesses> connection,
+                             AcrossProcesses::start(run, client));
+    across_ = connection.get();
+    steps_.push_back(std::move(connection));
     return {};
-  if (AcrossProcesses* before = across_) before->stop();
-  MESHARD_ASSIGN_OR_RETURN(std::unique_ptr<AcrossProcesses> connection,
-                           AcrossProcesses::start(processes(), client));
-  across_ = connection.get();
-  connections_.push_back(std::move(connection));
+  }
+  if (run.size() == 1) return {};
+  if (client.process_index() != run.rank())
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[runtime] this is process ", run.rank(), " of the run, but process ",
+                     client.process_index(), " of platform ", client.name(),
+                     ": start the processes in the order of the platform's"));
+  steps_.push_back(std::make_unique<ProcessSteps>(run, client));
   return {};
+}
+
+ProcessSteps* Platforms::steps_of(const pjrt::Client& client) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& steps : steps_)
+    if (steps->client() == client) return steps.get();
+  return nullptr;
 }
 
 RuntimeOptions Platforms::options_now() {
@@ -87,8 +105,8 @@ const pjrt::Client& Platforms::started(Platform& platform, Make make, SourceLoca
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
   std::lock_guard lock(mutex_);
-  if (&platform == &default_)
-    if (Result<void> connected = connect(*made); !connected.ok()) throw connected.error().at(where);
+  if (Result<void> connected = connect(*made, &platform == &default_); !connected.ok())
+    throw connected.error().at(where);
   const pjrt::Client& client = clients_.emplace_back(*std::move(made));
   if (&platform != &default_) pjrt::name_platforms();
   platform.client.store(&client, std::memory_order_release);
@@ -169,6 +187,17 @@ std::vector<const pjrt::Client*> Platforms::started() const {
   for (const auto& [type, platform] : further_)
     if (const pjrt::Client* client = platform.client) clients.push_back(client);
   return clients;
+}
+
+const pjrt::Client* Platforms::find_started(const Mesh& mesh) const {
+  const std::string& type = mesh.device_type();
+  if (type.empty()) return default_.client;
+  std::vector<const pjrt::Client*> all = started();
+  for (const pjrt::Client* client : all)
+    if (client->name() == type) return client;
+  for (const pjrt::Client* client : all)
+    if (client->platform() == type) return client;
+  return nullptr;
 }
 
 void Platforms::know_default(SourceLocation where) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/graph/storage.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/runtime.h"
@@ -18,6 +19,8 @@
 namespace meshard {
 
 class AcrossProcesses;
+class DeviceArray;
+class ProcessSteps;
 
 /// Receives failed launches.
 class FailureListener {
@@ -25,6 +28,14 @@ class FailureListener {
   virtual ~FailureListener() = default;
   /// Called on the thread that found the error, before it is thrown.
   virtual void on_failed_launches() = 0;
+};
+
+/// Brings values of several processes to each of them, by a program.
+class Replicator {
+ public:
+  virtual ~Replicator() = default;
+  /// The value with all its parts on each device of its mesh. All processes of the mesh call it.
+  virtual StoragePtr replicate(const DeviceArray& array, SourceLocation where) = 0;
 };
 
 /// Immovable owner of the clients. Thread-safe.
@@ -46,9 +57,14 @@ class Platforms {
   const pjrt::Client& client(const Mesh& mesh, SourceLocation where);
   /// The current clients, the default platform's first.
   std::vector<const pjrt::Client*> started() const;
+  /// The current client of a mesh's devices, if it has started; otherwise null.
+  const pjrt::Client* find_started(const Mesh& mesh) const;
   /// What connects the default platform's devices in this process with those in other processes;
   /// null if it has not started, or has only devices of this process.
   AcrossProcesses* across() const { return across_.load(std::memory_order_acquire); }
+  /// The steps that this client's processes take together; null if all its devices are of this
+  /// process, or if the processes do not know each other (initialize_processes()).
+  ProcessSteps* steps_of(const pjrt::Client& client) const;
   /// See RuntimeOptions::check_host_data.
   /// @error invalid argument for an invalid MESHARD_CHECK_HOST_DATA
   bool checks_host_data() const;
@@ -69,6 +85,12 @@ class Platforms {
   /// should have computed.
   /// @pre `listener` outlives the platforms
   void set_failure_listener(FailureListener& listener) { listener_ = &listener; }
+  /// Sets what gathers values on platforms that connect their processes themselves. It calls the
+  /// program cache, which nothing below may include.
+  /// @pre `replicator` outlives the platforms
+  void set_replicator(Replicator& replicator) { replicator_ = &replicator; }
+  Replicator* replicator() const { return replicator_; }
+
   /// Waits until it is known which launches have failed, and calls the listener. Called before the
   /// error of a failed launch is thrown.
   void handle_failure() const;
@@ -89,20 +111,22 @@ class Platforms {
   bool any_runs() const;         // under mutex_
   void publish_default_names();  // under mutex_
 
-  Result<void> connect(const pjrt::Client& client);  // under mutex_
+  // Under mutex_.
+  Result<void> connect(const pjrt::Client& client, bool is_default);
 
   Platform default_;
   std::atomic<AcrossProcesses*> across_{nullptr};
   std::atomic<bool> default_is_known_{false};
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<FailureListener*> listener_{nullptr};
+  std::atomic<Replicator*> replicator_{nullptr};
 
   mutable std::mutex mutex_;  // never held during a call of a plugin; guards what follows
   RuntimeOptions options_;
   int making_ = 0;  // clients that are being made with `options_`
   std::map<std::string, Platform, std::less<>> further_;
-  std::deque<pjrt::Client> clients_;                           // including replaced ones
-  std::vector<std::unique_ptr<AcrossProcesses>> connections_;  // likewise
+  std::deque<pjrt::Client> clients_;                  // including replaced ones
+  std::vector<std::unique_ptr<ProcessSteps>> steps_;  // likewise
 };
 
 }  // namespace meshard

@@ -39,7 +39,7 @@ ENTRY(PJRT_Client_BufferFromHostBuffer) {
   ENTER(PJRT_Client_BufferFromHostBuffer);
   auto buffer = std::make_unique<PJRT_Buffer>();
   if (args->data == nullptr) return invalid("null data");
-  if (args->device == nullptr) return invalid("null device");
+  if (PJRT_Error* error = check_local(args->device)) return error;
   if (!element_of(args->type, buffer->type)) return invalid("no such element type");
   buffer->type.dims.assign(args->dims, args->dims + args->num_dims);
   buffer->device = args->device;
@@ -75,6 +75,7 @@ ENTRY(PJRT_Client_BufferFromHostBuffer) {
 }
 ENTRY(PJRT_Client_CreateUninitializedBuffer) {
   ENTER(PJRT_Client_CreateUninitializedBuffer);
+  if (PJRT_Error* error = check_local(args->device)) return error;
   auto buffer = std::make_unique<PJRT_Buffer>();
   if (!element_of(args->shape_element_type, buffer->type)) return invalid("no such element type");
   buffer->type.dims.assign(args->shape_dims, args->shape_dims + args->shape_num_dims);
@@ -153,6 +154,7 @@ ENTRY(PJRT_Buffer_CopyRawToHost) {
 }
 ENTRY(PJRT_Buffer_CopyToDevice) {
   ENTER(PJRT_Buffer_CopyToDevice);
+  if (PJRT_Error* error = check_local(args->dst_device)) return error;
   if (PJRT_Error* error = deleted(args->buffer)) return error;
   auto* copy = new PJRT_Buffer;
   copy->type = args->buffer->type;

@@ -40,8 +40,29 @@ PJRT_Error* check(const PJRT_LoadedExecutable_Execute_Args* args,
   return nullptr;
 }
 
+// Meets the other processes of the program, and gathers the results that are whole arguments.
+PJRT_Error* communicate(const PJRT_LoadedExecutable_Execute_Args* args,
+                        std::map<size_t, std::string>& gathered) {
+  PJRT_LoadedExecutable& executable = *args->executable;
+  if (executable.devices.size() == executable.all_devices.size()) return nullptr;
+  if (!executable.client->exchange) return nullptr;
+  const Program& program = *executable.program;
+  bool meets = program.has_collective;
+  for (size_t i = 0; i < program.results.size(); ++i) meets |= is_gathered(program, i);
+  if (!meets) return nullptr;
+  std::vector<int> ids;
+  for (const PJRT_Device* device : executable.all_devices) ids.push_back(device->description.id);
+  if (PJRT_Error* error =
+          executable.client->exchange->meet(ids, executable.all_devices[0]->description.process))
+    return error;
+  for (size_t i = 0; i < program.results.size(); ++i)
+    if (is_gathered(program, i))
+      if (PJRT_Error* error = gather(args, i, gathered[i])) return error;
+  return nullptr;
+}
+
 void fill_outputs(const PJRT_LoadedExecutable_Execute_Args* args, size_t d, PJRT_Device* device,
-                  const MomentPtr& done) {
+                  const std::map<size_t, std::string>& gathered, const MomentPtr& done) {
   const Program& program = *args->executable->program;
   for (size_t i = 0; i < program.results.size(); ++i) {
     auto* out = new PJRT_Buffer;
@@ -52,6 +73,8 @@ void fill_outputs(const PJRT_LoadedExecutable_Execute_Args* args, size_t d, PJRT
       out->data = args->argument_lists[d][i]->data->copy(device);
     else
       out->data = std::make_shared<Bytes>(device, static_cast<size_t>(program.results[i].size()));
+    if (auto whole = gathered.find(i); whole != gathered.end())
+      memcpy(out->data->data, whole->second.data(), whole->second.size());
     args->output_lists[d][i] = out;
   }
   for (size_t i = 0; i < args->num_args; ++i)
@@ -95,12 +118,14 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
     client->wedged |= trap == kFakeWedge && devices.size() > 1;
     return error;
   }
+  std::map<size_t, std::string> gathered;
+  if (PJRT_Error* error = communicate(args, gathered)) return error;
   raise_to(most_in_flight, ++in_flight);
   auto left = std::make_shared<std::atomic<size_t>>(devices.size());
   std::map<int, std::vector<std::function<void()>>> ends;  // by time
   for (size_t d = 0; d < devices.size(); ++d) {
     auto done = std::make_shared<Moment>();
-    fill_outputs(args, d, devices[d], done);
+    fill_outputs(args, d, devices[d], gathered, done);
     if (args->device_complete_events != nullptr) args->device_complete_events[d] = event_of(done);
     int code = fail_runs, time = run_time;
     for (const Control::Shard& shard : shards)

@@ -87,6 +87,64 @@ ENTRY(PJRT_Event_OnReady) {
 
 // ---- client and devices ------------------------------------------------------------------------
 
+// How many processes and devices there are: as the options say, else as the control functions do.
+PJRT_Error* find_processes(const PJRT_Client_Create_Args& args, PJRT_Client& client,
+                           std::vector<int>& counts) {
+  int64_t count = 4, node = 0, nodes = 1;
+  if (const char* devices = getenv("MESHARD_FAKE_DEVICES")) count = atoi(devices);
+  for (size_t i = 0; i < args.num_options; ++i) {
+    const PJRT_NamedValue& option = args.create_options[i];
+    std::string_view name(option.name, option.name_size);
+    int64_t* value = name == "cpu_device_count" ? &count
+                     : name == "node_id"        ? &node
+                     : name == "num_nodes"      ? &nodes
+                                                : nullptr;
+    if (value == nullptr) continue;
+    if (option.type != PJRT_NamedValue_kInt64) return invalid("an option is not an int64");
+    *value = option.int64_value;
+  }
+  const char* platform = getenv("MESHARD_FAKE_PLATFORM");
+  int processes = 1;
+  {
+    std::lock_guard lock(control().mutex);
+    client.platform = platform ? platform : control().platform;
+    client.process = control().process;
+    processes = control().processes;
+  }
+  if (nodes > 1) {
+    client.process = static_cast<int>(node);
+    client.exchange = std::make_unique<Exchange>(args, static_cast<int>(node),
+                                                 static_cast<int>(nodes), client.platform);
+    return client.exchange->topology(static_cast<int>(count), counts);
+  }
+  counts.resize(static_cast<size_t>(processes));
+  for (int64_t i = 0; i < count; ++i) ++counts[static_cast<size_t>(i * processes / count)];
+  return nullptr;
+}
+
+// Ids count up, process by process.
+void add_devices(PJRT_Client& client, const std::vector<int>& counts) {
+  std::lock_guard lock(control().mutex);
+  int id = 0;
+  for (size_t process = 0; process < counts.size(); ++process)
+    for (int i = 0; i < counts[process]; ++i, ++id) {
+      auto device = std::make_unique<PJRT_Device>();
+      device->description.id = id;
+      device->description.text = "FakeDevice(id=" + std::to_string(id) + ")";
+      if (control().grid) place_on_grid(device->description, *control().grid);
+      device->description.process = static_cast<int>(process);
+      device->addressable = device->description.process == client.process;
+      device->memory.id = id;
+      device->memory.kind = "device";
+      device->memory.device = device.get();
+      client.devices.push_back(device.get());
+      client.owned.push_back(std::move(device));
+    }
+  if (control().reverse_devices) std::reverse(client.devices.begin(), client.devices.end());
+  std::copy_if(client.devices.begin(), client.devices.end(), std::back_inserter(client.addressable),
+               [](const PJRT_Device* device) { return device->addressable; });
+}
+
 ENTRY(PJRT_Client_Create) {
   ENTER(PJRT_Client_Create);
   // For tests that start a program and cannot call the control functions.
@@ -98,34 +156,11 @@ ENTRY(PJRT_Client_Create) {
     long code = strtol(fate, &words, 10);
     if (code > 0) return fail(static_cast<int>(code), words + 1);
   }
-  int64_t count = 4;
-  for (size_t i = 0; i < args->num_options; ++i) {
-    const PJRT_NamedValue& option = args->create_options[i];
-    if (std::string_view(option.name, option.name_size) != "cpu_device_count") continue;
-    if (option.type != PJRT_NamedValue_kInt64) return invalid("cpu_device_count is not an int64");
-    count = option.int64_value;
-  }
-  auto* client = new PJRT_Client;
-  std::lock_guard lock(control().mutex);
-  client->platform = control().platform;
-  for (int64_t i = 0; i < count; ++i) {
-    auto device = std::make_unique<PJRT_Device>();
-    device->description.id = static_cast<int>(i);
-    device->description.text = "FakeDevice(id=" + std::to_string(i) + ")";
-    if (control().grid) place_on_grid(device->description, *control().grid);
-    device->description.process = static_cast<int>(i * control().processes / count);
-    device->addressable = device->description.process == control().process;
-    device->memory.id = static_cast<int>(i);
-    device->memory.kind = "device";
-    device->memory.device = device.get();
-    client->devices.push_back(device.get());
-    client->owned.push_back(std::move(device));
-  }
-  if (control().reverse_devices) std::reverse(client->devices.begin(), client->devices.end());
-  std::copy_if(client->devices.begin(), client->devices.end(),
-               std::back_inserter(client->addressable),
-               [](const PJRT_Device* device) { return device->addressable; });
-  args->client = client;
+  std::unique_ptr<PJRT_Client> client = std::make_unique<PJRT_Client>();
+  std::vector<int> counts;  // of the devices of each process
+  if (PJRT_Error* error = find_processes(*args, *client, counts)) return error;
+  add_devices(*client, counts);
+  args->client = client.release();
   return nullptr;
 }
 ENTRY(PJRT_Client_Destroy) {
@@ -147,7 +182,7 @@ ENTRY(PJRT_Client_PlatformVersion) {
 }
 ENTRY(PJRT_Client_ProcessIndex) {
   ENTER(PJRT_Client_ProcessIndex);
-  args->process_index = control().process;
+  args->process_index = args->client->process;
   return nullptr;
 }
 ENTRY(PJRT_Client_Devices) {
@@ -252,14 +287,21 @@ PJRT_Error* load(PJRT_Client* client, std::string_view module, std::string_view 
   auto* loaded = new PJRT_LoadedExecutable;
   loaded->client = client;
   loaded->program = program;
-  for (int64_t id : program->device_ids) loaded->devices.push_back(client->find(id));
-  auto seen = loaded->devices;
+  for (int64_t id : program->device_ids) loaded->all_devices.push_back(client->find(id));
+  auto seen = loaded->all_devices;
   std::sort(seen.begin(), seen.end());
   bool unique = std::adjacent_find(seen.begin(), seen.end()) == seen.end();
-  if (!unique || loaded->devices.size() != static_cast<size_t>(program->devices()) ||
+  if (!unique || loaded->all_devices.size() != static_cast<size_t>(program->devices()) ||
       std::count(seen.begin(), seen.end(), nullptr) != 0) {
     delete loaded;
     return invalid("the device assignment is unsound");
+  }
+  std::copy_if(loaded->all_devices.begin(), loaded->all_devices.end(),
+               std::back_inserter(loaded->devices),
+               [](const PJRT_Device* device) { return device->addressable; });
+  if (loaded->devices.empty()) {
+    delete loaded;
+    return fail(3, "the device assignment does not have any local devices");
   }
   *out = loaded;
   return nullptr;

@@ -21,7 +21,7 @@ constexpr ElementRow kElements[] = {
     {"bf16", 13, 16, 2}, {"i4", 21, 21, 1},  {"complex<f32>", 14, 15, 8},
 };
 
-using Meshes = std::map<std::string, std::map<std::string, int64_t>>;
+using Meshes = std::map<std::string, std::vector<std::pair<std::string, int64_t>>>;
 
 struct Cursor {
   std::string_view text;
@@ -74,7 +74,7 @@ Meshes parse_meshes(std::string_view module) {
       std::string axis(axes.text.substr(axes.at, stop - axes.at));
       axes.at = stop + 1;
       axes.eat("=");
-      mesh[axis] = axes.number();
+      mesh.emplace_back(axis, axes.number());
       axes.eat(",");
     }
   }
@@ -97,8 +97,21 @@ bool parse_type(std::string_view text, Type& to) {
   return false;
 }
 
+// An axis, or a part `(pre)size` of one, of a mesh whose devices are in row-major order.
+Cut::Axis axis_of(const std::vector<std::pair<std::string, int64_t>>& mesh, std::string_view name) {
+  Cut::Axis axis;
+  bool found = false;
+  for (const auto& [each, size] : mesh) {
+    if (found) axis.stride *= size;
+    if (each != name) continue;
+    axis.size = size;
+    found = true;
+  }
+  return found ? axis : Cut::Axis{};
+}
+
 // Divides each dimension by the sizes of its axes, if they divide it.
-void cut_to_shard(std::string_view attributes, const Meshes& meshes, Type& type) {
+void cut_to_shard(std::string_view attributes, const Meshes& meshes, Type& type, Cut& cut) {
   size_t at = attributes.find("#sdy.sharding<@");
   if (at == attributes.npos) return;
   Cursor cursor{attributes, at + 15};
@@ -106,42 +119,50 @@ void cut_to_shard(std::string_view attributes, const Meshes& meshes, Type& type)
   auto mesh = meshes.find(std::string(attributes.substr(cursor.at, comma - cursor.at)));
   if (mesh == meshes.end()) return;
   cursor.at = attributes.find('[', comma) + 1;
-  for (int64_t& dim : type.dims) {
+  for (size_t d = 0; d < type.dims.size(); ++d) {
+    int64_t& dim = type.dims[d];
     if (!cursor.eat("{")) return;
     Cursor axes{cursor.until_close('{', '}')};
     int64_t parts = 1;
+    std::vector<Cut::Axis> cuts;
     while (axes.eat("\"")) {
       size_t stop = axes.text.find('"', axes.at);
-      auto axis = mesh->second.find(std::string(axes.text.substr(axes.at, stop - axes.at)));
+      Cut::Axis axis = axis_of(mesh->second, axes.text.substr(axes.at, stop - axes.at));
       axes.at = stop + 1;
-      int64_t size = axis == mesh->second.end() ? 1 : axis->second;
       if (axes.eat(":(")) {
-        axes.number();
+        int64_t before = axes.number();
         axes.eat(")");
-        size = axes.number();
+        int64_t size = axes.number();
+        axis = {axis.stride * axis.size / (before * size), size};
       }
-      parts *= size;
+      parts *= axis.size;
+      cuts.push_back(axis);
       axes.eat(",");
     }
-    if (dim % parts == 0) dim /= parts;
+    if (dim % parts == 0) {
+      dim /= parts;
+      cut.axes[d] = std::move(cuts);
+    }
     cursor.eat(",");
   }
 }
 
 bool parse_value(Cursor& cursor, const Meshes& meshes, std::vector<Type>& types,
-                 std::vector<int>* alias) {
+                 std::vector<Cut>& cuts, std::vector<int>* alias) {
   if (!cursor.eat("tensor<")) return false;
   Type type;
   if (!parse_type(cursor.until_close('<', '>'), type)) return false;
   int output = -1;
+  Cut cut{type.dims, std::vector<std::vector<Cut::Axis>>(type.dims.size())};
   if (cursor.eat("{")) {
     std::string_view attributes = cursor.until_close('{', '}');
-    cut_to_shard(attributes, meshes, type);
+    cut_to_shard(attributes, meshes, type, cut);
     if (size_t at = attributes.find("tf.aliasing_output"); at != attributes.npos)
       output = atoi(std::string(attributes.substr(attributes.find('=', at) + 1)).c_str());
   }
   if (cursor.eat("loc(")) cursor.until_close('(', ')');
   types.push_back(type);
+  cuts.push_back(std::move(cut));
   if (alias != nullptr) alias->push_back(output);
   return true;
 }
@@ -155,13 +176,13 @@ bool parse_main(std::string_view module, Program& to) {
     size_t colon = module.find(':', cursor.at);
     if (colon == module.npos) return false;
     cursor.at = colon + 1;
-    if (!parse_value(cursor, meshes, to.parameters, &to.alias)) return false;
+    if (!parse_value(cursor, meshes, to.parameters, to.parameter_cuts, &to.alias)) return false;
     cursor.eat(",");
   }
   if (!cursor.eat("->")) return true;
-  if (!cursor.eat("(")) return parse_value(cursor, meshes, to.results, nullptr);
+  if (!cursor.eat("(")) return parse_value(cursor, meshes, to.results, to.result_cuts, nullptr);
   while (!cursor.eat(")")) {
-    if (!parse_value(cursor, meshes, to.results, nullptr)) return false;
+    if (!parse_value(cursor, meshes, to.results, to.result_cuts, nullptr)) return false;
     cursor.eat(",");
   }
   return true;
@@ -260,6 +281,16 @@ std::string shape(const Type& type) {
 }
 
 }  // namespace
+
+std::vector<int64_t> Cut::tile(int64_t device) const {
+  std::vector<int64_t> index;
+  for (const auto& of_dimension : axes) {
+    int64_t i = 0;
+    for (const Axis& axis : of_dimension) i = i * axis.size + device / axis.stride % axis.size;
+    index.push_back(i);
+  }
+  return index;
+}
 
 std::string Program::optimized() const {
   std::string program_shape;

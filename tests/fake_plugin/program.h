@@ -21,6 +21,19 @@ struct Type {
   bool operator==(const Type&) const = default;
 };
 
+/// How the shards of a value are cut from it: for each dimension, the axes that split it.
+struct Cut {
+  struct Axis {
+    int64_t stride = 1;  // of the logical device numbers along the axis
+    int64_t size = 1;
+  };
+  std::vector<int64_t> dims;  // of the whole value
+  std::vector<std::vector<Axis>> axes;
+
+  /// The index of a logical device's tile in each dimension.
+  std::vector<int64_t> tile(int64_t device) const;
+};
+
 struct Program {
   std::string module;
   std::string options;
@@ -29,6 +42,7 @@ struct Program {
   std::vector<int64_t> device_ids;  // one replica after another
   std::vector<Type> parameters;     // of one shard
   std::vector<Type> results;
+  std::vector<Cut> parameter_cuts, result_cuts;
   std::vector<int> alias;  // for each parameter, the output that reuses its memory, or -1
   bool has_collective = false;
 

@@ -1,5 +1,6 @@
 #include "tests/fake_plugin/state.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,10 @@ PJRT_Device* PJRT_Client::find(int64_t id) const {
   for (PJRT_Device* device : devices)
     if (device->description.id == id) return device;
   return nullptr;
+}
+
+int64_t PJRT_LoadedExecutable::logical(const PJRT_Device* device) const {
+  return std::find(all_devices.begin(), all_devices.end(), device) - all_devices.begin();
 }
 
 namespace fake {
@@ -126,6 +131,11 @@ PJRT_Error* invalid(std::string message) {
     std::abort();
   }
   return fail(3, std::move(message));
+}
+
+PJRT_Error* check_local(const PJRT_Device* device) {
+  if (device == nullptr) return invalid("null device");
+  return device->addressable ? nullptr : invalid("a device of another process");
 }
 
 PJRT_Error* fate_of_compile() {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "pjrt/pjrt_c_api.h"
+#include "tests/fake_plugin/exchange.h"
 #include "tests/fake_plugin/program.h"
 
 namespace fake {
@@ -95,6 +96,8 @@ struct PJRT_Device {
 };
 struct PJRT_Client : fake::Counted {
   std::string platform;
+  int process = 0;
+  std::unique_ptr<fake::Exchange> exchange;  // null: there is one process
   std::vector<std::unique_ptr<PJRT_Device>> owned;
   std::vector<PJRT_Device*> devices, addressable;
   PJRT_TopologyDescription topology;
@@ -124,7 +127,10 @@ struct PJRT_Executable : fake::Counted {
 struct PJRT_LoadedExecutable : fake::Counted {
   PJRT_Client* client = nullptr;
   std::shared_ptr<fake::Program> program;
-  std::vector<PJRT_Device*> devices;
+  std::vector<PJRT_Device*> all_devices;  // by logical device
+  std::vector<PJRT_Device*> devices;      // those of this process, in the same order
+
+  int64_t logical(const PJRT_Device* device) const;
 };
 
 namespace fake {
@@ -179,6 +185,8 @@ extern std::atomic<int> in_flight, most_in_flight, launchers, most_launchers;
 void raise_to(std::atomic<int>& most, int value);
 
 PJRT_Error* fail(int code, std::string message);
+/// Whether the device is one of this process; counts a call for another one as invalid.
+PJRT_Error* check_local(const PJRT_Device* device);
 /// Counts the call, then waits and fails as the test requested.
 PJRT_Error* enter(const char* entry);
 #define ENTRY(Name) PJRT_Error* Name(Name##_Args* args)
@@ -206,6 +214,12 @@ PJRT_Api& table();
 void reset_table();
 
 PJRT_Error* execute(PJRT_LoadedExecutable_Execute_Args* args);
+
+/// Whether a result is the whole of the argument with its number, of which devices have shards.
+bool is_gathered(const Program& program, size_t result);
+/// Gathers it from all processes of the program.
+PJRT_Error* gather(const PJRT_LoadedExecutable_Execute_Args* args, size_t result,
+                   std::string& whole);
 
 /// Sets a device's attributes according to its id.
 void place_on_grid(PJRT_DeviceDescription& device, const Grid& grid);

@@ -193,6 +193,112 @@ void printing() {
   say(cat(sum(x)));
 }
 
+/// Every process prints the lines of its own device, if that is the first with the value.
+void host_calls() {
+  Mesh mesh = line();
+  Tensor x = mark_sharding(arange(devices * 2.0), mesh, P("x"));
+  auto f = jit([](Tensor in) {
+    debug_print("sum {} of {}", sum(in), in);
+    return in * 2;
+  });
+  show("printed", f(x));
+  auto halves = [](std::span<const HostArray> of) {
+    HostArray half = HostArray::uninitialized(of[0].type());
+    for (std::int64_t i = 0; i < half.size(); ++i)
+      half.mutable_data<float>()[static_cast<std::size_t>(i)] =
+          of[0].data<float>()[static_cast<std::size_t>(i)] / 2;
+    return std::vector{half};
+  };
+  auto g = jit([&](Tensor in) {
+    return pure_callback(halves, {in}, {{DType::f32, in.shape()}})[0] + sum(in);
+  });
+  show("callback", g(x));
+}
+
+/// A NaN on one device is the same error in all processes.
+void nans() {
+  Mesh mesh = line();
+  Tensor x = mark_sharding(arange(devices * 2.0), mesh, P("x"));
+  set_check_nans(true);
+  auto f = jit([](Tensor in) { return exp(log(in - 1)) * 2; });
+  try {
+    (void)f(x);
+    std::printf("no error in process %d\n", processes().rank());
+  } catch (const Error& error) {
+    std::printf("process %d: %s\n", processes().rank(), error.what());
+  }
+  set_check_nans(false);
+  show("after", x + 1);
+}
+
+/// A function that fails in one process: this process ends, and the others with it.
+void failing_callback() {
+  Tensor x = mark_sharding(arange(devices * 2.0), line(), P("x"));
+  bool fails = processes().rank() == processes().size() - 1;
+  auto refuse = [fails](std::span<const HostArray> of) {
+    if (fails) throw Error(ErrorCode::kDataLoss, "the function fails here");
+    return std::vector{of[0]};
+  };
+  auto f = jit([&](Tensor in) {
+    return sum(pure_callback(refuse, {in}, {{DType::f32, in.shape()}})[0] * in);
+  });
+  std::printf("%g\n", static_cast<double>(f(x).item<float>()));
+}
+
+/// Two programs that the last process launches in another order. Their collectives fit each other,
+/// so nothing hangs, and the values are wrong.
+void out_of_order() {
+  Tensor x = mark_sharding(arange(devices * 2.0), line(), P("x"));
+  auto f = jit([](Tensor in) { return in * sum(in); }, {.name = "first"});
+  auto g = jit([](Tensor in) { return in * sum(exp(in)); }, {.name = "second"});
+  f(x), g(x);
+  bool last = processes().rank() == processes().size() - 1;
+  for (int i = 0; i < 1'000'000; ++i) last ? sync(g(x), f(x)) : sync(f(x), g(x));
+}
+
+/// The same with collectives that do not fit.
+void stuck() {
+  Tensor x = mark_sharding(arange(devices * 1000.0), line(), P("x"));
+  auto f = jit([](Tensor in) { return in * sum(in); }, {.name = "first"});
+  auto g =
+      jit([](Tensor in) { return mark_sharding(tanh(in), line(), P(none)); }, {.name = "second"});
+  f(x), g(x);
+  bool last = processes().rank() == processes().size() - 1;
+  for (int i = 0; i < 1'000'000; ++i) last ? sync(g(x), f(x)) : sync(f(x), g(x));
+}
+
+void hosts() {
+  std::string text;
+  for (const ProcessInfo& member : processes().members()) append(text, cat(member.host, " "));
+  say(text);
+}
+
+/// Trains until the process ends.
+void endless() {
+  Mesh mesh = grid();
+  Model model{mark_sharding(numbers({12, 16}, 0.4), mesh, P(none, "b")),
+              mark_sharding(numbers({16, 5}, 0.4), mesh, P("b", none))};
+  auto step = jit(
+      [&](Model now, Tensor in, Tensor out) {
+        auto loss_of = [&](Model at) {
+          return mean(square(matmul(tanh(matmul(in, at.up)), at.down) - out));
+        };
+        auto [loss, gradient] = value_and_grad(loss_of)(now);
+        return std::pair(Model{now.up - gradient.up * 0.01f, now.down - gradient.down * 0.01f},
+                         loss);
+      },
+      {.name = "train", .donate = {0}});
+  Tensor x = mark_sharding(numbers({16, 12}), mesh, P("a", none));
+  Tensor y = mark_sharding(numbers({16, 5}), mesh, P("a", none));
+  const ProcessInfo& own = processes().members()[static_cast<std::size_t>(processes().rank())];
+  for (int i = 0;; ++i) {
+    auto [next, loss] = step(model, x, y);
+    model = next;
+    if (i == 0 || i % 50 == 49) (void)loss.item<float>();
+    if (i == 0) std::printf("%s trains\n", own.to_string().c_str()), std::fflush(stdout);
+  }
+}
+
 void disk_hits() { say(cat("disk hits: ", runtime_counters().disk_hits)); }
 
 /// The last process runs another op.
@@ -270,6 +376,13 @@ const std::map<std::string, void (*)()> kScenarios = {
     {"lazy", lazy},
     {"collectives", collectives},
     {"printing", printing},
+    {"host_calls", host_calls},
+    {"nans", nans},
+    {"failing_callback", failing_callback},
+    {"out_of_order", out_of_order},
+    {"stuck", stuck},
+    {"endless", endless},
+    {"hosts", hosts},
     {"disk_hits", disk_hits},
     {"differ", differ},
     {"other_program", other_program},

@@ -16,6 +16,7 @@
 #include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/internal/launch_record.h"
+#include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/process_devices.h"
@@ -23,8 +24,9 @@
 namespace meshard::pjrt::internal {
 
 struct ClientState {
-  ClientState(Plugin from, PJRT_Client* client, std::string_view called)
-      : plugin(from), api(from.api()), raw(client), name(called) {}
+  ClientState(Plugin from, PJRT_Client* client, std::string_view called,
+              std::shared_ptr<KeyValueStore> exchange = nullptr)
+      : plugin(from), api(from.api()), raw(client), store(std::move(exchange)), name(called) {}
   ClientState(const ClientState&) = delete;
   ClientState& operator=(const ClientState&) = delete;
   ~ClientState();
@@ -62,6 +64,7 @@ struct ClientState {
   Plugin plugin;
   const PJRT_Api* api;
   PJRT_Client* raw;
+  std::shared_ptr<KeyValueStore> store;  // of the plugin's callbacks; released after the client
   std::atomic<long> references{0};
   std::string name;  // given, otherwise the platform
   std::string platform;

@@ -160,6 +160,11 @@ std::string MemberConnection::activity() const {
   return activity_;
 }
 
+void MemberConnection::set_activity_source(ActivitySource source) {
+  std::lock_guard lock(activity_mutex_);
+  source_ = std::move(source);
+}
+
 void MemberConnection::set_server(std::string host, int pid) {
   std::lock_guard lock(mutex_);
   server_.host = std::move(host);
@@ -240,7 +245,9 @@ void MemberConnection::beat(Time now) {
   {
     std::lock_guard lock(activity_mutex_);
     message.name = activity_;
-    message.number = std::chrono::duration_cast<milliseconds>(now - in_activity_).count();
+    ProcessClock::time_point since = in_activity_;
+    if (activity_.empty() && source_) message.name = source_(since).substr(0, kMostNameBytes);
+    message.number = std::chrono::duration_cast<milliseconds>(now - since).count();
   }
   socket_.send(message);
 }

@@ -49,6 +49,9 @@ class MemberConnection {
   /// What this process is doing, for the others.
   void set_activity(std::string_view text);
   std::string activity() const;
+  /// Asked while there is no activity (Processes::set_activity_source).
+  using ActivitySource = std::function<std::string(ProcessClock::time_point& since)>;
+  void set_activity_source(ActivitySource source);
   /// Host and process id of process 0, for messages.
   void set_server(std::string host, int pid);
   /// Tells process 0 that this process ends, with which status. Losses of others are still
@@ -93,6 +96,7 @@ class MemberConnection {
 
   mutable std::mutex activity_mutex_;
   std::string activity_;
+  ActivitySource source_;
   ProcessClock::time_point in_activity_;
 
   std::thread thread_;

@@ -1,8 +1,6 @@
 // Tested in tests/processes/check_across.py.
 #include "meshard/runtime/internal/across_processes.h"
 
-#include "meshard/base/cat.h"
-
 namespace meshard {
 namespace {
 
@@ -18,38 +16,36 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
   const pjrt::Device& device = *client.addressable_devices()[0];
   std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client, device));
   MESHARD_ASSIGN_OR_RETURN(
-      across->service_,
-      CollectiveService::start(client, shared(across->communicator()), {device.plugin_id()}));
+      across->service_, CollectiveService::start(client, shared(across->communicator()),
+                                                 {device.plugin_id()}, across->order_.history()));
+  std::shared_ptr<LaunchHistory> history = across->order_.history();
+  run.set_activity_source([history](auto& since) { return history->activity(since); });
+  across->watch_.emplace(run, history, across->announcement({}, "launches/"));
   return across;
 }
 
 Result<void> AcrossProcesses::in_order(
+    const std::vector<int>& ranks, std::string_view what, SourceLocation where,
     const std::function<Result<void>(Communicator&)>& communicate) {
-  return order_.communicate([&] { return communicate(communicator()); });
+  auto step = std::make_shared<const LaunchHistory::Step>(
+      LaunchHistory::Step{fingerprint(what), std::string(what)});
+  return order_.communicate([&] { return communicate(communicator()); },
+                            {order_.history()->track(ranks), std::move(step)}, where);
 }
 
 Result<pjrt::Client> AcrossProcesses::partitioner() {
   std::lock_guard lock(mutex_);
   if (!partitioner_) {
-    pjrt::NamedValue count{"cpu_device_count", static_cast<std::int64_t>(client_.device_count())};
+    pjrt::NamedValue count{"cpu_device_count", static_cast<std::int64_t>(client().device_count())};
     MESHARD_ASSIGN_OR_RETURN(partitioner_,
-                             pjrt::Client::create(client_.plugin(), std::span(&count, 1)));
+                             pjrt::Client::create(client().plugin(), std::span(&count, 1)));
   }
   return *partitioner_;
 }
 
-std::string AcrossProcesses::next_step(const std::vector<int>& ranks) {
-  std::lock_guard lock(mutex_);
-  return cat("meshard/step/", join(ranks, ","), "/", generation_, ".", steps_[ranks]++);
-}
-
-void AcrossProcesses::stop() { service_.reset(); }
-
-std::string names_of_processes(const std::vector<int>& ranks) {
-  std::string text = ranks.size() == 1 ? "process " : "processes ";
-  for (std::size_t i = 0; i < ranks.size(); ++i)
-    append(text, cat(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]));
-  return text;
+void AcrossProcesses::stop() {
+  service_.reset();
+  watch_.reset();
 }
 
 }  // namespace meshard

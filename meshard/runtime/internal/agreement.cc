@@ -8,7 +8,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/pjrt/wire.h"
-#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/process_steps.h"
 
 namespace meshard {
 namespace {

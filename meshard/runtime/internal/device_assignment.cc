@@ -1,10 +1,13 @@
 #include "meshard/runtime/internal/device_assignment.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 #include <string>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
+#include "meshard/runtime/tiles.h"
 
 namespace meshard {
 
@@ -46,6 +49,17 @@ std::vector<int> processes_of(const pjrt::Client& client, const Mesh& mesh) {
   for (std::int64_t id : mesh.device_ids())
     processes.insert(client.find_device(id)->process_index());
   return {processes.begin(), processes.end()};
+}
+
+bool is_whole_in_each_process(const pjrt::Client& client, const Sharding& sharding) {
+  if (sharding.is_fully_replicated()) return true;
+  std::map<int, std::set<std::int64_t>> tiles;  // by process
+  for (std::int64_t p = 0; p < sharding.mesh().size(); ++p)
+    tiles[client.find_device(sharding.mesh().device_id(p))->process_index()].insert(
+        tile_number(sharding, p));
+  return std::ranges::all_of(tiles, [&](const auto& each) {
+    return static_cast<std::int64_t>(each.second.size()) == sharding.num_tiles();
+  });
 }
 
 std::vector<int> device_assignment(const pjrt::Client& client, const std::optional<Mesh>& mesh,

@@ -8,6 +8,7 @@
 #include "meshard/base/source_location.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/sharding/sharding.h"
 
 namespace meshard {
 
@@ -40,6 +41,10 @@ Reach reach_of(const pjrt::Client& client, const Mesh& mesh);
 /// The processes that have a device of the mesh, ascending.
 /// @pre the client has the devices
 std::vector<int> processes_of(const pjrt::Client& client, const Mesh& mesh);
+
+/// Whether each process that has a device of the sharding's mesh has all parts of the value.
+/// @pre the client has the devices
+bool is_whole_in_each_process(const pjrt::Client& client, const Sharding& sharding);
 
 /// The device assignment of a program: the device ids of its logical devices 0..n-1. Logical device
 /// i is position i of the program's mesh (LoweredModule::mesh). A program without a mesh runs on

@@ -1,5 +1,7 @@
 #include "meshard/runtime/internal/device_to_device.h"
 
+#include <algorithm>
+
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
@@ -122,6 +124,31 @@ Result<std::vector<pjrt::Buffer>> exchange_tiles(AcrossProcesses& across, const 
   return buffers;
 }
 
+// On a platform that connects the processes itself. A program replicates the value on its own
+// devices, and each process sends the parts of its devices of the target from its host memory.
+Tensor move_with_others(Runtime& runtime, const pjrt::Client& client, const Value& value,
+                        const Sharding& target, SourceLocation where) {
+  const Sharding& present = *value.storage()->sharding();
+  std::vector<int> from = processes_of(client, present.mesh());
+  std::vector<int> to = processes_of(client, target.mesh());
+  if (!std::ranges::includes(from, to))
+    throw Error(ErrorCode::kUnimplemented,
+                cat("[transfer] ", value.type(), " is on devices of ", names_of_processes(from),
+                    " and should move to those of ", names_of_processes(to), ": on platform ",
+                    client.name(),
+                    " only processes that have a part of a value can receive it; mark it on a mesh "
+                    "with devices of all of them"),
+                where);
+  const int rank = client.process_index();
+  if (!std::ranges::binary_search(from, rank))
+    return make_array(value.type(),
+                      make_storage<DeviceArray>(runtime.platforms, value.type(), target,
+                                                std::vector<pjrt::Buffer>()),
+                      where);
+  HostArray array = value.storage()->to_host(where);
+  return make_array(value.type(), place(runtime.platforms, array, target, where), where);
+}
+
 }  // namespace
 
 Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
@@ -173,13 +200,16 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
     }
     return reshard(runtime, source.value(), target, where);
   }
+  AcrossProcesses* across = platforms.across();
+  if (across && !(across->client() == client)) across = nullptr;
+  if (present && !across && crosses_processes(client, present->mesh(), target.mesh()))
+    return move_with_others(runtime, client, source.value(), target, where);
   bool in_place = present && has_tiles_in_place(*present, target);
   if (present && !in_place)
     if (std::optional<Sharding> part = part_in_place(*present, target))
       return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
                      where);
-  if (AcrossProcesses* across = platforms.across();
-      across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
+  if (across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
     moved = exchange_tiles(*across, source.value(), target, where);
   else if (in_place || has_same_tiles(present, target))
     moved = send_shards(client, source.value(), target, where);

@@ -5,6 +5,7 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "meshard/runtime/internal/device_assignment.h"
@@ -62,13 +63,13 @@ class Exchange {
         element_(meshard::size_in_bytes(source.type().dtype)),
         tiles_(held_tiles(across.client(), source)) {}
 
-  bool takes_part(std::span<const WantedPart> wanted) const {
-    for (const WantedPart& part : wanted)
-      if (part.rank == across_.rank()) return true;
+  // The processes that have the value or want parts of it.
+  std::set<int> ranks(std::span<const WantedPart> wanted) const {
+    std::set<int> all;
+    for (const WantedPart& part : wanted) all.insert(part.rank);
     for (const HeldTile& tile : tiles_)
-      for (const auto& [process, position] : tile.holders)
-        if (process == across_.rank()) return true;
-    return false;
+      for (const auto& [process, position] : tile.holders) all.insert(process);
+    return all;
   }
 
   Result<void> run(Communicator& communicator, std::span<const WantedPart> wanted) {
@@ -135,11 +136,14 @@ void run_exchange(AcrossProcesses& across, const DeviceArray& source,
                   std::span<const WantedPart> wanted, SourceLocation where,
                   std::span<const int> group = {}, int root = -1, void* data = nullptr) {
   Exchange exchange(across, source, where);
-  if (group.empty() && !exchange.takes_part(wanted)) return;
+  std::set<int> ranks = exchange.ranks(wanted);
+  ranks.insert(group.begin(), group.end());
+  if (!ranks.contains(across.rank())) return;
   internal::HostSpan span;
   if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
-  across.run().entering(cat("transfer of ", source.type(), " between processes, ", where));
-  Result<void> done = across.in_order([&](Communicator& communicator) -> Result<void> {
+  const std::string what = cat("transfer of ", source.type(), " between processes");
+  across.run().entering(cat(what, ", ", where));
+  auto communicate = [&](Communicator& communicator) -> Result<void> {
     try {
       MESHARD_RETURN_IF_ERROR(exchange.run(communicator, wanted));
     } catch (const Error& error) {  // from reading a shard
@@ -148,7 +152,9 @@ void run_exchange(AcrossProcesses& across, const DeviceArray& source,
     if (group.size() < 2) return {};
     return communicator.broadcast(group, root, data,
                                   static_cast<std::size_t>(source.type().bytes()));
-  });
+  };
+  Result<void> done = across.in_order({ranks.begin(), ranks.end()}, what, where, communicate);
+  across.run().entering("");
   if (!done.ok())
     throw done.error().at(where).with_note(
         cat("while bringing ", source.type(), " from ", source.placement(), " to other processes"));

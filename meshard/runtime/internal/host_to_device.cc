@@ -5,13 +5,12 @@
 #include "meshard/array/slice.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/agreement.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
-#include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/pad_on_host.h"
+#include "meshard/runtime/internal/process_steps.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -51,16 +50,16 @@ bool is_contiguous(const Box& box, const Shape& shape) {
 }
 
 // Checks that all processes of the mesh have the same array.
-Result<void> check_equal_data(AcrossProcesses& across, const HostArray& array, const Mesh& mesh,
+Result<void> check_equal_data(ProcessSteps& steps, const HostArray& array, const Mesh& mesh,
                               SourceLocation where) {
   constexpr std::size_t kBlock = 4096;
   std::string_view bytes(reinterpret_cast<const char*>(array.bytes()),
                          static_cast<std::size_t>(array.size_in_bytes()));
-  std::vector<int> ranks = processes_of(across.client(), mesh);
+  std::vector<int> ranks = processes_of(steps.client(), mesh);
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
   Intention intention{.ranks = ranks,
-                      .rank = across.rank(),
-                      .key = across.next_step(ranks),
+                      .rank = steps.rank(),
+                      .key = steps.next_step(ranks),
                       .fingerprint = fingerprint(cat(array.type(), ";", fingerprint(bytes))),
                       .what = cat("place ", array.type(), where.known() ? cat(" at ", where) : ""),
                       .details = [&] {
@@ -73,7 +72,7 @@ Result<void> check_equal_data(AcrossProcesses& across, const HostArray& array, c
                         return text;
                       }};
   auto agreed = agree(
-      across.run().store(), intention, [] { return Result<std::string>(std::string()); }, limit);
+      steps.run().store(), intention, [] { return Result<std::string>(std::string()); }, limit);
   if (!agreed.ok()) return agreed.error();
   return {};
 }
@@ -126,10 +125,11 @@ class ShardSender {
   };
 
   void check_equal_in_processes() const {
-    AcrossProcesses* across = platforms_.across();
-    if (!across || !(across->client() == client_) || !platforms_.checks_host_data()) return;
-    if (reach_of(client_, sharding_.mesh()) != Reach::kAcross) return;
-    Result<void> equal = check_equal_data(*across, array_, sharding_.mesh(), where_);
+    if (reach_of(client_, sharding_.mesh()) != Reach::kAcross || !platforms_.checks_host_data())
+      return;
+    ProcessSteps* steps = platforms_.steps_of(client_);
+    if (!steps) return;
+    Result<void> equal = check_equal_data(*steps, array_, sharding_.mesh(), where_);
     if (!equal.ok()) throw equal.error().at(where_);
   }
 

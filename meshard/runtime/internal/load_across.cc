@@ -6,7 +6,6 @@
 #include <optional>
 #include <string_view>
 
-#include "meshard/base/environment.h"
 #include "meshard/partitioned/partition.h"
 #include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/wire.h"
@@ -34,28 +33,6 @@ std::string source_of(const Graph& graph, std::string_view location) {
   return where.known() ? where.to_string() : std::string();
 }
 
-// The text of a program with a source line after each op, as agree() shows it.
-std::string text_with_sources(const LoweredModule& lowered, const Graph& graph) {
-  std::string out = cat("devices ", *lowered.mesh, "\n");
-  std::string_view rest = lowered.text;
-  constexpr std::string_view kLocation = "loc(\"";
-  while (!rest.empty()) {
-    std::string_view line = rest.substr(0, rest.find('\n'));
-    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
-    std::size_t at = line.rfind(kLocation);
-    if (at == std::string_view::npos) {
-      append(out, cat(line, "\n"));
-      continue;
-    }
-    std::string_view name = line.substr(at + kLocation.size());
-    name = name.substr(0, name.find('"'));
-    // The number of an op says nothing: an op before it may be more or less.
-    std::string_view op = line.substr(0, line.find_last_not_of(' ', at - 1) + 1);
-    append(out, cat(op, "\t", source_of(graph, name), "\n"));
-  }
-  return out;
-}
-
 // The form in which modules are read.
 std::string with_config(std::string_view module) {
   pjrt::WireWriter writer;
@@ -68,20 +45,6 @@ std::vector<std::uint32_t> donated_by(const std::string& module) {
   if (auto signature = pjrt::ExecutableSignature::from_module(module); signature.ok())
     for (int i : signature->donated) donated.push_back(static_cast<std::uint32_t>(i));
   return donated;
-}
-
-// For a mesh of one device in another process.
-ChosenShardings shardings_on_one_device(const LoweredModule& lowered) {
-  auto of = [&](const std::vector<LoweredValue>& values) {
-    std::vector<std::optional<Sharding>> shardings;
-    for (const LoweredValue& value : values)
-      shardings.push_back(
-          value.is_exact()
-              ? *value.sharding
-              : Sharding::replicated(*lowered.mesh, static_cast<std::size_t>(value.type.rank())));
-    return shardings;
-  };
-  return {of(lowered.arguments), of(lowered.results)};
 }
 
 // The mesh as the compiler sees it.
@@ -131,14 +94,13 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
                                   const pjrt::CompileOptions& options, SourceLocation where) {
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
   const Fingerprint same = fingerprint(cat(lowered.text, join(members.rank_at, ",")));
-  Intention intention{
-      .ranks = members.ranks,
-      .rank = across.rank(),
-      .key = members.others ? std::string() : across.next_step(members.ranks),
-      .fingerprint = same,
-      .what = cat("run \"", lowered.name, "\"", where.known() ? cat(" at ", where) : ""),
-      .announced_as = cat("meshard/program/", join(members.ranks, ","), "/", same),
-      .details = [&] { return text_with_sources(lowered, graph); }};
+  Intention intention{.ranks = members.ranks,
+                      .rank = across.rank(),
+                      .key = members.others ? std::string() : across.next_step(members.ranks),
+                      .fingerprint = same,
+                      .what = intention_text(lowered, where),
+                      .announced_as = across.announcement(members.ranks, cat(same)),
+                      .details = [&] { return text_with_sources(lowered, graph); }};
   Store& store = across.run().store();
   if (members.others) return result_of_others(store, intention, limit);
   auto partitioned = [&]() -> Result<std::string> {
@@ -150,10 +112,42 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
 
 }  // namespace
 
-Result<std::chrono::milliseconds> wait_for_processes() {
-  MESHARD_ASSIGN_OR_RETURN(std::int64_t seconds,
-                           environment_integer("MESHARD_PROCESS_WAIT_SECONDS", 600, 1, 1'000'000));
-  return std::chrono::milliseconds(std::chrono::seconds(seconds));
+std::string text_with_sources(const LoweredModule& lowered, const Graph& graph) {
+  std::string out = cat("devices ", *lowered.mesh, "\n");
+  std::string_view rest = lowered.text;
+  constexpr std::string_view kLocation = "loc(\"";
+  while (!rest.empty()) {
+    std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    std::size_t at = line.rfind(kLocation);
+    if (at == std::string_view::npos) {
+      append(out, cat(line, "\n"));
+      continue;
+    }
+    std::string_view name = line.substr(at + kLocation.size());
+    name = name.substr(0, name.find('"'));
+    // The number of an op says nothing: an op before it may be more or less.
+    std::string_view op = line.substr(0, line.find_last_not_of(' ', at - 1) + 1);
+    append(out, cat(op, "\t", source_of(graph, name), "\n"));
+  }
+  return out;
+}
+
+std::string intention_text(const LoweredModule& lowered, SourceLocation where) {
+  return cat("run \"", lowered.name, "\"", where.known() ? cat(" at ", where) : "");
+}
+
+ChosenShardings shardings_on_one_device(const LoweredModule& lowered) {
+  auto of = [&](const std::vector<LoweredValue>& values) {
+    std::vector<std::optional<Sharding>> shardings;
+    for (const LoweredValue& value : values)
+      shardings.push_back(
+          value.is_exact()
+              ? *value.sharding
+              : Sharding::replicated(*lowered.mesh, static_cast<std::size_t>(value.type.rank())));
+    return shardings;
+  };
+  return {of(lowered.arguments), of(lowered.results)};
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_across(
@@ -204,9 +198,12 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
     for (int i : executable->signature().donated) donated.push_back(static_cast<std::uint32_t>(i));
   }
   across.run().entering("");
-  return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                               std::move(executable), communicates,
-                                               std::move(donated), std::move(chosen));
+  const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
+  OrderedStep ordered{across.order().history()->track(ranks),
+                               std::make_shared<const LaunchHistory::Step>(step)};
+  return std::make_shared<const LoadedProgram>(
+      platforms, client, std::move(lowered), std::move(executable), communicates,
+      std::move(donated), std::move(chosen), std::move(ordered));
 }
 
 }  // namespace meshard

@@ -1,7 +1,7 @@
 // Loads programs over devices of several processes.
 #pragma once
-#include <chrono>
 #include <memory>
+#include <string>
 
 #include "meshard/base/result.h"
 #include "meshard/graph/evaluator.h"
@@ -27,9 +27,13 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
     const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
     const Program& program, LoweredModule lowered, SourceLocation where);
 
-/// How long a process waits for others that must do the same: MESHARD_PROCESS_WAIT_SECONDS, else
-/// 600 s.
-/// @error invalid argument if that is not a whole number from 1
-Result<std::chrono::milliseconds> wait_for_processes();
+/// The text of a program with the user's source line after each op, for Intention::details.
+std::string text_with_sources(const LoweredModule& lowered, const Graph& graph);
+
+/// `run "train" at train.cc:42`, for Intention::what.
+std::string intention_text(const LoweredModule& lowered, SourceLocation where);
+
+/// The shardings of a program over one device, which is in another process.
+ChosenShardings shardings_on_one_device(const LoweredModule& lowered);
 
 }  // namespace meshard

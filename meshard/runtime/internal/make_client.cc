@@ -14,7 +14,9 @@
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/pjrt/run_rules.h"
 #include "meshard/processes/processes.h"
+#include "meshard/runtime/internal/run_store.h"
 
 namespace meshard::internal {
 namespace {
@@ -110,10 +112,42 @@ Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::Nam
   return pjrt::Client::create(plugin, options, {}, name, &run);
 }
 
-// `devices`: the requested number; 0: not specified.
-Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options, bool cpu,
-                           int devices, std::string_view name) {
+pjrt::RunMembers members_of(const Processes& run) {
+  pjrt::RunMembers members{.rank = run.rank(), .hosts = {}, .local_devices = {}};
+  for (const ProcessInfo& member : run.members()) {
+    members.hosts.push_back(member.host);
+    members.local_devices.push_back(member.local_devices);
+  }
+  return members;
+}
+
+// Tells a plugin that knows several processes of the others.
+Result<pjrt::Client> start_with_others(const std::string& path,
+                                       std::vector<pjrt::NamedValue> options,
+                                       const std::string& platform, std::string_view name) {
+  const pjrt::RunMembers members = members_of(processes());
+  for (const auto& [variable, value] : pjrt::variables_for_run(platform, members))
+    ::setenv(variable.c_str(), value.c_str(), /*overwrite=*/0);
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  for (pjrt::NamedValue& option :
+       pjrt::options_for_run(platform, members, options, visible && *visible))
+    options.push_back(std::move(option));
+  processes().entering(cat("creation of the client of platform ", platform));
+  MESHARD_ASSIGN_OR_RETURN(std::shared_ptr<pjrt::KeyValueStore> store,
+                           store_for_client(processes(), platform));
+  Result<pjrt::Client> client = pjrt::Client::create(plugin, options, {}, name, nullptr, store);
+  processes().entering("");
+  return client;
+}
+
+// `devices`: the requested number; 0: not specified. `platform`: the plugin's, if it is known.
+Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options,
+                           const std::string& platform, int devices, std::string_view name) {
   MESHARD_RETURN_IF_ERROR(check_log_variable());
+  const bool cpu = platform == "cpu";
+  if (!cpu && processes().size() > 1)
+    return start_with_others(path, std::move(options), platform, name);
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
   if (cpu && !pjrt::find_value<std::int64_t>(options, "cpu_device_count")) {
     MESHARD_ASSIGN_OR_RETURN(int count, cpu_device_count(devices));
@@ -177,7 +211,7 @@ Result<pjrt::Client> make_default_client(const RuntimeOptions& options) {
     if (std::string guess = pjrt::guess_platform(path); !guess.empty()) platform = guess;
   if (std::optional<pjrt::ProcessDevices> run = devices_of_run(); run && platform == "cpu")
     return start_of_run(path, options.client_options, *run, default_platform(options));
-  return start(path, options.client_options, platform == "cpu", options.cpu_devices,
+  return start(path, options.client_options, platform, options.cpu_devices,
                default_platform(options));
 }
 
@@ -189,7 +223,8 @@ Result<pjrt::Client> make_further_client(const RuntimeOptions& options, const st
   }
   bool cpu = type == "cpu" || own.cpu_devices != 0 || pjrt::guess_platform(own.plugin) == "cpu";
   int devices = own.cpu_devices != 0 ? own.cpu_devices : options.cpu_devices;
-  Result<pjrt::Client> client = start(own.plugin, own.client_options, cpu, devices, type);
+  std::string platform = cpu ? "cpu" : type;
+  Result<pjrt::Client> client = start(own.plugin, own.client_options, platform, devices, type);
   if (client.ok()) return client;
   return client.error().with_note(
       cat("while starting platform ", type, " with the plugin ", own.plugin));

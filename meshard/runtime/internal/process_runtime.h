@@ -7,7 +7,10 @@ namespace meshard {
 
 /// Owner of the clients and of the compiled programs. Passed down to everything that places values
 /// or runs programs. It does not know the evaluator, so nothing below the evaluator can call it.
-struct Runtime {
+struct Runtime final : Replicator {
+  Runtime() { platforms.set_replicator(*this); }
+  StoragePtr replicate(const DeviceArray& array, SourceLocation where) override;
+
   Platforms platforms;
   ProgramCache programs{platforms};
 };

@@ -11,6 +11,7 @@
 #include "meshard/runtime/internal/host_calls.h"
 #include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/load_program.h"
+#include "meshard/runtime/internal/load_together.h"
 
 namespace meshard {
 namespace {
@@ -115,6 +116,41 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
                               std::move(lowered), where);
     return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
   }
+  if (lowered.mesh && client.device_count() != client.addressable_devices().size())
+    return make_with_others(program, client, std::move(lowered), devices, where);
+  return make_here(program, client, lowered, devices, where);
+}
+
+// On a client that has devices of several processes.
+std::shared_ptr<const LoadedProgram> ProgramCache::make_with_others(const Program& program,
+                                                                    const pjrt::Client& client,
+                                                                    LoweredModule lowered,
+                                                                    const std::vector<int>& devices,
+                                                                    SourceLocation where) {
+  const Reach reach = reach_of(client, *lowered.mesh);
+  ProcessSteps* steps = platforms_.steps_of(client);
+  if (reach != Reach::kHere && !steps)
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[runtime] ", *lowered.mesh,
+                    " has devices of other processes, which this one does not know: call "
+                    "initialize_processes()"),
+                where);
+  if (reach != Reach::kHere) {
+    auto loaded = load_together(platforms_, *steps, program, std::move(lowered), devices, where);
+    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
+  }
+  auto made = make_here(program, client, lowered, devices, where);
+  if (steps && lowered.mesh->size() > 1)
+    if (auto told = announce_shardings(*steps, lowered, made->shardings()); !told.ok())
+      throw told.error().at(where);
+  return made;
+}
+
+std::shared_ptr<const LoadedProgram> ProgramCache::make_here(const Program& program,
+                                                             const pjrt::Client& client,
+                                                             const LoweredModule& lowered,
+                                                             const std::vector<int>& devices,
+                                                             SourceLocation where) {
   Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {

@@ -47,6 +47,13 @@ std::vector<Tensor> run_in_place(Runtime& runtime, std::string name, const Value
   return results;
 }
 
+StoragePtr Runtime::replicate(const DeviceArray& array, SourceLocation where) {
+  Tensor value = make_array(array.type(), StoragePtr(const_cast<DeviceArray*>(&array)), where);
+  Sharding replicated =
+      Sharding::replicated(array.sharding()->mesh(), static_cast<std::size_t>(array.type().rank()));
+  return StoragePtr(reshard(*this, value.value(), replicated, where).value().storage());
+}
+
 Tensor reshard(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
   return run_in_place(runtime, "reshard", value, where, [&](const Tensor& given) {
     return std::vector{sharding_constraint(In(given, where), closed(target))};

@@ -1,0 +1,187 @@
+#include "meshard/partitioned/launch_history.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "meshard/base/cat.h"
+#include "meshard/pjrt/wire.h"
+
+namespace meshard {
+namespace {
+
+// Of each set of processes, the newest launches are known one by one, and of all launches a hash
+// whenever their number is a multiple of kHashed.
+constexpr std::uint64_t kKnown = 64, kHashed = 1024;
+
+}  // namespace
+
+class LaunchHistory::Track {
+ public:
+  explicit Track(std::vector<int> of) : ranks(std::move(of)) {}
+
+  struct Launch {
+    std::shared_ptr<const Step> step;
+    SourceLocation where;
+  };
+
+  std::string text_of(std::uint64_t number) const {
+    const Launch& launch = newest[number % kKnown];
+    return cat(launch.step->name, launch.where.known() ? cat(" at ", launch.where) : "");
+  }
+
+  std::vector<int> ranks;
+  std::uint64_t count = 0;
+  std::uint64_t hash = 0;
+  std::uint64_t hashed = 0, hash_then = 0;  // the newest multiple of kHashed, and the hash then
+  std::array<Launch, kKnown> newest;        // launch n at n % kKnown
+};
+
+LaunchHistory::Track* LaunchHistory::track(const std::vector<int>& ranks) {
+  std::lock_guard lock(mutex_);
+  for (const auto& track : tracks_)
+    if (track->ranks == ranks) return track.get();
+  return tracks_.emplace_back(std::make_shared<Track>(ranks)).get();
+}
+
+void LaunchHistory::add(Track& track, std::shared_ptr<const Step> step, SourceLocation where) {
+  auto now = std::chrono::steady_clock::now();
+  std::lock_guard lock(mutex_);
+  track.hash = hash_combine(track.hash, static_cast<std::size_t>(step->id.low));
+  track.newest[track.count % kKnown] = {std::move(step), where};
+  if (++track.count % kHashed == 0) {
+    track.hashed = track.count;
+    track.hash_then = track.hash;
+  }
+  ++count_;
+  newest_ = &track;
+  newest_at_ = now;
+}
+
+void LaunchHistory::begin_collective(std::string_view kind, std::string_view where) {
+  auto now = std::chrono::steady_clock::now();
+  std::lock_guard lock(mutex_);
+  in_collective_ = true;
+  collective_at_ = now;
+  collective_.assign(where.empty() ? kind : where);
+}
+
+void LaunchHistory::end_collective() {
+  std::lock_guard lock(mutex_);
+  in_collective_ = false;
+}
+
+std::string LaunchHistory::activity(std::chrono::steady_clock::time_point& since) const {
+  std::lock_guard lock(mutex_);
+  if (!newest_) return {};
+  since = in_collective_ ? collective_at_ : newest_at_;
+  return cat(in_collective_ ? cat(collective_, "; ") : std::string(), "launch ", newest_->count,
+             " is ", newest_->text_of(newest_->count - 1));
+}
+
+std::uint64_t LaunchHistory::count() const {
+  std::lock_guard lock(mutex_);
+  return count_;
+}
+
+std::vector<std::vector<int>> LaunchHistory::sets() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::vector<int>> sets;
+  for (const auto& track : tracks_) sets.push_back(track->ranks);
+  return sets;
+}
+
+std::string LaunchHistory::to_bytes() const {
+  std::lock_guard lock(mutex_);
+  pjrt::WireWriter all;
+  for (const auto& each : tracks_) {
+    const Track& track = *each;
+    pjrt::WireWriter one;
+    one.add_packed(1, track.ranks);
+    one.add_varint(2, track.count);
+    one.add_varint(3, track.hashed);
+    one.add_varint(4, track.hash_then);
+    for (std::uint64_t n = track.count - std::min(track.count, kKnown); n < track.count; ++n) {
+      pjrt::WireWriter launch;
+      launch.add_varint(1, track.newest[n % kKnown].step->id.low);
+      launch.add_bytes(2, track.text_of(n));
+      one.add_message(5, launch);
+    }
+    all.add_message(1, one);
+  }
+  return all.take();
+}
+
+namespace {
+
+// A track of another process or of this one, read from bytes.
+struct ReadTrack {
+  struct Launch {
+    std::uint64_t id = 0;
+    std::string_view text;
+  };
+  std::uint64_t count = 0, hashed = 0, hash_then = 0;
+  std::vector<Launch> newest;
+
+  std::uint64_t first() const { return count - newest.size(); }
+};
+
+ReadTrack::Launch read_launch(std::string_view bytes) {
+  ReadTrack::Launch launch;
+  pjrt::WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    if (field->number == 1) launch.id = field->value;
+    if (field->number == 2) launch.text = field->bytes;
+  }
+  return launch;
+}
+
+// By the packed ranks.
+std::map<std::string_view, ReadTrack> read_tracks(std::string_view bytes) {
+  std::map<std::string_view, ReadTrack> tracks;
+  pjrt::WireReader reader(bytes);
+  while (auto each = reader.next()) {
+    ReadTrack track;
+    std::string_view ranks;
+    pjrt::WireReader inner(each->bytes);
+    while (auto field = inner.next()) switch (field->number) {
+        case 1: ranks = field->bytes; break;
+        case 2: track.count = field->value; break;
+        case 3: track.hashed = field->value; break;
+        case 4: track.hash_then = field->value; break;
+        case 5: track.newest.push_back(read_launch(field->bytes)); break;
+        default: break;
+      }
+    if (track.newest.size() <= track.count) tracks[ranks] = std::move(track);
+  }
+  return tracks;
+}
+
+std::optional<std::string> difference_of_tracks(const ReadTrack& a, int rank_a, const ReadTrack& b,
+                                                int rank_b) {
+  std::uint64_t end = std::min(a.count, b.count);
+  for (std::uint64_t n = std::max(a.first(), b.first()); n < end; ++n) {
+    const ReadTrack::Launch &in_a = a.newest[n - a.first()], &in_b = b.newest[n - b.first()];
+    if (in_a.id == in_b.id) continue;
+    return cat("launch ", n + 1, " that both take part in is ", in_a.text, " in process ", rank_a,
+               ", and ", in_b.text, " in process ", rank_b);
+  }
+  if (a.hashed != 0 && a.hashed == b.hashed && a.hash_then != b.hash_then)
+    return cat("the first ", a.hashed, " launches that both take part in differ between processes ",
+               rank_a, " and ", rank_b);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> difference_of_histories(std::string_view a, int rank_a,
+                                                   std::string_view b, int rank_b) {
+  std::map<std::string_view, ReadTrack> in_a = read_tracks(a), in_b = read_tracks(b);
+  for (const auto& [ranks, track] : in_a)
+    if (auto same = in_b.find(ranks); same != in_b.end())
+      if (auto difference = difference_of_tracks(track, rank_a, same->second, rank_b))
+        return difference;
+  return std::nullopt;
+}
+
+}  // namespace meshard

@@ -1,0 +1,70 @@
+// Which programs a process has launched together with others, and what it is in now.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/fingerprint.h"
+#include "meshard/base/source_location.h"
+
+namespace meshard {
+
+/// The launches of one process that communicate, by the set of processes that take part. They must
+/// be the same in all of them, in the same order, or collectives of different programs meet.
+/// Recording one takes about 0.1 us; nothing is sent. Thread-safe.
+class LaunchHistory {
+ public:
+  /// A value: a program, or another step that processes take together.
+  struct Step {
+    /// Equal in all processes.
+    Fingerprint id;
+    /// For messages: `"train"`.
+    std::string name;
+  };
+  /// The launches of one set of processes.
+  class Track;
+
+  /// The track of these processes, ascending; lives as long as the history.
+  Track* track(const std::vector<int>& ranks);
+  /// Records a launch, in the order of the launches of this process.
+  void add(Track& track, std::shared_ptr<const Step> step, SourceLocation where);
+
+  /// A collective of a launch begins, or the last one ends. `where` is what the program calls it,
+  /// with its source line, if known.
+  void begin_collective(std::string_view kind, std::string_view where);
+  void end_collective();
+
+  /// What the process is in: the collective that runs, and the newest launch. Empty before the
+  /// first launch. `since` receives when it began.
+  std::string activity(std::chrono::steady_clock::time_point& since) const;
+
+  /// The number of launches so far.
+  std::uint64_t count() const;
+  /// The sets of processes.
+  std::vector<std::vector<int>> sets() const;
+  /// The newest launches of each set, for other processes.
+  std::string to_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;  // guards the rest
+  std::vector<std::shared_ptr<Track>> tracks_;
+  std::uint64_t count_ = 0;
+  const Track* newest_ = nullptr;
+  std::chrono::steady_clock::time_point newest_at_{}, collective_at_{};
+  bool in_collective_ = false;
+  std::string collective_;  // keeps its memory
+};
+
+/// How the histories (LaunchHistory::to_bytes) of two processes differ, for messages; empty if the
+/// launches that both histories have are equal. One may be behind the other.
+///
+/// `launch 17 that both take part in is "a" at x.cc:3 in process 0, and "b" at y.cc:5 in process 1`
+std::optional<std::string> difference_of_histories(std::string_view a, int rank_a,
+                                                   std::string_view b, int rank_b);
+
+}  // namespace meshard

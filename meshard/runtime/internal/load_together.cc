@@ -1,0 +1,117 @@
+// Tested in tests/processes/check_plugin.py.
+#include "meshard/runtime/internal/load_together.h"
+
+#include <algorithm>
+
+#include "meshard/base/stall_report.h"
+#include "meshard/pjrt/wire.h"
+#include "meshard/runtime/internal/agreement.h"
+#include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/load_across.h"
+#include "meshard/runtime/internal/load_program.h"
+
+namespace meshard {
+namespace {
+
+// Equal for equal programs over the same devices.
+Fingerprint identity_of(const LoweredModule& lowered) {
+  std::string devices;
+  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
+  return fingerprint(cat(lowered.text, devices));
+}
+
+constexpr std::string_view kNone = "none";
+
+std::string text_of(const std::optional<Sharding>& sharding) {
+  return sharding ? sharding->to_string() : std::string(kNone);
+}
+
+// The shardings or the error of those who have compiled a program, as bytes.
+std::string announced(const Result<ChosenShardings>& chosen) {
+  pjrt::WireWriter writer;
+  if (chosen.ok()) {
+    for (const auto& sharding : chosen->arguments) writer.add_bytes(1, text_of(sharding));
+    for (const auto& sharding : chosen->results) writer.add_bytes(2, text_of(sharding));
+  } else {
+    writer.add_varint(3, static_cast<std::uint64_t>(chosen.error().code()));
+    writer.add_bytes(4, chosen.error().message());
+  }
+  return writer.take();
+}
+
+Result<ChosenShardings> read_announced(std::string_view bytes) {
+  ChosenShardings chosen;
+  std::optional<ErrorCode> code;
+  std::string message;
+  pjrt::WireReader reader(bytes);
+  while (auto field = reader.next()) {
+    if (field->number == 3) code = static_cast<ErrorCode>(field->value);
+    if (field->number == 4) message = field->bytes;
+    if (field->number > 2) continue;
+    std::optional<Sharding> sharding;
+    if (field->bytes != kNone) {
+      MESHARD_ASSIGN_OR_RETURN(sharding, Sharding::parse(field->bytes));
+    }
+    (field->number == 1 ? chosen.arguments : chosen.results).push_back(std::move(sharding));
+  }
+  if (code) return Error(*code, message);
+  return chosen;
+}
+
+Result<ChosenShardings> shardings_from_others(ProcessSteps& steps, const std::vector<int>& ranks,
+                                              const LoweredModule& lowered) {
+  if (lowered.mesh->size() == 1) return shardings_on_one_device(lowered);
+  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
+  std::string key = steps.announcement(ranks, cat(identity_of(lowered)));
+  // They may themselves wait for each other before they compile.
+  Result<std::string> got = steps.run().store().get(key, 2 * limit);
+  if (got.ok()) return read_announced(*got);
+  if (got.error().code() != ErrorCode::kDeadlineExceeded) return got.error();
+  return Error(ErrorCode::kDeadlineExceeded,
+               cat("[processes] ", names_of_processes(ranks), " have not compiled \"", lowered.name,
+                   "\" within ", 2 * limit.count() / 1000, " s"));
+}
+
+}  // namespace
+
+Result<void> announce_shardings(ProcessSteps& steps, const LoweredModule& lowered,
+                                const ChosenShardings& chosen) {
+  std::string key = steps.announcement({steps.rank()}, cat(identity_of(lowered)));
+  return steps.run().store().put(key, announced(chosen));
+}
+
+Result<std::shared_ptr<const LoadedProgram>> load_together(
+    const Platforms& platforms, ProcessSteps& steps, const Program& program, LoweredModule lowered,
+    const std::vector<int>& devices, SourceLocation where) {
+  const pjrt::Client& client = steps.client();
+  const std::vector<int> ranks = processes_of(client, *lowered.mesh);
+  if (reach_of(client, *lowered.mesh) == Reach::kElsewhere) {
+    MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, shardings_from_others(steps, ranks, lowered));
+    return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
+                                                 std::nullopt, false, program.donated,
+                                                 std::move(chosen));
+  }
+  steps.run().entering(cat("load of \"", lowered.name, "\", ", where));
+  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
+  const Fingerprint identity = identity_of(lowered);
+  Intention intention{.ranks = ranks,
+                      .rank = steps.rank(),
+                      .key = steps.next_step(ranks),
+                      .fingerprint = identity,
+                      .what = intention_text(lowered, where),
+                      .details = [&] { return text_with_sources(lowered, program.graph); }};
+  Store& store = steps.run().store();
+  auto nothing = [] { return Result<std::string>(std::string()); };
+  MESHARD_RETURN_IF_ERROR(agree(store, intention, nothing, limit));
+  Result<std::shared_ptr<const LoadedProgram>> loaded =
+      compile_and_load(platforms, client, DiskCache("", 0), std::move(lowered), devices, where);
+  if (steps.rank() == ranks.front() && static_cast<int>(ranks.size()) < steps.run().size()) {
+    Result<ChosenShardings> chosen =
+        loaded.ok() ? Result<ChosenShardings>((*loaded)->shardings()) : loaded.error();
+    MESHARD_RETURN_IF_ERROR(store.put(steps.announcement(ranks, cat(identity)), announced(chosen)));
+  }
+  steps.run().entering("");
+  return loaded;
+}
+
+}  // namespace meshard

@@ -1,0 +1,80 @@
+// Tested in tests/processes/check_across.py.
+#include "meshard/runtime/internal/order_watch.h"
+
+#include <algorithm>
+#include <csignal>
+#include <optional>
+#include <set>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+constexpr std::chrono::seconds kInterval{1};
+
+// Signals are for the program's own threads.
+std::thread thread_without_signals(std::function<void()> work) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(work));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+OrderWatch::OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> history, std::string key)
+    : run_(run), history_(std::move(history)), key_(std::move(key)) {
+  thread_ = thread_without_signals([this] { run_thread(); });
+}
+
+OrderWatch::~OrderWatch() {
+  {
+    std::lock_guard lock(mutex_);
+    stops_ = true;
+  }
+  stopped_.notify_all();
+  thread_.join();
+}
+
+void OrderWatch::run_thread() {
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, kInterval, [this] { return stops_; })) {
+    lock.unlock();
+    bool goes_on = look();
+    lock.lock();
+    if (!goes_on) return;
+  }
+}
+
+// False if there is nothing more to watch.
+bool OrderWatch::look() {
+  if (history_->count() == 0) return true;
+  std::string own = history_->to_bytes();
+  if (std::uint64_t count = history_->count(); count != told_) {
+    // A failure: process 0 is gone, or this process has left the run.
+    if (!run_.store().put(cat(key_, run_.rank()), own).ok()) return false;
+    told_ = count;
+  }
+  // Of each set, one other process: if two members differ, two neighbors do.
+  std::set<int> others;
+  for (const std::vector<int>& ranks : history_->sets()) {
+    auto here = std::ranges::find(ranks, run_.rank());
+    if (here == ranks.end() || ranks.size() < 2) continue;
+    others.insert(here == ranks.begin() ? ranks.back() : *(here - 1));
+  }
+  for (int rank : others) {
+    Result<std::optional<std::string>> theirs = run_.store().try_get(cat(key_, rank));
+    if (!theirs.ok()) return false;
+    if (!*theirs) continue;
+    if (auto difference = difference_of_histories(own, run_.rank(), **theirs, rank)) {
+      run_.report_out_of_step(rank, *difference);
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace meshard

@@ -1,0 +1,54 @@
+// The steps that the processes of one client take together.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pjrt/client.h"
+#include "meshard/processes/processes.h"
+
+namespace meshard {
+
+/// Counts the steps that processes take together: programs that they load, values that they place.
+/// One for each client whose devices belong to several processes; lives as long as the platforms.
+/// Thread-safe, but all processes must call next_step() in the same order.
+class ProcessSteps {
+ public:
+  ProcessSteps(Processes run, pjrt::Client client) : run_(run), client_(std::move(client)) {}
+  ProcessSteps(const ProcessSteps&) = delete;
+  ProcessSteps& operator=(const ProcessSteps&) = delete;
+
+  const Processes& run() const { return run_; }
+  int rank() const { return run_.rank(); }
+  const pjrt::Client& client() const { return client_; }
+
+  /// The key in the store of the next step that the processes `ranks` take together: each set of
+  /// processes counts its own.
+  std::string next_step(const std::vector<int>& ranks);
+  /// The key under which these processes announce what they have made, to others that do not take
+  /// part. `what` is equal in all processes.
+  std::string announcement(const std::vector<int>& ranks, std::string_view what) const;
+
+ private:
+  Processes run_;
+  pjrt::Client client_;
+  std::mutex mutex_;  // of the steps
+  std::map<std::vector<int>, std::uint64_t> steps_;
+  const int generation_ = next_generation_++;  // after a restart, steps have other keys
+  static inline std::atomic<int> next_generation_{0};
+};
+
+/// How long a process waits for others that must do the same: MESHARD_PROCESS_WAIT_SECONDS, else
+/// 600 s.
+/// @error invalid argument if that is not a whole number from 1
+Result<std::chrono::milliseconds> wait_for_processes();
+
+/// `process 2`, `processes 0, 1 and 3`.
+std::string names_of_processes(const std::vector<int>& ranks);
+
+}  // namespace meshard
