@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
 
 #include "meshard/array/slice.h"
 #include "meshard/base/cat.h"
@@ -121,7 +122,12 @@ Result<void> save_or_throw(const std::string& path, std::span<const internal::Na
   Result<std::string> header = write_safetensors_header(entries, metadata);
   if (!header) return header.error();
   compute(values, where);
-  if (std::any_of(values.begin(), values.end(), is_across_processes)) {
+  std::set<int> holders;
+  for (const Tensor& value : values)
+    for (int process : processes_with_shards(value)) holders.insert(process);
+  // A process that has all shards needs no other one.
+  if (holders.size() == 1 && *holders.begin() != processes().rank()) return {};
+  if (holders.size() > 1) {
     // Process 0 writes what it receives from the others, tensor by tensor.
     bool writes = processes().rank() == 0;
     std::uint64_t size = header->size() + (entries.empty() ? 0 : entries.back().end);

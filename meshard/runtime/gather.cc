@@ -3,6 +3,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/process_runtime.h"
 
@@ -33,10 +34,15 @@ HostArray gather(const Tensor& tensor, SourceLocation where) {
   return gathered;
 }
 
-bool is_across_processes(const Tensor& tensor) {
+std::vector<int> processes_with_shards(const Tensor& tensor) {
   const Storage* storage = tensor.defined() ? tensor.value().storage() : nullptr;
-  return storage && storage->kind() == Storage::Kind::kDevice &&
-         !static_cast<const DeviceArray&>(*storage).has_all_shards();
+  const AcrossProcesses* across = process_runtime().platforms.across();
+  if (!storage || !across || !storage->sharding()) return {};
+  const auto* array = storage->kind() == Storage::Kind::kDevice
+                          ? static_cast<const DeviceArray*>(storage)
+                          : nullptr;
+  if (!array || (array->buffers() && !array->buffers().is_of(across->client().ref()))) return {};
+  return processes_of(across->client(), storage->sharding()->mesh());
 }
 
 std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLocation where) {

@@ -1,6 +1,7 @@
 // Whole values in the host memory of one or all processes.
 #pragma once
 #include <optional>
+#include <vector>
 
 #include "meshard/array/host_array.h"
 #include "meshard/graph/tensor.h"
@@ -22,7 +23,8 @@ HostArray gather(const Tensor& tensor, SourceLocation where = SourceLocation::cu
 std::optional<HostArray> gather_to(const Tensor& tensor, int process,
                                    SourceLocation where = SourceLocation::current());
 
-/// Whether other processes have shards of a computed value.
-bool is_across_processes(const Tensor& tensor);
+/// The processes that have shards of a computed value, ascending. None if each process has the
+/// value for itself, as without a sharding.
+std::vector<int> processes_with_shards(const Tensor& tensor);
 
 }  // namespace meshard
