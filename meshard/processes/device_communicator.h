@@ -20,8 +20,7 @@ namespace meshard {
 /// Elements are combined first within each process, then in the order of the processes in the
 /// group; 16-bit and 8-bit floats in f32, rounded once. All members receive the same bits.
 ///
-/// While a device waits, other processes must not be served by collectives of `processes` that this
-/// process takes part in, except for those that the communicators make themselves.
+/// While a device of this process communicates, nothing else may use `processes`.
 /// @pre one count for each process, at least 1 for this one; `processes` lives longer
 std::vector<std::unique_ptr<Communicator>> make_device_communicators(ProcessCommunicator& processes,
                                                                      std::vector<int> counts);

@@ -115,6 +115,7 @@ Result<int> device_count(const ProcessesOptions& options) {
 /// The table of internal::Coordinator.
 Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
   std::vector<ProcessInfo> members;
+  int first_device = 0;
   while (!table.empty()) {
     auto host = internal::take_field(table), pid = internal::take_field(table),
          devices = internal::take_field(table);
@@ -125,6 +126,8 @@ Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
     MESHARD_ASSIGN_OR_RETURN(std::int64_t count, internal::read_number(*devices));
     info.pid = static_cast<int>(number);
     info.local_devices = static_cast<int>(count);
+    info.first_device = first_device;
+    first_device += info.local_devices;
     members.push_back(std::move(info));
   }
   return members;

@@ -28,8 +28,9 @@ struct ProcessInfo {
   int rank = 0;
   std::string host;
   int pid = 0;
-  /// How many devices of the run it has.
+  /// How many devices of the run it has. Their ids are first_device, first_device + 1, ...
   int local_devices = 1;
+  int first_device = 0;
 
   /// `process 2 (pid 4711 on alpha)`
   std::string to_string() const;

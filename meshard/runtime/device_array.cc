@@ -1,9 +1,12 @@
 #include "meshard/runtime/device_array.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "meshard/base/free_list.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -85,6 +88,22 @@ bool DeviceArray::has_all_parts() const {
          static_cast<std::int64_t>(distinct_shards().size()) == sharding_->num_tiles();
 }
 
+bool DeviceArray::is_read_locally() const {
+  if (has_all_shards()) return true;
+  if (!has_all_parts()) return false;
+  const AcrossProcesses* across = platforms_.across();
+  if (!across || sharding_->num_tiles() == 1) return true;
+  // One process may have all parts and another one not, if they have different numbers of devices.
+  const pjrt::Client client = across->client();
+  std::map<int, std::set<std::int64_t>> tiles;
+  for (std::int64_t p = 0; p < sharding_->mesh().size(); ++p)
+    tiles[client.find_device(sharding_->mesh().device_id(p))->process_index()].insert(
+        tile_number(*sharding_, p));
+  return std::ranges::all_of(tiles, [&](const auto& of_process) {
+    return static_cast<std::int64_t>(of_process.second.size()) == sharding_->num_tiles();
+  });
+}
+
 Box DeviceArray::box(std::size_t i) const {
   if (!sharding_) return whole_box(type_.shape);
   return box_of(*sharding_, type_.shape, position(i));
@@ -114,7 +133,7 @@ std::string DeviceArray::placement() const {
 }
 
 std::string DeviceArray::local_text(SourceLocation where) const {
-  if (has_all_parts()) return {};
+  if (is_read_locally()) return {};
   check_live(where);
   std::string text = cat(type_, " on ", placement(), ", of which this process has ",
                          num_shards() == 0 ? "none" : "");

@@ -1,7 +1,10 @@
 // Tested in tests/processes/check_across.py.
 #include "meshard/runtime/internal/across_processes.h"
 
+#include <algorithm>
+
 #include "meshard/base/cat.h"
+#include "meshard/processes/device_communicator.h"
 
 namespace meshard {
 namespace {
@@ -15,11 +18,21 @@ std::shared_ptr<Communicator> shared(Communicator& communicator) {
 
 Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
                                                                 const pjrt::Client& client) {
-  const pjrt::Device& device = *client.addressable_devices()[0];
-  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client, device));
-  MESHARD_ASSIGN_OR_RETURN(
-      across->service_,
-      CollectiveService::start(client, shared(across->communicator()), {device.plugin_id()}));
+  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client));
+  std::span<const pjrt::Device* const> devices = client.addressable_devices();
+  std::vector<std::shared_ptr<Communicator>> communicators;
+  std::vector<int> counts;
+  for (const ProcessInfo& member : run.members()) counts.push_back(member.local_devices);
+  if (std::ranges::all_of(counts, [](int count) { return count == 1; }))
+    communicators.push_back(shared(across->communicator()));  // a process is its device
+  else
+    for (auto& each : make_device_communicators(across->communicator(), std::move(counts)))
+      communicators.push_back(std::move(each));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    MESHARD_ASSIGN_OR_RETURN(auto service, CollectiveService::start(client, communicators[i],
+                                                                    {devices[i]->plugin_id()}));
+    across->services_.push_back(std::move(service));
+  }
   return across;
 }
 
@@ -43,7 +56,7 @@ std::string AcrossProcesses::next_step(const std::vector<int>& ranks) {
   return cat("meshard/step/", join(ranks, ","), "/", generation_, ".", steps_[ranks]++);
 }
 
-void AcrossProcesses::stop() { service_.reset(); }
+void AcrossProcesses::stop() { services_.clear(); }
 
 std::string names_of_processes(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "process " : "processes ";

@@ -17,9 +17,10 @@
 
 namespace meshard {
 
-/// The part of one process in programs over the CPU devices of several. One for each client whose
-/// devices belong to several processes (process_devices.h); it lives as long as the platforms.
-/// Thread-safe, but all processes must make the calls of order() and in_order() in the same order.
+/// The part of one process, with its devices, in programs over the CPU devices of several. One for
+/// each client whose devices belong to several processes (process_devices.h); it lives as long as
+/// the platforms. Thread-safe, but all processes must make the calls of order() and in_order() in
+/// the same order.
 class AcrossProcesses {
  public:
   /// @pre run.communicator(); the client has the devices of all processes, one of them is its own
@@ -28,9 +29,9 @@ class AcrossProcesses {
 
   const Processes& run() const { return run_; }
   int rank() const { return run_.rank(); }
-  Communicator& communicator() const { return *run_.communicator(); }
-  /// Orders the launches of programs that communicate.
+  ProcessCommunicator& communicator() const { return *run_.communicator(); }
   pjrt::Client client() const { return client_; }
+  /// Orders the launches of programs that communicate.
   CollectiveOrder& order() { return order_; }
   /// Calls `communicate` when all earlier launches of this process that communicate have ended, and
   /// before later ones begin. It may use the communicator.
@@ -46,18 +47,18 @@ class AcrossProcesses {
   /// processes counts its own.
   std::string next_step(const std::vector<int>& ranks);
 
-  /// The end of the service, before another client takes its place. Launches in flight go on.
+  /// The end of the services, before another client takes its place. Launches in flight go on.
   void stop();
 
  private:
-  AcrossProcesses(Processes run, const pjrt::Client& client, const pjrt::Device& device)
-      : run_(run), client_(client), order_(client, device) {}
+  AcrossProcesses(Processes run, const pjrt::Client& client)
+      : run_(run), client_(client), order_(client) {}
 
   Processes run_;
   pjrt::Client client_;
   CollectiveOrder order_;
-  std::optional<CollectiveService> service_;
-  std::mutex mutex_;  // of the members below
+  std::vector<CollectiveService> services_;  // of each device
+  std::mutex mutex_;                         // of the members below
   std::optional<pjrt::Client> partitioner_;
   std::map<std::vector<int>, std::uint64_t> steps_;
   const int generation_ = next_generation_++;  // after a restart, steps have other keys

@@ -109,7 +109,7 @@ class ShardBytes {
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  if (!has_all_parts()) {
+  if (!is_read_locally()) {
     if (AcrossProcesses* across = platforms_.across())
       return gather_across(*across, *this, destination, where);
     throw Error(ErrorCode::kUnimplemented,

@@ -94,12 +94,12 @@ std::vector<int> logical_devices(const Mesh& mesh) {
 // The part of this process: from disk (null: none), or compiled.
 Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskCache* disk,
                                          const std::string& name, const RewrittenModule& module,
-                                         const pjrt::Device& device,
+                                         std::span<const pjrt::Device* const> devices,
                                          const pjrt::CompileOptions& options) {
   std::optional<DiskCache::Key> key;
   if (disk) {
     MESHARD_RETURN_IF_ERROR(accept_collectives(client));
-    pjrt::CompileOptions own = options_for_part(device, options);
+    pjrt::CompileOptions own = options_for_part(devices, options);
     LoweredModule part;
     part.name = name;
     part.text = module.hlo;
@@ -113,16 +113,45 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
   internal::count(internal::counters().compiles);
   auto begin = std::chrono::steady_clock::now();
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable compiled,
-                           load_partitioned(client, module, device, options));
+                           load_partitioned(client, module, devices, options));
   if (key) keep_executable(*disk, *key, compiled, begin);
   return compiled;
 }
 
+// Equal for equal programs on the same devices.
+Fingerprint program_fingerprint(const LoweredModule& lowered) {
+  std::string devices;
+  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
+  return fingerprint(cat(lowered.text, devices));
+}
+
+// A module without its instructions: the types, shardings and donations of the program. `bytes`,
+// and the result, have the form of with_config().
+std::string interface_of(std::string_view bytes) {
+  enum { kComputations = 3, kEntryId = 6, kSchedule = 7, kStackFrames = 17, kId = 5 };
+  pjrt::WireReader outer(bytes);
+  pjrt::WireWriter to;
+  while (auto module = outer.next()) {
+    if (module->number != 1) continue;
+    pjrt::WireReader reader(module->bytes);
+    while (auto field = reader.next()) {
+      if (field->number == kComputations || field->number == kSchedule ||
+          field->number == kStackFrames)
+        continue;
+      to.add_field(*field);
+      if (field->number != kEntryId) continue;
+      pjrt::WireWriter entry;
+      entry.add_varint(kId, field->value);
+      to.add_message(kComputations, entry);
+    }
+  }
+  return to.take();
+}
+
 // The processes of a program's mesh.
 struct Members {
-  std::vector<int> ranks;    // ascending
-  std::vector<int> rank_at;  // by position of the mesh
-  bool others = false;       // this process is none of them
+  std::vector<int> ranks;  // ascending
+  bool others = false;     // this process is none of them
 };
 
 // The partitioned module, if all processes of the mesh load the same program.
@@ -130,14 +159,13 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
                                   const LoweredModule& lowered, const Members& members,
                                   const pjrt::CompileOptions& options, SourceLocation where) {
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  const Fingerprint same = fingerprint(cat(lowered.text, join(members.rank_at, ",")));
   Intention intention{
       .ranks = members.ranks,
       .rank = across.rank(),
       .key = members.others ? std::string() : across.next_step(members.ranks),
-      .fingerprint = same,
+      .fingerprint = program_fingerprint(lowered),
       .what = cat("run \"", lowered.name, "\"", where.known() ? cat(" at ", where) : ""),
-      .announced_as = cat("meshard/program/", join(members.ranks, ","), "/", same),
+      .announced_as = announced_name(across.client(), lowered),
       .details = [&] { return text_with_sources(lowered, graph); }};
   Store& store = across.run().store();
   if (members.others) return result_of_others(store, intention, limit);
@@ -156,18 +184,29 @@ Result<std::chrono::milliseconds> wait_for_processes() {
   return std::chrono::milliseconds(std::chrono::seconds(seconds));
 }
 
+std::string announced_name(const pjrt::Client& client, const LoweredModule& lowered) {
+  return cat("meshard/program/", join(processes_of(client, *lowered.mesh), ","), "/",
+             program_fingerprint(lowered));
+}
+
+Result<void> announce_program(AcrossProcesses& across, const std::string& name,
+                              const Result<std::shared_ptr<const LoadedProgram>>& loaded) {
+  Store& store = across.run().store();
+  if (!loaded.ok()) return announce(store, name, loaded.error());
+  MESHARD_ASSIGN_OR_RETURN(std::string module,
+                           (*loaded)->executable().executable().optimized_program());
+  return announce(store, name, interface_of(module));
+}
+
 Result<std::shared_ptr<const LoadedProgram>> load_across(
     const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
     const Program& program, LoweredModule lowered, SourceLocation where) {
   const pjrt::Client client = across.client();
   const Mesh& mesh = *lowered.mesh;
-  std::vector<int> ranks = processes_of(client, mesh), rank_at;
-  for (std::int64_t id : mesh.device_ids())
-    rank_at.push_back(client.find_device(id)->process_index());
-  if (ranks.size() != rank_at.size())
-    return Error(
-        ErrorCode::kUnimplemented,
-        cat("[runtime] ", mesh, " has several devices of one process and devices of others"));
+  std::vector<int> ranks = processes_of(client, mesh);
+  // The ids of the run's devices count up from 0, as their ranks do.
+  std::vector<int> devices;
+  for (std::int64_t id : mesh.device_ids()) devices.push_back(static_cast<int>(id));
   std::vector<LocalPosition> here = local_positions(client, mesh, where);
   if (mesh.size() == 1 && here.empty()) {
     ChosenShardings chosen = shardings_on_one_device(lowered);
@@ -179,9 +218,9 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
   pjrt::CompileOptions options = compile_options_for(client, logical_devices(mesh));
   internal::HostSpan span;
   if (internal::records_events()) span.begin("compile", lowered.name, where);
-  MESHARD_ASSIGN_OR_RETURN(std::string module,
-                           agreed_module(across, program.graph, lowered,
-                                         {ranks, rank_at, here.empty()}, options, where));
+  MESHARD_ASSIGN_OR_RETURN(
+      std::string module,
+      agreed_module(across, program.graph, lowered, {ranks, here.empty()}, options, where));
   std::string readable = with_config(module);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule read, pjrt::HloModule::from_bytes(readable));
   MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
@@ -192,14 +231,16 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
     MESHARD_ASSIGN_OR_RETURN(
         RewrittenModule rewritten,
         rewrite_collectives(module, {.partitions = static_cast<int>(mesh.size()),
-                                     .ranks = rank_at,
+                                     .ranks = devices,
                                      .source_of = [&](std::string_view op_name) {
                                        return source_of(program.graph, op_name);
                                      }}));
     communicates = rewritten.communicates;
     const bool keep = disk.is_on() && !lowered.calls_host;
+    std::vector<const pjrt::Device*> own;
+    for (const LocalPosition& at : here) own.push_back(at.device);
     MESHARD_ASSIGN_OR_RETURN(executable, load_part(client, keep ? &disk : nullptr, lowered.name,
-                                                   rewritten, *here[0].device, options));
+                                                   rewritten, own, options));
     donated.clear();
     for (int i : executable->signature().donated) donated.push_back(static_cast<std::uint32_t>(i));
   }

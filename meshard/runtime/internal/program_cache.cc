@@ -108,30 +108,52 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       throw accepted.error().at(where).with_note(
           lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
                              : "debug_print and pure_callback call this process");
-  if (AcrossProcesses* across = platforms_.across();
-      across && lowered.mesh && across->client() == client &&
-      reach_of(client, *lowered.mesh) != Reach::kHere) {
+  AcrossProcesses* across = platforms_.across();
+  if (!across || !lowered.mesh || !(across->client() == client))
+    return make_here(client, lowered, program.keep_on_disk, devices, where);
+  if (reach_of(client, *lowered.mesh) != Reach::kHere) {
     auto loaded = load_across(platforms_, *across, disk_for(program.keep_on_disk), program,
                               std::move(lowered), where);
     return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
   }
+  Result<std::shared_ptr<const LoadedProgram>> loaded = [&]() -> decltype(loaded) {
+    try {
+      return make_here(client, lowered, program.keep_on_disk, devices, where);
+    } catch (const Error& error) {
+      return error;
+    }
+  }();
+  // On one device, the compiler has nothing to choose.
+  if (lowered.mesh->size() > 1) {
+    Result<void> announced = announce_program(*across, announced_name(client, lowered), loaded);
+    if (loaded.ok() && !announced.ok()) throw announced.error().at(where);
+  }
+  return loaded.ok() ? *std::move(loaded) : throw loaded.error();
+}
+
+// The program on devices of this process.
+std::shared_ptr<const LoadedProgram> ProgramCache::make_here(const pjrt::Client& client,
+                                                             const LoweredModule& lowered,
+                                                             bool keep_on_disk,
+                                                             const std::vector<int>& devices,
+                                                             SourceLocation where) {
   Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {
     is_known = false;
-    return compile(client, lowered, program.keep_on_disk, devices, where);
+    return compile(client, lowered, keep_on_disk, devices, where);
   });
   if (!is_known) return same_text;
   // The disk has what `same_text` was loaded from, for any devices.
   if (!lowered.mesh || same_text->is_from_bytes())
-    return compile(client, lowered, program.keep_on_disk, devices, where);
+    return compile(client, lowered, keep_on_disk, devices, where);
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       load_for_other_devices(platforms_, client, *same_text, lowered, devices, where);
   if (loaded.ok()) return *std::move(loaded);
   // A plugin that cannot serialize programs says so each time.
   if (loaded.error().code() != ErrorCode::kUnimplemented)
     internal::advise(advice_on_retarget(lowered, loaded.error(), where));
-  return compile(client, lowered, program.keep_on_disk, devices, where);
+  return compile(client, lowered, keep_on_disk, devices, where);
 }
 
 std::shared_ptr<const LoadedProgram> ProgramCache::compile(const pjrt::Client& client,
