@@ -19,7 +19,8 @@ Result<int> check_group(std::span<const int> group, int rank, int size);
 Result<void> check_permute(int to, int from, int rank, int size);
 
 /// Checks a message to or from another process.
-/// @error invalid argument if `process` is no other process of the run, or the tag is negative
+/// @error invalid argument unless `process` is another process of the run, or if the tag is
+/// negative
 Result<void> check_message(int process, int tag, int rank, int size);
 
 /// The size of `parts` times `count` elements of `bytes` bytes.

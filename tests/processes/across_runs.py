@@ -68,12 +68,13 @@ def expect_equal(one, many, tolerance=1e-6):
                f"in one process: {a}; in several: {b}")
 
 
-def scenario(program, devices, *names, **variables):
+def scenario(program, devices, *names):
     """The output of across_program in several processes (run()) is that of one with as many devices."""
     total = devices if isinstance(devices, int) else sum(devices)
-    status, one, errors = run(1, program, total, *names, **variables)
-    expect(status == 0 and "== " in one, "one process:", status, one, errors)
-    status, many, errors = run(devices, program, total, *names, **variables)
+    with tempfile.TemporaryDirectory() as folder:
+        status, one, errors = run(1, program, total, *names, folder=folder)
+        expect(status == 0 and "== " in one, "one process:", status, one, errors)
+        status, many, errors = run(devices, program, total, *names, folder=folder)
     expect(status == 0, f"processes with {devices} devices: status {status}: {many}{errors}")
     expect_equal(one, many)
 

@@ -9,7 +9,6 @@ programs (default 10; 500 in `./dev nightly`). The last line is `N passed, N fai
 
 import os
 import sys
-import tempfile
 
 from across_runs import example, expect, programs_on_disk, random_programs, run, run_all, scenario
 
@@ -18,12 +17,7 @@ NIGHTLY = os.environ.get("MESHARD_NIGHTLY")
 PROGRAMS = int(os.environ.get("MESHARD_ACROSS_PROGRAMS") or (500 if NIGHTLY else 10))
 SEED = int(os.environ.get("MESHARD_TEST_SEED", "1"))
 SCENARIOS = ("some_devices", "rounds", "train", "uneven", "resharding", "submeshes", "explicit_axes", "loops", "parts", "lazy",
-             "collectives")
-
-
-def checkpoint():
-    with tempfile.TemporaryDirectory() as folder:
-        scenario(PROGRAM, (1, 3), "checkpoint", MESHARD_ACROSS_FOLDER=folder)
+             "collectives", "checkpoint")
 
 
 def printing():
@@ -48,7 +42,7 @@ def other_devices():
 def main():
     tests = [(f"scenarios of {devices}", scenario, PROGRAM, devices, *SCENARIOS) for devices in ((2, 2), (1, 3))]
     tests += [(f"train of {devices}", scenario, PROGRAM, devices, "train") for devices in ((4, 4), (2, 2, 2, 2))]
-    tests += [(test.__name__, test) for test in (checkpoint, printing, invalid_number, other_devices)]
+    tests += [(test.__name__, test) for test in (printing, invalid_number, other_devices)]
     tests.append(("programs on disk", programs_on_disk, PROGRAM, (2, 2)))
     digits = ("--steps", 15, "--mesh", "2x4")
     gpt = ("--steps", 3, "--layers", 1, "--width", 32, "--heads", 2, "--hidden", 48, "--context", 32, "--batch", 8,
