@@ -19,18 +19,16 @@ struct OrderedStep {
   std::shared_ptr<const LaunchHistory::Step> step = {};
 };
 
-/// Launches programs that communicate, on one device of this process. Their collectives happen in
-/// the order of the launches: each launch takes the chain that the one before gives, so the plugin
-/// starts it when that one has ended. No thread waits for that. If all processes launch the same
-/// programs in the same order, their collectives meet.
+/// Launches programs that communicate, on devices of this process. The collectives of each device
+/// happen in the order of the launches: each launch takes the chains that the ones before on its
+/// devices give, so the plugin starts it when those have ended. No thread waits for that. If all
+/// processes launch the same programs in the same order, their collectives meet.
 ///
 /// After a launch has failed, or was refused, the later ones fail with the same error, because the
 /// processes no longer agree on which collective is next; restart() begins anew. Thread-safe.
 class CollectiveOrder {
  public:
-  /// @pre the device is one of the client's
-  CollectiveOrder(pjrt::Client client, const pjrt::Device& device)
-      : client_(std::move(client)), device_(&device) {}
+  explicit CollectiveOrder(pjrt::Client client) : client_(std::move(client)) {}
 
   /// Launches `program`, a loaded RewrittenModule that communicates. Arguments and outputs are
   /// those of the program without the chain, as for LoadedExecutable::execute.
@@ -42,7 +40,7 @@ class CollectiveOrder {
                                const OrderedStep& step = {});
 
   /// Waits until the launches so far have ended, and calls `function`, which may use the
-  /// communicator of the device. Launches by other threads wait for it. If all processes make the
+  /// communicators of the devices. Launches by other threads wait for it. If all processes make the
   /// call between the same launches, their collectives meet.
   /// @error that of an earlier launch or of `function`; later calls and launches fail with the same
   Result<void> communicate(const std::function<Result<void>()>& function,
@@ -56,13 +54,14 @@ class CollectiveOrder {
   void restart();
 
  private:
-  Result<void> make_chain();
+  Result<pjrt::BufferList> take_chain(const pjrt::DeviceList& devices);
+  Result<pjrt::Buffer> make_link(const pjrt::Device& device) const;
   void record(const OrderedStep& step, SourceLocation where);
   std::shared_ptr<LaunchHistory> history_ = std::make_shared<LaunchHistory>();
   pjrt::Client client_;
-  const pjrt::Device* device_;
   std::mutex mutex_;  // guards the rest, and the order of launches
-  pjrt::BufferList chain_;
+  // By the devices of the latest launches. Each device is in one, or in none before its first.
+  std::vector<pjrt::BufferList> chains_;
   std::optional<Error> failure_;
   std::vector<const pjrt::BufferList*> arguments_;
   std::vector<pjrt::BufferList> outputs_;

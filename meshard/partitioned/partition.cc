@@ -108,23 +108,28 @@ Result<RewrittenModule> partition(const pjrt::Client& client, std::string_view m
                                            .source_of = std::move(source_of)});
 }
 
-pjrt::CompileOptions options_for_part(const pjrt::Device& device,
+pjrt::CompileOptions options_for_part(std::span<const pjrt::Device* const> devices,
                                       const pjrt::CompileOptions& options) {
   pjrt::CompileOptions local;
   local.use_spmd_partitioning = false;
   local.use_shardy = false;
-  local.device_assignment = {device.id()};
+  local.num_replicas = static_cast<int>(devices.size());
+  for (const pjrt::Device* device : devices) local.device_assignment.push_back(device->id());
   local.overrides = options.overrides;
   return local;
 }
 
 Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
                                                 const RewrittenModule& module,
-                                                const pjrt::Device& device,
+                                                std::span<const pjrt::Device* const> devices,
                                                 const pjrt::CompileOptions& options) {
+  if (devices.size() > 1 && module.uses_replicas)
+    return Error(ErrorCode::kUnimplemented,
+                 "[partition] the program has operations between replicas, which cannot run on "
+                 "several devices of a process");
   if (module.hlo.find(kCollectiveTarget) != std::string::npos)
     MESHARD_RETURN_IF_ERROR(accept_collectives(client));
-  return client.compile_hlo(module.hlo, options_for_part(device, options));
+  return client.compile_hlo(module.hlo, options_for_part(devices, options));
 }
 
 }  // namespace meshard

@@ -1,5 +1,6 @@
-// Partitioning: a program for a whole mesh becomes the program of one process.
+// Partitioning: a program for a whole mesh becomes the program of one device.
 #pragma once
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,7 @@ namespace meshard {
 Result<std::string> partitioned_module(const pjrt::Client& client, std::string_view module,
                                        const pjrt::CompileOptions& options);
 
-/// partitioned_module() and rewrite_collectives(): the program that each process runs.
+/// partitioned_module() and rewrite_collectives(): the program that each device runs.
 /// @param ranks, source_of as in RewriteOptions
 /// @error theirs
 Result<RewrittenModule> partition(
@@ -30,18 +31,20 @@ Result<RewrittenModule> partition(
     std::vector<int> ranks = {},
     std::function<std::string(std::string_view op_name)> source_of = {});
 
-/// The options that a rewritten module is compiled and loaded with.
+/// The options that a rewritten module is compiled and loaded with: each of the devices runs it, as
+/// one replica.
 /// @param options only the overrides are used
-pjrt::CompileOptions options_for_part(const pjrt::Device& device,
+pjrt::CompileOptions options_for_part(std::span<const pjrt::Device* const> devices,
                                       const pjrt::CompileOptions& options = {});
 
-/// Compiles a rewritten module for one device. If it communicates, launch it with a
-/// CollectiveOrder, in a process with a CollectiveService for the device.
+/// Compiles a rewritten module for devices of this process. If it communicates, launch it with a
+/// CollectiveOrder, in a process with a CollectiveService for each device.
 /// @param options of the compiler: only the overrides are used
-/// @error the compiler's
+/// @error the compiler's; unimplemented for several devices if the module depends on the number of
+/// replicas
 Result<pjrt::LoadedExecutable> load_partitioned(const pjrt::Client& client,
                                                 const RewrittenModule& module,
-                                                const pjrt::Device& device,
+                                                std::span<const pjrt::Device* const> devices,
                                                 const pjrt::CompileOptions& options = {});
 
 }  // namespace meshard

@@ -39,7 +39,11 @@ Result<RewrittenModule> rewrite_collectives(std::string_view module,
   internal::Placement placement{options.partitions, options.ranks, options.source_of};
   internal::Rewriter rewriter(edited, placement);
   MESHARD_RETURN_IF_ERROR(rewriter.run());
-  RewrittenModule to{edited.bytes(), rewriter.communicates(), rewriter.calls(), {}};
+  RewrittenModule to{.hlo = edited.bytes(),
+                     .communicates = rewriter.communicates(),
+                     .calls = rewriter.calls(),
+                     .uses_replicas = rewriter.uses_replicas(),
+                     .fingerprint = {}};
   MESHARD_ASSIGN_OR_RETURN(to.fingerprint, module_fingerprint(to.hlo));
   return to;
 }

@@ -1,4 +1,4 @@
-// Rewriting: the partitioned program of a mesh becomes the program of one process.
+// Rewriting: the partitioned program of a mesh becomes the program of one device.
 #pragma once
 #include <functional>
 #include <string>
@@ -14,23 +14,27 @@ namespace meshard {
 struct RewriteOptions {
   /// The number of partitions of the program.
   int partitions = 1;
-  /// The rank of the process that runs each partition; empty: rank i runs partition i.
+  /// The rank in its communicator of the device that runs each partition, or of its process if each
+  /// has one device; empty: rank i runs partition i.
   std::vector<int> ranks = {};
   /// The source line of an op, from the name in its metadata (such as `main/n17`). Used in errors;
   /// not set, or an empty answer: the line in the metadata, if there is one.
   std::function<std::string(std::string_view op_name)> source_of = {};
 };
 
-/// A program of one process.
+/// The program of each device of a mesh.
 struct RewrittenModule {
-  /// The bytes of a HloModuleProto for one device, the same for every process of the mesh.
+  /// The bytes of a HloModuleProto for one device, the same for every device of the mesh.
   std::string hlo;
-  /// Whether it has collectives between processes. If so, its last parameter and its last result
+  /// Whether it has collectives. If so, its last parameter and its last result
   /// are the chain: an s32[] that orders the collectives of successive launches
   /// (collective_order.h).
   bool communicates = false;
   /// Number of collectives in its text, after combining.
   int calls = 0;
+  /// Whether it has operations between replicas, of which the mesh has one. Several devices of a
+  /// process, which run it as replicas, would compute something else.
+  bool uses_replicas = false;
   /// Equal for processes that run the same program (module_identity.h).
   Fingerprint fingerprint;
 };

@@ -135,6 +135,11 @@ TEST(RewriteCollectives, GroupsByModeAndForm) {
               HasSubstr("ranks = array<i32: 0, 1, 2, 3>"));
   // Without a channel, it is among replicas, of which there is one.
   EXPECT_EQ(config_of(with_one(all_reduce().groups({{0}}))), "");
+  auto uses_replicas = [](const ModuleBytes& module) {
+    return rewrite_collectives(module.bytes(), on(4)).value().uses_replicas;
+  };
+  EXPECT_TRUE(uses_replicas(with_one(all_reduce().groups({{0}}))));
+  EXPECT_FALSE(uses_replicas(with_one(all_reduce().channel().global_ids())));
   // Iota groups in field 87.2: [4] reshaped to 2x2 and transposed.
   pjrt::WireWriter iota, list;
   iota.add_varint(1, 2);

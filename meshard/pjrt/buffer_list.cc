@@ -1,7 +1,9 @@
 // Tested in tests/plugin/buffer_list_test.cc.
 #include "meshard/pjrt/buffer_list.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "meshard/pjrt/internal/client_state.h"
@@ -37,6 +39,25 @@ BufferList BufferList::of(std::span<Buffer> buffers) {
     buffer.own_.client = nullptr;
   }
   return list;
+}
+
+std::vector<Buffer> BufferList::split() && {
+  std::vector<Buffer> buffers;
+  buffers.reserve(raw_.size());
+  internal::add_references(state_.client, static_cast<long>(raw_.size()) - 1);
+  for (std::size_t i = 0; i < raw_.size(); ++i)
+    buffers.push_back(Buffer(state_.client, raw_[i], state_.type, &(*devices_)[i]));
+  for (SharedBuffer* shared = state_.shared.exchange(nullptr); shared != nullptr;) {
+    SharedBuffer* next = std::exchange(shared->next, nullptr);
+    auto i = static_cast<std::size_t>(std::ranges::find(raw_, shared->raw) - raw_.begin());
+    buffers[i].own_.shared = shared;
+    shared = next;
+  }
+  set_life(BufferState::kEmpty);
+  state_.client = nullptr;
+  devices_ = nullptr;
+  raw_.clear();
+  return buffers;
 }
 
 void BufferList::count(bool lives) const noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/pjrt/buffer.h"
@@ -27,6 +28,10 @@ class BufferList {
   /// Takes over the buffers, which are empty afterward.
   /// @pre at least one buffer; all are live, of the same client and type
   static BufferList of(std::span<Buffer> buffers);
+  /// The buffers, in the order of devices(), each with an owner of its own. The list is empty
+  /// afterward.
+  /// @pre it is live
+  std::vector<Buffer> split() &&;
 
   /// False if default-constructed or moved from; such a list has no type and no devices.
   explicit operator bool() const { return devices_ != nullptr; }

@@ -3,7 +3,8 @@
 #include "meshard/pjrt/internal/hlo_reader.h"
 
 // Field numbers are those of xla/service/hlo.proto: HloModuleProtoWithConfig {hlo_module 1},
-// HloModuleProto {host_program_shape 4, spmd_output_sharding 12, spmd_parameters_shardings 14}.
+// HloModuleProto {host_program_shape 4, input_output_alias 8, spmd_output_sharding 12,
+// spmd_parameters_shardings 14}.
 namespace meshard::pjrt {
 
 using internal::damaged;
@@ -29,7 +30,8 @@ std::string interface_bytes(std::string_view module_with_config) {
     if (module->number != 1) continue;
     WireReader reader(module->bytes);
     while (auto field = reader.next())
-      if (field->number == 4 || field->number == 12 || field->number == 14) kept.add_field(*field);
+      if (field->number == 4 || field->number == 8 || field->number == 12 || field->number == 14)
+        kept.add_field(*field);
   }
   WireWriter with_config;
   with_config.add_message(1, kept);

@@ -26,9 +26,9 @@ struct HloInterface {
   static Result<HloInterface> from_bytes(std::string_view module_with_config);
 };
 
-/// The parts of a module that HloInterface::from_bytes() reads, in the same form: a few bytes for
-/// each argument and result, whatever the size of the program. If the bytes are damaged, the parts
-/// before that place.
+/// The parts of a module that HloInterface::from_bytes() reads, and which arguments are donated, in
+/// the same form: a few bytes for each argument and result, whatever the size of the program. If
+/// the bytes are damaged, the parts before that place.
 std::string interface_bytes(std::string_view module_with_config);
 
 }  // namespace meshard::pjrt

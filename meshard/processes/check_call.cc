@@ -48,6 +48,15 @@ Result<void> check_permute(int to, int from, int rank, int size) {
   return {};
 }
 
+Result<void> check_message(int process, int tag, int rank, int size) {
+  if (process < 0 || process >= size || process == rank)
+    return Error(ErrorCode::kInvalidArgument, cat("[processes] process ", rank, " of ", size,
+                                                  " exchanges a message with process ", process));
+  if (tag < 0)
+    return Error(ErrorCode::kInvalidArgument, cat("[processes] a message has the tag ", tag));
+  return {};
+}
+
 Result<std::size_t> check_size(std::size_t parts, std::size_t count, std::size_t bytes) {
   std::size_t elements = 0, result = 0;
   if (__builtin_mul_overflow(parts, count, &elements) ||

@@ -18,6 +18,11 @@ Result<int> check_group(std::span<const int> group, int rank, int size);
 /// @error invalid argument if a rank does not exist, or only one of `to` and `from` is `rank`
 Result<void> check_permute(int to, int from, int rank, int size);
 
+/// Checks a message to or from another process.
+/// @error invalid argument unless `process` is another process of the run, or if the tag is
+/// negative
+Result<void> check_message(int process, int tag, int rank, int size);
+
 /// The size of `parts` times `count` elements of `bytes` bytes.
 /// @error invalid argument if it does not fit
 Result<std::size_t> check_size(std::size_t parts, std::size_t count, std::size_t bytes);

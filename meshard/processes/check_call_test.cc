@@ -31,6 +31,13 @@ TEST(CheckCall, Permutes) {
   EXPECT_FALSE(check_permute(-1, -2, 0, 2).ok());
 }
 
+TEST(CheckCall, Messages) {
+  EXPECT_TRUE(check_message(1, 0, 0, 2).ok());
+  EXPECT_THAT(check_message(2, 0, 0, 2).error().message(), HasSubstr("with process 2"));
+  EXPECT_FALSE(check_message(0, 0, 0, 2).ok());
+  EXPECT_THAT(check_message(1, -1, 0, 2).error().message(), HasSubstr("the tag -1"));
+}
+
 TEST(CheckCall, Sizes) {
   EXPECT_EQ(check_size(3, 5, 4).value(), 60u);
   EXPECT_FALSE(check_size(2, std::size_t{1} << 62, 1).ok());

@@ -1,4 +1,4 @@
-// Collective communication between the processes of one run.
+// Collective communication between the processes of one run, or between their devices.
 #pragma once
 #include <cstddef>
 #include <span>
@@ -9,9 +9,10 @@
 
 namespace meshard {
 
-/// Moves data between the processes of one run. Every process of `group` makes the same calls in
-/// the same order; a group is a list of ranks, in the order of the group's members, and the caller
-/// is one of them. Any thread may call; calls of one process do not overlap.
+/// Moves data between the members of one run: its processes, or its devices
+/// (device_communicator.h). Every member of `group` makes the same calls in the same order; a group
+/// is a list of ranks, in the order of the group's members, and the caller is one of them. Any
+/// thread may call; calls of one member do not overlap.
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -33,12 +34,41 @@ class Communicator {
   /// Sends the i-th block of `bytes` bytes to the i-th member, and receives one block from each.
   virtual Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
                                   std::size_t bytes) = 0;
-  /// Copies `bytes` bytes of process `root_rank`, a member of the group, to all members.
+  /// Copies `bytes` bytes of `root_rank`, a member of the group, to all members.
   virtual Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
                                  std::size_t bytes) = 0;
-  /// Sends `in` to process `to` (-1: to none; `in` may then be null) and receives `out` from
-  /// process `from` (-1: from none; `out` then becomes zeros, or is null).
+  /// Sends `in` to rank `to` (-1: to none; `in` may then be null) and receives `out` from rank
+  /// `from` (-1: from none; `out` then becomes zeros, or is null).
   virtual Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) = 0;
+};
+
+/// Bytes for another process.
+struct OutgoingMessage {
+  int process = 0;
+  /// From 0. The receiver asks for the same tag.
+  int tag = 0;
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Memory for bytes from another process.
+struct IncomingMessage {
+  int process = 0;
+  int tag = 0;
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// A communicator between processes, whose threads can also exchange messages independently of one
+/// another.
+class ProcessCommunicator : public Communicator {
+ public:
+  /// Sends and receives all these messages at the same time, and returns when all have been sent
+  /// and received. Messages of one tag from one process to another arrive in the order in which
+  /// they were sent. Several threads of a process may call at the same time with different tags,
+  /// also during another call.
+  virtual Result<void> exchange(std::span<const OutgoingMessage> sent,
+                                std::span<const IncomingMessage> received) = 0;
 };
 
 }  // namespace meshard

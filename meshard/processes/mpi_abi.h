@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised when a function below changes. A library of another version is refused. */
-#define MESHARD_MPI_VERSION 1
+#define MESHARD_MPI_VERSION 2
 
 /* Element types that MPI combines itself. */
 typedef enum MeshardMpiType {
@@ -47,6 +47,14 @@ typedef struct MeshardMpiGroup {
   int size;
 } MeshardMpiGroup;
 
+/* Bytes for another process, which are only read, or memory for bytes from one. */
+typedef struct MeshardMpiMessage {
+  int process;
+  int tag; /* from 0 */
+  void* data;
+  uint64_t bytes;
+} MeshardMpiMessage;
+
 /* The text of an error. */
 typedef struct MeshardMpiError {
   char text[1024];
@@ -57,8 +65,9 @@ typedef struct MeshardMpiError {
 typedef struct MeshardMpiApi {
   uint32_t version;
   uint32_t struct_size;
-  /* Starts MPI unless the program has done so. */
-  int (*initialize)(int* rank, int* size, MeshardMpiError* error);
+  /* Starts MPI unless the program has done so. `threads`: how many threads of this process may wait
+   * in MPI at the same time. */
+  int (*initialize)(int threads, int* rank, int* size, MeshardMpiError* error);
   /* Ends MPI if initialize() started it. Waits for the other processes. */
   int (*finalize)(MeshardMpiError* error);
   /* The name and version of the MPI library. MPI need not have been started. */
@@ -79,6 +88,11 @@ typedef struct MeshardMpiApi {
   /* -1: no process; `out` is left alone without a sender. */
   int (*permute)(int to, int from, const void* in, void* out, uint64_t bytes,
                  MeshardMpiError* error);
+  /* Sends and receives all messages at the same time. Messages of one tag between two processes
+   * keep their order. Several threads may call at the same time, with different tags. */
+  int (*exchange)(const MeshardMpiMessage* sent, uint64_t sent_count,
+                  const MeshardMpiMessage* received, uint64_t received_count,
+                  MeshardMpiError* error);
 } MeshardMpiApi;
 
 typedef const MeshardMpiApi* (*MeshardMpiApiFunction)(void);

@@ -128,12 +128,13 @@ Result<std::string> find_mpi_library() {
           searched));
 }
 
-Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open() {
+Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open(int threads) {
   MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
   MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
   MeshardMpiError error{};
   int rank = 0, size = 0;
-  MESHARD_RETURN_IF_ERROR(done(api->initialize(&rank, &size, &error), error, "initialization"));
+  MESHARD_RETURN_IF_ERROR(
+      done(api->initialize(threads, &rank, &size, &error), error, "initialization"));
   return std::unique_ptr<MpiCommunicator>(new MpiCommunicator(api, rank, size));
 }
 
@@ -215,6 +216,22 @@ Result<void> MpiCommunicator::permute(int to, int from, const void* in, void* ou
   if (from < 0 && bytes != 0 && out != nullptr) std::memset(out, 0, bytes);
   MeshardMpiError error{};
   return done(api_->permute(to, from, in, out, bytes, &error), error, "permute");
+}
+
+Result<void> MpiCommunicator::exchange(std::span<const OutgoingMessage> sent,
+                                       std::span<const IncomingMessage> received) {
+  std::vector<MeshardMpiMessage> out, in;
+  for (const OutgoingMessage& each : sent) {
+    MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank_, size_));
+    out.push_back({each.process, each.tag, const_cast<void*>(each.data), each.bytes});
+  }
+  for (const IncomingMessage& each : received) {
+    MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank_, size_));
+    in.push_back({each.process, each.tag, each.data, each.bytes});
+  }
+  MeshardMpiError error{};
+  return done(api_->exchange(out.data(), out.size(), in.data(), in.size(), &error), error,
+              "exchange");
 }
 
 }  // namespace meshard

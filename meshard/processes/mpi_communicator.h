@@ -10,12 +10,13 @@ struct MeshardMpiApi;
 namespace meshard {
 
 /// Owner of MPI in this process. MPI can be started once per process.
-class MpiCommunicator : public Communicator {
+class MpiCommunicator : public ProcessCommunicator {
  public:
-  /// Opens the library and starts MPI, unless the program has started it.
+  /// Opens the library and starts MPI, unless the program has started it. `threads`: how many
+  /// threads of this process may wait in MPI at the same time.
   /// @error not found, with the places where the library was searched; failed precondition for a
   /// library of another version; MPI's own error
-  static Result<std::unique_ptr<MpiCommunicator>> open();
+  static Result<std::unique_ptr<MpiCommunicator>> open(int threads = 1);
 
   /// Ends MPI, if open() started it. Waits for all processes.
   /// @error MPI's own
@@ -36,6 +37,9 @@ class MpiCommunicator : public Communicator {
   Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
                          std::size_t bytes) override;
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override;
+  /// @error also if MPI allows no tag as large as one of these
+  Result<void> exchange(std::span<const OutgoingMessage> sent,
+                        std::span<const IncomingMessage> received) override;
 
   /// Cuts messages into pieces of this size instead of 1 GiB, for tests. 0: the default.
   void set_largest_message(std::size_t bytes);

@@ -7,12 +7,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/processes/internal/launch.h"
 #include "meshard/processes/internal/local_store.h"
@@ -72,6 +74,7 @@ class Processes::State {
   void wait_for_others();
 
   ProcessesOptions options_;
+  int local_devices_ = 1;
   std::unique_ptr<internal::CoordinatorServer> server_;
   int process_ = ::getpid();
   std::once_flag finalized_;
@@ -83,6 +86,7 @@ class Processes::State {
 namespace {
 
 constexpr std::chrono::milliseconds kTimeToTellOthers{500};
+constexpr int kMostLocalDevices = std::numeric_limits<int>::max();
 constexpr std::string_view kJoining = "initialize_processes";
 
 /// Writes what the program has printed, unless another thread holds the stream.
@@ -110,9 +114,20 @@ std::vector<std::function<Result<void>()>>& finishing() {
   return *all;
 }
 
+Result<int> device_count(const ProcessesOptions& options) {
+  if (options.local_devices < 0)
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[processes] local_devices is ", options.local_devices));
+  if (options.local_devices > 0) return options.local_devices;
+  MESHARD_ASSIGN_OR_RETURN(std::int64_t count,
+                           environment_integer("MESHARD_CPU_DEVICES", 1, 1, kMostLocalDevices));
+  return static_cast<int>(count);
+}
+
 /// The table of internal::Coordinator.
 Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
   std::vector<ProcessInfo> members;
+  int first_device = 0;
   while (!table.empty()) {
     auto host = internal::take_field(table), pid = internal::take_field(table),
          devices = internal::take_field(table);
@@ -123,6 +138,8 @@ Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
     MESHARD_ASSIGN_OR_RETURN(std::int64_t count, internal::read_number(*devices));
     info.pid = static_cast<int>(number);
     info.local_devices = static_cast<int>(count);
+    info.first_device = first_device;
+    first_device += info.local_devices;
     members.push_back(std::move(info));
   }
   return members;
@@ -135,10 +152,8 @@ Result<void> Processes::State::join(ProcessesOptions options) {
   MESHARD_ASSIGN_OR_RETURN(Launch launch, internal::find_launch(options_, [](const char* name) {
                              return ::getenv(name);
                            }));
-  if (options_.local_devices < 0)
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[processes] local_devices is ", options_.local_devices));
-  members_[0].local_devices = options_.local_devices;
+  MESHARD_ASSIGN_OR_RETURN(local_devices_, device_count(options_));
+  members_[0].local_devices = local_devices_;
   if (launch.kind == LaunchKind::kSingle) return {};
   if (launch.kind == LaunchKind::kMpi) return join_by_mpi(launch);
   rank_ = launch.rank;
@@ -154,7 +169,7 @@ Result<void> Processes::State::join(ProcessesOptions options) {
 }
 
 Result<void> Processes::State::join_by_mpi(const Launch& launch) {
-  MESHARD_ASSIGN_OR_RETURN(mpi_, MpiCommunicator::open());
+  MESHARD_ASSIGN_OR_RETURN(mpi_, MpiCommunicator::open(local_devices_));
   rank_ = mpi_->rank();
   if (launch.announced != 0 && launch.announced != mpi_->size())
     return Error(
@@ -202,7 +217,7 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
   Message request{.kind = MessageKind::kJoin,
                   .number = internal::limit_number(options_.join_limit),
                   .name = internal::host_name()};
-  for (int number : {::getpid(), options_.local_devices, size})
+  for (int number : {::getpid(), local_devices_, size})
     internal::append_field(request.value, cat(number));
   MESHARD_ASSIGN_OR_RETURN(Message reply, connection_->request(std::move(request)));
   std::string words = cat("[processes] not all of ", size, " processes have joined within ",
@@ -342,7 +357,9 @@ int Processes::rank() const { return state_->rank_; }
 int Processes::size() const { return static_cast<int>(state_->members_.size()); }
 const std::vector<ProcessInfo>& Processes::members() const { return state_->members_; }
 Store& Processes::store() const { return *state_->store_; }
-Communicator* Processes::communicator() const { return size() > 1 ? state_->mpi_.get() : nullptr; }
+ProcessCommunicator* Processes::communicator() const {
+  return size() > 1 ? state_->mpi_.get() : nullptr;
+}
 Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds limit) const {
   return state_->barrier(name, limit);
 }

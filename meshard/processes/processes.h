@@ -7,6 +7,8 @@
 //   MESHARD_PROCESS_RANK      the number of this process, from 0
 //   MESHARD_PROCESS_COUNT     how many there are
 //   MESHARD_PROCESS_SECRET    at least 16 characters, the same in all; required for host:port
+//
+// MESHARD_CPU_DEVICES is the number of CPU devices of each process in which it is set.
 #pragma once
 #include <chrono>
 #include <functional>
@@ -26,8 +28,9 @@ struct ProcessInfo {
   int rank = 0;
   std::string host;
   int pid = 0;
-  /// How many devices of the run it has.
+  /// How many devices of the run it has. Their ids are first_device, first_device + 1, ...
   int local_devices = 1;
+  int first_device = 0;
 
   /// `process 2 (pid 4711 on alpha)`
   std::string to_string() const;
@@ -40,8 +43,9 @@ struct ProcessesOptions {
   int rank = -1;
   int count = 0;
   std::string secret = {};
-  /// How many devices of the run this process has.
-  int local_devices = 1;
+  /// How many CPU devices of the run this process has. 0: MESHARD_CPU_DEVICES, otherwise 1. If
+  /// there is one process, RuntimeOptions::cpu_devices applies instead.
+  int local_devices = 0;
   /// How long to wait until all processes have joined.
   std::chrono::milliseconds join_limit = std::chrono::minutes(5);
   /// Called for each process that is lost, on a thread of its own. It must return soon, and neither
@@ -68,7 +72,7 @@ class Processes {
 
   /// Collectives between processes; null if there is one process, or if the processes were not
   /// started by MPI (PJRT communicates between GPUs and TPUs itself).
-  Communicator* communicator() const;
+  ProcessCommunicator* communicator() const;
 
   /// Says what this process does next: `all-reduce %12, train.cc:42`. The others report it if this
   /// process is lost. Cheap: it is sent with the next sign of life, 4 times a second.
@@ -105,9 +109,9 @@ class Processes {
 /// no loss, but _exit() is. A long computation is none either: a thread of its own gives signs of
 /// life.
 ///
-/// @error invalid argument for missing or contradictory options and variables; deadline exceeded,
-/// naming the missing processes; unauthenticated for a wrong secret; not found if the program was
-/// started by mpirun but libmeshard_mpi.so is missing
+/// @error invalid argument for missing, invalid or contradictory options and variables; deadline
+/// exceeded, naming the missing processes; unauthenticated for a wrong secret; not found if the
+/// program was started by mpirun but libmeshard_mpi.so is missing
 Result<Processes> initialize_processes(ProcessesOptions options = {});
 
 /// The run that this process takes part in; one process before initialize_processes().

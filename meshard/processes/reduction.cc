@@ -144,8 +144,9 @@ T combine_two(T a, T b) {
   }
 }
 
-template <Reduction kOp, class T>
-void combine_typed(std::span<const void* const> blocks, T* out, std::size_t count) {
+/// `Out` is T or the type in which elements of type T are combined.
+template <Reduction kOp, class T, class Out>
+void combine_typed(std::span<const void* const> blocks, Out* out, std::size_t count) {
   using Wide = typename WideType<T>::type;
   constexpr std::size_t kTile = 2048 / sizeof(Wide);
   std::array<Wide, kTile> sums;
@@ -158,7 +159,7 @@ void combine_typed(std::span<const void* const> blocks, T* out, std::size_t coun
       for (std::size_t i = 0; i < size; ++i)
         sums[i] = combine_two<kOp, Wide>(sums[i], wide(next[i]));
     }
-    for (std::size_t i = 0; i < size; ++i) out[begin + i] = narrow<T>(sums[i]);
+    for (std::size_t i = 0; i < size; ++i) out[begin + i] = narrow<Out>(sums[i]);
   }
 }
 
@@ -169,27 +170,51 @@ constexpr bool kCombines = std::is_integral_v<T> ||
                             (std::is_floating_point_v<T> || kOp < Reduction::kMin));
 
 template <Reduction kOp>
-void combine_by(DType type, std::span<const void* const> blocks, void* out, std::size_t count) {
+void combine_by(DType type, std::span<const void* const> blocks, void* out, std::size_t count,
+                bool stays_wide) {
   visit_dtype(type, [&]<class T>() {
-    if constexpr (kCombines<kOp, typename WideType<T>::type>)
-      combine_typed<kOp>(blocks, static_cast<T*>(out), count);
+    using Wide = typename WideType<T>::type;
+    if constexpr (kCombines<kOp, Wide>) {
+      if (stays_wide)
+        combine_typed<kOp, T>(blocks, static_cast<Wide*>(out), count);
+      else
+        combine_typed<kOp, T>(blocks, static_cast<T*>(out), count);
+    }
   });
+}
+
+void combine(Reduction op, DType type, std::span<const void* const> blocks, void* out,
+             std::size_t count, bool stays_wide) {
+  auto by = [&]<Reduction kOp>() { combine_by<kOp>(type, blocks, out, count, stays_wide); };
+  switch (op) {
+    case Reduction::kSum: return by.operator()<Reduction::kSum>();
+    case Reduction::kProduct: return by.operator()<Reduction::kProduct>();
+    case Reduction::kMin: return by.operator()<Reduction::kMin>();
+    case Reduction::kMax: return by.operator()<Reduction::kMax>();
+    case Reduction::kAnd: return by.operator()<Reduction::kAnd>();
+    case Reduction::kOr: return by.operator()<Reduction::kOr>();
+    case Reduction::kXor: break;
+  }
+  by.operator()<Reduction::kXor>();
 }
 
 }  // namespace
 
 void combine_blocks(Reduction op, DType type, std::span<const void* const> blocks, void* out,
                     std::size_t count) {
-  switch (op) {
-    case Reduction::kSum: return combine_by<Reduction::kSum>(type, blocks, out, count);
-    case Reduction::kProduct: return combine_by<Reduction::kProduct>(type, blocks, out, count);
-    case Reduction::kMin: return combine_by<Reduction::kMin>(type, blocks, out, count);
-    case Reduction::kMax: return combine_by<Reduction::kMax>(type, blocks, out, count);
-    case Reduction::kAnd: return combine_by<Reduction::kAnd>(type, blocks, out, count);
-    case Reduction::kOr: return combine_by<Reduction::kOr>(type, blocks, out, count);
-    case Reduction::kXor: break;
-  }
-  combine_by<Reduction::kXor>(type, blocks, out, count);
+  combine(op, type, blocks, out, count, false);
+}
+
+void combine_blocks_wide(Reduction op, DType type, std::span<const void* const> blocks, void* out,
+                         std::size_t count) {
+  combine(op, type, blocks, out, count, true);
+}
+
+void round_wide(DType type, const void* wide, void* out, std::size_t count) {
+  visit_dtype(type, [&]<class T>() {
+    const auto* from = static_cast<const typename WideType<T>::type*>(wide);
+    for (std::size_t i = 0; i < count; ++i) static_cast<T*>(out)[i] = narrow<T>(from[i]);
+  });
 }
 
 }  // namespace meshard

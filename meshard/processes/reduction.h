@@ -33,11 +33,22 @@ constexpr bool is_narrow_float(DType type) {
   return is_floating(type) && type != DType::f32 && type != DType::f64;
 }
 
+/// The type in which elements of `type` are combined: f32 for narrow floats, else their own.
+constexpr DType wide_type(DType type) { return is_narrow_float(type) ? DType::f32 : type; }
+
 /// Combines blocks of `count` elements each, in their order, into `out`, which may be one of the
 /// blocks. Integers wrap around. Min and max of floats are NaN if an operand is NaN, and -0 is less
 /// than +0.
 /// @pre check_reduction(op, type) succeeds; there is at least one block
 void combine_blocks(Reduction op, DType type, std::span<const void* const> blocks, void* out,
                     std::size_t count);
+
+/// combine_blocks() without rounding: `out` receives elements of wide_type(type), and is none of
+/// the blocks unless these are the same type.
+void combine_blocks_wide(Reduction op, DType type, std::span<const void* const> blocks, void* out,
+                         std::size_t count);
+
+/// Rounds elements of wide_type(type) to `type`.
+void round_wide(DType type, const void* wide, void* out, std::size_t count);
 
 }  // namespace meshard

@@ -130,5 +130,27 @@ TEST(Reductions, ManyElementsAndInPlace) {
   for (int i = 0; i < 5000; ++i) ASSERT_EQ(b[i], 3.0f * static_cast<float>(i));
 }
 
+TEST(Reductions, WideOnesAreRoundedLater) {
+  EXPECT_EQ(wide_type(DType::bf16), DType::f32);
+  EXPECT_EQ(wide_type(DType::f64), DType::f64);
+  EXPECT_EQ(wide_type(DType::u8), DType::u8);
+  // 256 + 1 has nine bits: one more than a bf16.
+  const BFloat16 large(256), one(1);
+  const void* blocks[] = {&large, &one};
+  float sum = 0;
+  combine_blocks_wide(Reduction::kSum, DType::bf16, blocks, &sum, 1);
+  EXPECT_EQ(sum, 257);
+  const void* sums[] = {&sum, &sum};
+  combine_blocks(Reduction::kSum, DType::f32, sums, &sum, 1);
+  BFloat16 rounded(0);
+  round_wide(DType::bf16, &sum, &rounded, 1);
+  EXPECT_EQ(static_cast<float>(rounded), 514 - 2);  // a tie: to even
+  const std::int8_t numbers[] = {100, 100};
+  const void* bytes[] = {&numbers[0], &numbers[1]};
+  std::int8_t wrapped = 0;
+  combine_blocks_wide(Reduction::kSum, DType::i8, bytes, &wrapped, 1);
+  EXPECT_EQ(wrapped, -56);
+}
+
 }  // namespace
 }  // namespace meshard

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "meshard/base/cat.h"
@@ -37,11 +38,11 @@ struct ThreadBoard {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::vector<int>, Meeting> meetings;
-  std::map<std::pair<int, int>, std::deque<Bytes>> mail;  // by sender and receiver
+  std::map<std::tuple<int, int, int>, std::deque<Bytes>> mail;  // by sender, receiver and tag
   std::optional<Error> failure;
 };
 
-class ThreadCommunicator : public Communicator {
+class ThreadCommunicator : public ProcessCommunicator {
  public:
   ThreadCommunicator(std::shared_ptr<ThreadBoard> board, int rank, int size,
                      std::chrono::milliseconds limit)
@@ -99,31 +100,54 @@ class ThreadCommunicator : public Communicator {
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override {
     MESHARD_RETURN_IF_ERROR(check_permute(to, from, rank_, size_));
     std::unique_lock lock(board_->mutex);
-    if (to >= 0) {
-      Bytes letter(bytes);
-      copy(letter.data(), in, bytes);
-      board_->mail[{rank_, to}].push_back(std::move(letter));
-      board_->changed.notify_all();
-    }
+    if (to >= 0) post(to, kPermuteTag, in, bytes);
     if (from < 0) {
       if (bytes != 0 && out != nullptr) std::memset(out, 0, bytes);
       return {};
     }
-    std::deque<Bytes>& letters = board_->mail[{from, rank_}];
-    auto ready = [&] { return !letters.empty() || board_->failure; };
-    if (!board_->changed.wait_for(lock, limit_, ready))
-      return fail(cat("a permute on process ", rank_, ": nothing came from process ", from));
-    if (board_->failure) return *board_->failure;
-    Bytes letter = std::move(letters.front());
-    letters.pop_front();
-    if (letter.size() != bytes)
-      return fail(cat("a permute: process ", from, " sent ", letter.size(), " bytes, process ",
-                      rank_, " expects ", bytes));
-    copy(out, letter.data(), bytes);
+    return fetch(from, kPermuteTag, out, bytes, "a permute", lock);
+  }
+
+  Result<void> exchange(std::span<const OutgoingMessage> sent,
+                        std::span<const IncomingMessage> received) override {
+    for (const OutgoingMessage& each : sent)
+      MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank_, size_));
+    for (const IncomingMessage& each : received)
+      MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank_, size_));
+    std::unique_lock lock(board_->mutex);
+    for (const OutgoingMessage& each : sent) post(each.process, each.tag, each.data, each.bytes);
+    for (const IncomingMessage& each : received)
+      MESHARD_RETURN_IF_ERROR(
+          fetch(each.process, each.tag, each.data, each.bytes, "an exchange", lock));
     return {};
   }
 
  private:
+  static constexpr int kPermuteTag = -1;
+
+  /// @pre the board is locked, in both functions
+  void post(int to, int tag, const void* in, std::size_t bytes) {
+    Bytes letter(bytes);
+    copy(letter.data(), in, bytes);
+    board_->mail[{rank_, to, tag}].push_back(std::move(letter));
+    board_->changed.notify_all();
+  }
+  Result<void> fetch(int from, int tag, void* out, std::size_t bytes, std::string_view what,
+                     std::unique_lock<std::mutex>& lock) {
+    std::deque<Bytes>& letters = board_->mail[{from, rank_, tag}];
+    auto ready = [&] { return !letters.empty() || board_->failure; };
+    if (!board_->changed.wait_for(lock, limit_, ready))
+      return fail(cat(what, " on process ", rank_, ": nothing came from process ", from));
+    if (board_->failure) return *board_->failure;
+    Bytes letter = std::move(letters.front());
+    letters.pop_front();
+    if (letter.size() != bytes)
+      return fail(cat(what, ": process ", from, " sent ", letter.size(), " bytes, process ", rank_,
+                      " expects ", bytes));
+    copy(out, letter.data(), bytes);
+    return {};
+  }
+
   /// The operands of all members.
   struct Blocks {
     std::vector<const unsigned char*> in;
@@ -205,10 +229,10 @@ class ThreadCommunicator : public Communicator {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Communicator>> make_thread_communicators(
+std::vector<std::unique_ptr<ProcessCommunicator>> make_thread_communicators(
     int size, std::chrono::milliseconds limit) {
   auto board = std::make_shared<ThreadBoard>();
-  std::vector<std::unique_ptr<Communicator>> result;
+  std::vector<std::unique_ptr<ProcessCommunicator>> result;
   for (int rank = 0; rank < size; ++rank)
     result.push_back(std::make_unique<ThreadCommunicator>(board, rank, size, limit));
   return result;

@@ -14,7 +14,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 /// Runs `body` on one thread for each of `size` communicators.
-void on_threads(int size, const std::function<void(Communicator&)>& body,
+void on_threads(int size, const std::function<void(ProcessCommunicator&)>& body,
                 std::chrono::milliseconds limit = std::chrono::minutes(1)) {
   auto communicators = make_thread_communicators(size, limit);
   std::vector<std::jthread> threads;
@@ -72,6 +72,40 @@ TEST(ThreadCommunicator, Permutes) {
     EXPECT_EQ(out, c.rank() == 0 ? 0 : 6 + c.rank());
     c.permute(c.rank(), c.rank(), &in, &out, 4).value();
     EXPECT_EQ(out, in);
+  });
+}
+
+TEST(ThreadCommunicator, ExchangesMessagesByTag) {
+  on_threads(2, [](ProcessCommunicator& c) {
+    const int other = 1 - c.rank(), number = c.rank() + 10;
+    const char text[] = "ab";
+    int theirs = 0;
+    char first = 0, second = 0;
+    const OutgoingMessage sent[] = {
+        {other, 3, &text[0], 1}, {other, 0, &number, sizeof number}, {other, 3, &text[1], 1}};
+    const IncomingMessage received[] = {
+        {other, 0, &theirs, sizeof theirs}, {other, 3, &first, 1}, {other, 3, &second, 1}};
+    c.exchange(sent, received).value();
+    EXPECT_EQ(theirs, other + 10);
+    EXPECT_EQ(first, 'a');
+    EXPECT_EQ(second, 'b');
+    // Two threads of each process, with a tag each.
+    std::jthread more([&] {
+      for (int i = 0; i < 100; ++i) {
+        int got = -1;
+        c.exchange(std::vector<OutgoingMessage>{{other, 8, &i, sizeof i}},
+                   std::vector<IncomingMessage>{{other, 8, &got, sizeof got}})
+            .value();
+        EXPECT_EQ(got, i);
+      }
+    });
+    for (int i = 0; i < 100; ++i) {
+      int mine = -i, got = 1;
+      c.exchange(std::vector<OutgoingMessage>{{other, 7, &mine, sizeof mine}},
+                 std::vector<IncomingMessage>{{other, 7, &got, sizeof got}})
+          .value();
+      EXPECT_EQ(got, -i);
+    }
   });
 }
 

@@ -1,9 +1,12 @@
 #include "meshard/runtime/device_array.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "meshard/base/free_list.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -85,6 +88,14 @@ bool DeviceArray::has_all_parts() const {
          static_cast<std::int64_t>(distinct_shards().size()) == sharding_->num_tiles();
 }
 
+bool DeviceArray::is_read_locally() const {
+  if (has_all_shards()) return true;
+  if (!has_all_parts()) return false;
+  // One process may have all parts and another one not, if they have different numbers of devices.
+  const pjrt::Client* client = platforms_.find_started(sharding_->mesh());
+  return !client || is_whole_in_each_process(*client, *sharding_);
+}
+
 Box DeviceArray::box(std::size_t i) const {
   if (!sharding_) return whole_box(type_.shape);
   return box_of(*sharding_, type_.shape, position(i));
@@ -114,7 +125,7 @@ std::string DeviceArray::placement() const {
 }
 
 std::string DeviceArray::local_text(SourceLocation where) const {
-  if (has_all_parts()) return {};
+  if (is_read_locally()) return {};
   check_live(where);
   std::string text = cat(type_, " on ", placement(), ", of which this process has ",
                          num_shards() == 0 ? "none" : "");

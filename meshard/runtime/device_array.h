@@ -60,6 +60,9 @@ class DeviceArray final : public Storage {
   std::vector<std::size_t> distinct_shards() const;
   /// Whether this process has all parts of the value.
   bool has_all_parts() const;
+  /// Whether reading the whole value needs no other process: each process of the mesh has all parts
+  /// of it, this one among them. The same in all of these processes.
+  bool is_read_locally() const;
 
   /// The part of the value that shard `i` holds, clamped to the value; the last ones may be empty.
   Box box(std::size_t i) const;
@@ -69,8 +72,8 @@ class DeviceArray final : public Storage {
   HostArray padded_shard(std::size_t i, SourceLocation where) const;
   int device_id(std::size_t i) const { return buffers_[i].device().id(); }
 
-  /// If parts of the value are in other processes, all processes of its mesh must call this
-  /// function, and each receives the whole value.
+  /// Unless is_read_locally(), all processes of the value's mesh must call this function, and each
+  /// receives the whole value.
   /// @error failed precondition if this process has no part of it
   HostArray to_host(SourceLocation where) const override;
   std::string local_text(SourceLocation where) const override;

@@ -28,10 +28,7 @@ bool needs_others(const Tensor& tensor) {
   const Storage* storage = tensor.value().storage();
   if (storage->kind() != Storage::Kind::kDevice || !storage->sharding()) return false;
   const auto& array = static_cast<const DeviceArray&>(*storage);
-  if (array.has_all_shards() || !array.buffers()) return false;
-  const Sharding& sharding = *storage->sharding();
-  const pjrt::Client* client = process_runtime().platforms.find_started(sharding.mesh());
-  return client && !is_whole_in_each_process(*client, sharding);
+  return array.buffers() && !array.is_read_locally();
 }
 
 }  // namespace

@@ -39,19 +39,7 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       lowered_(std::move(lowered)),
       executable_(std::move(executable)),
       chosen_(std::move(chosen)) {
-  for (const auto& sharding : chosen_.results) {
-    // The program returns the shards in the order of the numbering; they are stored in the order of
-    // the sharding's mesh.
-    ResultOrder& order = result_orders_.emplace_back();
-    if (sharding && sharding->mesh().rank_map() != lowered_.mesh->rank_map()) {
-      std::vector<const pjrt::Device*> devices;
-      for (std::int64_t id : sharding->mesh().device_ids())
-        if (const pjrt::Device* device = client_.find_device(id); device->addressable())
-          devices.push_back(device);
-      order.devices = &client_.device_list(devices);
-      order.positions = executable_->device_list().positions_of(*order.devices).value();
-    }
-  }
+  order_results();
   for (int donated : executable_->signature().donated)
     donated_.push_back(static_cast<std::uint32_t>(donated));
   if (lowered_.mesh && std::ssize(executable_->devices()) != lowered_.mesh->size())
@@ -72,15 +60,30 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
       lowered_(std::move(lowered)),
       executable_(std::move(executable)),
       chosen_(std::move(chosen)),
-      // This process has one device, so there is one order of the results.
-      result_orders_(chosen_.results.size()),
       donated_(std::move(donated)),
       way_(!executable_   ? LaunchWay::kElsewhere
            : communicates ? LaunchWay::kInOrder
                           : LaunchWay::kTogether),
       step_(std::move(ordered)),
       is_across_(true) {
+  order_results();
   share_equal_shardings();
+}
+
+// The program returns the shards of this process in the order of the numbering; they are stored in
+// the order of the sharding's mesh.
+void LoadedProgram::order_results() {
+  for (const auto& sharding : chosen_.results) {
+    ResultOrder& order = result_orders_.emplace_back();
+    if (!executable_ || !sharding || sharding->mesh().rank_map() == lowered_.mesh->rank_map())
+      continue;
+    std::vector<const pjrt::Device*> devices;
+    for (std::int64_t id : sharding->mesh().device_ids())
+      if (const pjrt::Device* device = client_.find_device(id); device->addressable())
+        devices.push_back(device);
+    order.devices = &client_.device_list(devices);
+    order.positions = executable_->device_list().positions_of(*order.devices).value();
+  }
 }
 
 // Some plugins compare the ids of a launch in all processes, and fail if they differ.

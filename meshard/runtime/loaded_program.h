@@ -109,6 +109,7 @@ class LoadedProgram {
   // Moves the results of a launch into tensors.
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
+  void order_results();
   // Makes equal shardings copies of one, which compare by pointer when a result is passed as an
   // argument.
   void share_equal_shardings();

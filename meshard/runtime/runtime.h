@@ -40,6 +40,7 @@ struct RuntimeOptions {
   /// otherwise the platform of the specified plugin, or `cpu` if none is specified.
   std::string platform = {};
   /// Number of virtual devices of the CPU platform. 0 (default): MESHARD_CPU_DEVICES, otherwise 8.
+  /// In a run of several processes, ProcessesOptions::local_devices applies instead.
   int cpu_devices = 0;
   /// Passed to the plugin as they are, after a check of names and types.
   std::vector<pjrt::NamedValue> client_options = {};

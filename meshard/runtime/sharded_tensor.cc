@@ -28,10 +28,9 @@ TensorType whole_type(const TensorType& shard, const Sharding& sharding,
     throw_invalid(where, "[sharded_tensor] shards of rank ", rank, " cannot make a value ",
                   shape ? shape->to_string() : std::string("of that rank"), " with ", sharding);
   if (shape) return {shard.dtype, *shape};
-  Dimensions sizes;
-  for (std::size_t d = 0; d < rank; ++d)
-    sizes.push_back(shard.shape[static_cast<std::int64_t>(d)] * sharding.num_tiles(d));
-  return {shard.dtype, Shape(sizes)};
+  Dimensions sizes = shard.shape.sizes();
+  for (std::size_t d = 0; d < rank; ++d) sizes[d] *= sharding.num_tiles(d);
+  return {shard.dtype, Shape(std::move(sizes))};
 }
 
 // The shards of this process, from a list of them or of those of all processes.

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -56,7 +57,7 @@ TEST_F(Order, ProcessesMustAgree) {
   for (std::size_t d = 0; d < kDevices; ++d) {
     RewrittenModule other = rechained(module, random_);
     EXPECT_EQ(ChainCheck(read_module(other.hlo)).problem(), "");
-    programs.push_back(load_partitioned(client(), other, client().device(d)).value());
+    programs.push_back(load_on_one(client(), other, d).value());
   }
   EXPECT_FALSE(run(programs, given).ok());
 }
@@ -93,7 +94,7 @@ TEST_F(Order, LaunchesInFlightOfSeveralPrograms) {
             .value());
   for (std::size_t d = 0; d < kDevices; ++d)
     threads.emplace_back([&, d] {
-      CollectiveOrder order(client(), *programs[0][d].devices()[0]);
+      CollectiveOrder order(client());
       std::vector<Outputs> outputs;
       std::vector<pjrt::Launch> launches;
       // Seven launches; the last ones of each program are read.
@@ -106,6 +107,88 @@ TEST_F(Order, LaunchesInFlightOfSeveralPrograms) {
   for (std::thread& thread : threads) thread.join();
   for (std::size_t p = 0; p < names.size(); ++p)
     EXPECT_TRUE(agree(expected[p], got[p], 0)) << names[p];
+}
+
+// Notices calls at the same time, and counts them. Does nothing else.
+class SlowCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 1; }
+  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
+                          std::size_t) override {
+    return pass();
+  }
+  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t) override {
+    return pass();
+  }
+  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
+                              std::size_t) override {
+    return pass();
+  }
+  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t) override {
+    return pass();
+  }
+  Result<void> broadcast(std::span<const int>, int, void*, std::size_t) override { return pass(); }
+  Result<void> permute(int, int, const void*, void*, std::size_t) override { return pass(); }
+  int calls() const { return calls_; }
+
+ private:
+  Result<void> pass() {
+    if (busy_.exchange(true)) return Error(ErrorCode::kInternal, "two calls at once");
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ++calls_;
+    busy_ = false;
+    return {};
+  }
+  std::atomic<bool> busy_{false};
+  std::atomic<int> calls_{0};
+};
+
+// One process with several devices launches on some of them, then on others.
+TEST_F(Order, EachDeviceHasItsOrder) {
+  RewrittenModule module = rewritten("independent");
+  const std::vector<std::vector<std::size_t>> sets = {{0}, {0, 1, 2}, {2, 1}, {3}, {1, 3}, {0, 2}};
+  std::vector<pjrt::LoadedExecutable> programs;
+  for (const auto& set : sets) programs.push_back(load_on(client(), module, set).value());
+  std::vector<std::shared_ptr<SlowCommunicator>> communicators;
+  std::vector<CollectiveService> services;
+  for (int device = 0; device < 4; ++device) {
+    communicators.push_back(std::make_shared<SlowCommunicator>());
+    services.push_back(CollectiveService::start(client(), communicators.back(), {device}).value());
+  }
+  std::vector<HostArray> given = arguments("independent")[0];
+  CollectiveOrder order(client());
+  std::vector<int> launched(4);
+  std::vector<Outputs> outputs;
+  std::vector<pjrt::Launch> launches;
+  for (int turn = 0; turn < 3; ++turn)
+    for (std::size_t p : {0, 1, 1, 3, 2, 4, 5}) {
+      launches.push_back(launch(client(), order, programs[p], given, outputs).value());
+      EXPECT_EQ(outputs.back()[0].size(), sets[p].size());
+      for (std::size_t device : sets[p]) ++launched[device];
+    }
+  bool was_called = false;
+  order
+      .communicate([&]() -> Result<void> {
+        for (const pjrt::Launch& each : launches) EXPECT_TRUE(each.is_ready().value());
+        was_called = true;
+        return {};
+      })
+      .value();
+  EXPECT_TRUE(was_called);
+  for (const pjrt::Launch& each : launches) each.await().value();
+  const int calls = communicators[3]->calls() / launched[3];
+  EXPECT_GT(calls, 0);
+  for (std::size_t device = 0; device < 4; ++device)
+    EXPECT_EQ(communicators[device]->calls(), launched[device] * calls);
+}
+
+TEST_F(Order, ReplicasDoNotRunOnSeveralDevices) {
+  RewrittenModule module = rewritten("independent");
+  module.uses_replicas = true;
+  const std::size_t two[] = {0, 1};
+  EXPECT_EQ(load_on(client(), module, two).error().code(), ErrorCode::kUnimplemented);
+  EXPECT_TRUE(load_on_one(client(), module, 0).ok());
 }
 
 // Fails from the n-th call on.
@@ -142,9 +225,9 @@ class FailingCommunicator : public Communicator {
 
 TEST_F(Order, AFailureIsTheErrorOfTheLaunchAndOfTheNext) {
   RewrittenModule module = rewritten("tensor_parallel");
-  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
+  pjrt::LoadedExecutable program = load_on_one(client(), module, 0).value();
   std::vector<HostArray> given = arguments("tensor_parallel")[0];
-  CollectiveOrder order(client(), client().device(0));
+  CollectiveOrder order(client());
   // A small program may run in the calling thread, which then receives the error.
   auto outcome = [&]() -> std::string {
     std::vector<Outputs> outputs;
@@ -171,9 +254,9 @@ TEST_F(Order, AFailureIsTheErrorOfTheLaunchAndOfTheNext) {
 // Larger programs fail in a thread of the plugin.
 TEST_F(Order, AFailureInAnotherThreadIsThatOfTheNextLaunchToo) {
   RewrittenModule module = rewritten("independent");
-  pjrt::LoadedExecutable program = load_partitioned(client(), module, client().device(0)).value();
+  pjrt::LoadedExecutable program = load_on_one(client(), module, 0).value();
   std::vector<HostArray> given = arguments("independent")[0];
-  CollectiveOrder order(client(), client().device(0));
+  CollectiveOrder order(client());
   auto communicator = std::make_shared<FailingCommunicator>();
   auto service = CollectiveService::start(client(), communicator, {0}).value();
   std::vector<Outputs> outputs;

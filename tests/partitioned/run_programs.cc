@@ -123,9 +123,10 @@ std::vector<pjrt::BufferList> send_all(const pjrt::Client& client,
                                        const std::vector<HostArray>& arguments) {
   std::vector<pjrt::BufferList> lists;
   for (std::size_t k = 0; k < arguments.size(); ++k) {
-    pjrt::Buffer buffer =
-        send(client, *program.devices()[0], arguments[k], program.signature().parameters[k]);
-    lists.push_back(pjrt::BufferList::of({&buffer, 1}));
+    std::vector<pjrt::Buffer> buffers;
+    for (const pjrt::Device* device : program.devices())
+      buffers.push_back(send(client, *device, arguments[k], program.signature().parameters[k]));
+    lists.push_back(pjrt::BufferList::of(buffers));
   }
   return lists;
 }
@@ -149,7 +150,7 @@ Result<std::vector<HostArray>> run_process(const pjrt::Client& client,
     MESHARD_RETURN_IF_ERROR(launch.await());
     return read(outputs.back());
   }
-  CollectiveOrder order(client, *program.devices()[0]);
+  CollectiveOrder order(client);
   std::vector<pjrt::Launch> running;
   for (int i = 0; i < launches; ++i) {
     MESHARD_ASSIGN_OR_RETURN(pjrt::Launch one, launch(client, order, program, arguments, outputs));
@@ -229,10 +230,23 @@ Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const Sharde
   return results;
 }
 
+Result<pjrt::LoadedExecutable> load_on_one(const pjrt::Client& client,
+                                           const RewrittenModule& module, std::size_t device) {
+  const std::size_t one[] = {device};
+  return load_on(client, module, one);
+}
+
+Result<pjrt::LoadedExecutable> load_on(const pjrt::Client& client, const RewrittenModule& module,
+                                       std::span<const std::size_t> devices) {
+  std::vector<const pjrt::Device*> list;
+  for (std::size_t device : devices) list.push_back(&client.device(device));
+  return load_partitioned(client, module, list);
+}
+
 std::vector<pjrt::LoadedExecutable> load_on_devices(const pjrt::Client& client,
                                                     const RewrittenModule& module, int devices) {
   std::vector<pjrt::LoadedExecutable> programs;
-  programs.push_back(load_partitioned(client, module, client.device(0)).value());
+  programs.push_back(load_on_one(client, module, 0).value());
   std::string bytes = programs[0].executable().serialize().value();
   for (int d = 1; d < devices; ++d) {
     pjrt::CompileOptions options;

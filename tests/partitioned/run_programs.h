@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,12 @@ DeviceArrays random_arguments(const ShardedProgram& program, int devices, TestRa
 Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const ShardedProgram& program,
                                         int devices, const DeviceArrays& arguments);
 
+/// load_partitioned() for devices of the client, and for one.
+Result<pjrt::LoadedExecutable> load_on(const pjrt::Client& client, const RewrittenModule& module,
+                                       std::span<const std::size_t> devices);
+Result<pjrt::LoadedExecutable> load_on_one(const pjrt::Client& client,
+                                           const RewrittenModule& module, std::size_t device);
+
 /// A program that communicates, compiled once and loaded for several devices.
 std::vector<pjrt::LoadedExecutable> load_on_devices(const pjrt::Client& client,
                                                     const RewrittenModule& module, int devices);
@@ -48,12 +55,14 @@ struct StrictCommunicators {
   int calls() const;
 };
 
-/// The outputs of one launch on one device.
+/// The outputs of one launch.
 using Outputs = std::vector<pjrt::BufferList>;
-/// Launches a program that communicates on its only device, and appends its outputs.
+/// Launches a program that communicates with the same arguments on all of its devices, and appends
+/// its outputs.
 Result<pjrt::Launch> launch(const pjrt::Client& client, CollectiveOrder& order,
                             const pjrt::LoadedExecutable& program,
                             const std::vector<HostArray>& arguments, std::vector<Outputs>& outputs);
+/// Those on the first device.
 Result<std::vector<HostArray>> read(const Outputs& outputs);
 
 /// One thread for each device launches its program once, or `launches` times without waiting: then

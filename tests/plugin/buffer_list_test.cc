@@ -113,6 +113,41 @@ TEST_P(BufferLists, ViewsOutliveThem) {
   }
 }
 
+TEST_P(BufferLists, AreSplit) {
+  BufferList list = numbers({0, 2, 1});
+  std::int64_t before = live_bytes();
+  std::optional<HostView> view;
+  if (auto shown = list[1].host_view(); shown.ok()) view = *std::move(shown);
+  std::vector<Buffer> buffers = std::move(list).split();
+  EXPECT_FALSE(list);  // NOLINT(bugprone-use-after-move)
+  EXPECT_EQ(live_bytes(), before);
+  ASSERT_EQ(buffers.size(), 3u);
+  const int ids[] = {0, 2, 1};
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(buffers[i].is_live());
+    EXPECT_EQ(&buffers[i].device(), &device(static_cast<std::size_t>(ids[i])));
+    EXPECT_EQ(read_all<float>(buffers[i])[0], static_cast<float>(ids[i]));
+  }
+  // Two of them make another list.
+  std::swap(buffers[0], buffers[2]);
+  BufferList two = BufferList::of(std::span(buffers).first(2));
+  EXPECT_EQ(read_all<float>(two[0])[0], 1);
+  EXPECT_EQ(live_bytes(), before);
+  two = BufferList();
+  EXPECT_EQ(live_bytes(), before - 16);
+  buffers.clear();
+  EXPECT_EQ(live_bytes(), before - 24);
+  // A view that was made before keeps its bytes.
+  if (view) {
+    EXPECT_EQ(reinterpret_cast<const float*>(view->bytes().data())[0], 2);
+  }
+  if (GetParam().is_fake && view) {
+    EXPECT_EQ(FakeControl(GetParam().path).external_references(), 1);
+    view.reset();
+    EXPECT_EQ(FakeControl(GetParam().path).external_references(), 0);
+  }
+}
+
 TEST_P(BufferLists, AreReorderedWithTheirDevices) {
   BufferList list = numbers({0, 1, 2});
   std::vector<const Device*> other = {&device(2), &device(0), &device(1)};

@@ -1,5 +1,5 @@
-// A program over N devices, which check_across.py starts in one process and in N, and whose output
-// must be the same. usage: across_program DEVICES SCENARIO...
+// A program over N devices, which check_across.py and check_devices.py start in one process and in
+// several, and whose output must be the same. usage: across_program DEVICES SCENARIO...
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +15,13 @@ using namespace meshard;
 
 int devices = 1;
 bool is_first() { return processes().rank() == 0; }
+
+/// Whether a device is in this process.
+bool has(int device) {
+  if (processes().size() == 1) return true;
+  const ProcessInfo& own = processes().members()[static_cast<std::size_t>(processes().rank())];
+  return device >= own.first_device && device < own.first_device + own.local_devices;
+}
 
 void say(const std::string& text) {
   if (!is_first()) return;
@@ -96,7 +103,7 @@ void submeshes() {
   Tensor b = tanh(a) * 2;
   sync(b);
   // The others know nothing of this.
-  if (processes().size() == 1 || processes().rank() == 1 || processes().rank() == 3)
+  if (has(1) || has(3))
     if (float most = max(abs(b)).item<float>(); most < 1.5f || most > 2)
       throw InternalError(cat("the largest is ", most));
   std::optional<HostArray> at_0 = gather_to(b, 0);
@@ -150,13 +157,12 @@ void parts() {
   show("from_callback", table.global() * 2);
   std::vector<Tensor> locals;
   for (int i = 0; i < devices; ++i)
-    if (processes().size() == 1 || i == processes().rank()) locals.push_back(full({2, 2}, i));
+    if (has(i)) locals.push_back(full({2, 2}, i));
   ShardedTensor joined = ShardedTensor::from_local(locals, mesh, P("x", none));
   show("from_local", joined.global() + 1);
   for (const LocalShard& shard : joined.local_shards())
     if (shard.device_id() == 0) say(shard.to_string());
-  std::size_t own = processes().size() == 1 ? static_cast<std::size_t>(devices) : 1;
-  if (joined.local_shards().size() != own) throw InternalError("other shards");
+  if (joined.local_shards().size() != locals.size()) throw InternalError("other shards");
 }
 
 void lazy() {
@@ -299,6 +305,68 @@ void endless() {
   }
 }
 
+/// Meshes with some of a process's devices, with all of them, and in other orders.
+void some_devices() {
+  const std::vector<std::vector<std::int64_t>> sets = {{0, 2}, {1, 3}, {0, 1, 2}, {3, 0, 2, 1},
+                                                       {2, 3}, {0},    {3},       {1, 2}};
+  Tensor total = mark_sharding(zeros({12, 2}), line(), P("x", none));
+  for (int turn = 0; turn < 2; ++turn)
+    for (const auto& ids : sets) {
+      Mesh mesh({{"s", static_cast<std::int64_t>(ids.size())}}, ids);
+      Tensor x = mark_sharding(numbers({12, 2}, 1 + turn), mesh, P("s", none));
+      Tensor y = jit([](Tensor in) { return cumulative_sum(in, 0) + max(in); })(x);
+      total = total + transfer(y, line(), P("x", none));
+      if (has(static_cast<int>(ids[0]))) sync(y);
+    }
+  show("total", total);
+  Mesh wide({{"a", 2}, {"b", 2}}), turned({{"b", 2}, {"a", 2}}, {3, 1, 2, 0});
+  Tensor x = mark_sharding(numbers({4, 4}), wide, P("a", "b"));
+  show("on a turned mesh", mark_sharding(x * 2, turned, P("a", "b")) + x);
+  Tensor copies = transfer(x, Mesh({{"r", 3}}, {1, 2, 3}), P(none, none));
+  say(cat("copies ", gather(copies * 3).to_string()));
+  // Large enough to be copied by the host where all devices are in one process.
+  Tensor large = mark_sharding(numbers({512, 512}), Mesh({{"l", 2}}, {2, 3}), P("l", none));
+  Tensor columns = mark_sharding(large, Mesh({{"l", 2}}, {2, 3}), P(none, "l"));
+  say(cat("large ", gather(index(columns, {whole, range(0, 2)}) + 1).to_string()));
+}
+
+/// Each row of the mesh does its own number of rounds.
+void rounds() {
+  Mesh mesh = grid();
+  Tensor x = mark_sharding(numbers({8, 6}), mesh, P("a", "b"));
+  auto f = jit(manual(mesh, P("a", "b"), P("a", "b"), [](Tensor part) {
+    using State = std::pair<Tensor, Tensor>;
+    auto more = [](const State& at) { return greater(at.first, 0); };
+    auto round = [](const State& at) {
+      const auto& [left, now] = at;
+      return std::pair(left - 1, all_reduce(now, "b") * 0.25f + mean(all_gather(now, "b", 1)));
+    };
+    return while_loop(more, round, State(axis_index("a") * 3 + 1, part)).second;
+  }));
+  show("rounds", f(x));
+}
+
+/// Writes `model` into the working directory.
+void checkpoint() {
+  Mesh mesh = grid();
+  Model model{mark_sharding(numbers({12, 16}), mesh, P("a", "b")),
+              mark_sharding(numbers({7, 5}), mesh, P("b", none))};
+  const std::string path = "model";
+  io::save(path, model).value();
+  (void)processes().barrier("saved").value();
+  Model like{mark_sharding(zeros({12, 16}), line(), P(none, "x")),
+             mark_sharding(zeros({7, 5}), line(), P("x", none))};
+  Model restored = io::restore(path, like).value();
+  show("up", restored.up - model.up);
+  show("down", restored.down);
+  // One process has all of it, and writes it alone.
+  Mesh last({{"l", 2}}, {devices - 2, devices - 1});
+  Tensor some = mark_sharding(numbers({8, 2}), last, P("l", none));
+  io::save(path, {{"some", some}}).value();
+  (void)processes().barrier("saved again").value();
+  show("some", mark_sharding(io::load(path).value().at("some"), line(), P("x", none)));
+}
+
 void disk_hits() { say(cat("disk hits: ", runtime_counters().disk_hits)); }
 
 /// The last process runs another op.
@@ -365,29 +433,32 @@ void other_data() {
   }
 }
 
-const std::map<std::string, void (*)()> kScenarios = {
-    {"train", train},
-    {"uneven", uneven},
-    {"resharding", resharding},
-    {"submeshes", submeshes},
-    {"explicit_axes", explicit_axes},
-    {"loops", loops},
-    {"parts", parts},
-    {"lazy", lazy},
-    {"collectives", collectives},
-    {"printing", printing},
-    {"host_calls", host_calls},
-    {"nans", nans},
-    {"failing_callback", failing_callback},
-    {"out_of_order", out_of_order},
-    {"stuck", stuck},
-    {"endless", endless},
-    {"hosts", hosts},
-    {"disk_hits", disk_hits},
-    {"differ", differ},
-    {"other_program", other_program},
-    {"absent", absent},
-    {"other_data", other_data},
+const std::map<std::string, void (*)()> kScenarios =
+                                            {
+                                                {"train", train},
+                                                {"uneven", uneven},
+                                                {"resharding", resharding},
+                                                {"submeshes", submeshes},
+                                                {"explicit_axes", explicit_axes},
+                                                {"loops", loops},
+                                                {"parts", parts},
+                                                {"lazy", lazy},
+                                                {"collectives", collectives},
+                                                {"printing", printing},
+                                                {"host_calls", host_calls},
+                                                {"nans", nans},
+                                                {"failing_callback", failing_callback},
+                                                {"out_of_order", out_of_order},
+                                                {"stuck", stuck},
+                                                {"endless", endless},
+                                                {"hosts", hosts},
+}
+
+{"some_devices", some_devices},
+                                        {"rounds", rounds}, {"checkpoint", checkpoint},
+                                        {"disk_hits", disk_hits}, {"differ", differ},
+                                        {"other_program", other_program}, {"absent", absent},
+                                        {"other_data", other_data},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // Random programs over the devices of several processes, which must give the same as without a
-// mesh. Started by mpirun in as many processes as MESHARD_PROGRAM_DEVICES says. usage:
-// across_random FIRST_SEED COUNT [KIND]
+// mesh. Started by mpirun in processes that have as many devices together as
+// MESHARD_PROGRAM_DEVICES says. usage: across_random FIRST_SEED COUNT [KIND]
 //
 // Program k is drawn from FIRST_SEED + k; KIND is a number of property::Kind, otherwise they take
 // turns. A failure shows the program; all processes then end.

@@ -60,9 +60,8 @@ def ended(child, seconds=LIMIT):
         raise Failed(f"mpirun still runs after {seconds} s")
 
 
-def collectives(count):
-    """@return (passed, failed) of all processes together"""
-    status, output, errors = ended(mpirun(count, MPI_PROGRAM))
+def collectives(count, *arguments):
+    status, output, errors = ended(mpirun(count, MPI_PROGRAM, *arguments))
     counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
     expect(counts and status in (0, 1), f"{count} processes: status {status}: {output}{errors}")
     expect(status == 0 and counts[2] == "0", f"{count} processes: {counts[0]}\n{errors}")
@@ -133,6 +132,7 @@ def main():
         return SKIPPED
     generator = random.Random(SEED)
     tests = [(f"{collectives.__name__} of {count}", collectives, count) for count in (2, 3, 4, 5)]
+    tests += [("collectives of 2 in MPI that the program started", collectives, 2, "serialized")]
     tests += [(test.__name__, test) for test in (members, normal_end_without_finalize, missing_library, other_launcher)]
     tests += [(f"{how.name} {number}", lost, how, generator)
               for number in range(KILLS) for how in (signal.SIGKILL, signal.SIGSTOP)]

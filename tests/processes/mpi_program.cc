@@ -1,10 +1,20 @@
 // Started by mpirun: checks the collectives of libmeshard_mpi.so, with whole messages and in
-// pieces. usage: mpi_program [BYTES]   also reduces and gathers arrays of BYTES bytes
+// pieces, and those of several devices in each process. usage: mpi_program [serialized] [BYTES]
+//   serialized   the program starts MPI, and allows one thread at a time
+//   BYTES        also reduces and gathers arrays of BYTES bytes
+#ifdef MESHARD_TEST_MPI
+#include <mpi.h>
+#endif
+
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
+#include <string_view>
+#include <thread>
 #include <vector>
 
+#include "meshard/processes/device_communicator.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "tests/processes/check_communicator.h"
 
@@ -28,9 +38,30 @@ bool check_large(Communicator& c, std::size_t bytes) {
   return right && out.back() == all.size() - 1;
 }
 
+/// With a thread for each device.
+CommunicatorChecks check_devices(ProcessCommunicator& processes, const std::vector<int>& counts) {
+  std::atomic<int> passed = 0, failed = 0;
+  auto devices = make_device_communicators(processes, counts);
+  std::vector<std::jthread> threads;
+  for (auto& device : devices)
+    threads.emplace_back([&] {
+      CommunicatorChecks checks = check_communicator(*device);
+      passed += checks.passed;
+      failed += checks.failed;
+    });
+  threads.clear();
+  return {passed, failed};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  bool serialized = argc > 1 && std::string_view(argv[1]) == "serialized";
+#ifdef MESHARD_TEST_MPI
+  int level = 0;
+  if (serialized) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+#endif
+  if (serialized) --argc, ++argv;
   auto communicator = MpiCommunicator::open().value();
   std::vector<int> all(static_cast<std::size_t>(communicator->size()));
   std::iota(all.begin(), all.end(), 0);
@@ -42,6 +73,14 @@ int main(int argc, char** argv) {
     total.failed += checks.failed;
   }
   communicator->set_largest_message(0);
+  // Each sum of check_communicator() is exact for at most five members.
+  const std::vector<std::vector<int>> devices = {{2, 2}, {2, 1, 2}, {1, 2, 1, 1}};
+  if (communicator->size() >= 2 && communicator->size() <= 4) {
+    CommunicatorChecks checks =
+        check_devices(*communicator, devices[static_cast<std::size_t>(communicator->size()) - 2]);
+    total.passed += checks.passed;
+    total.failed += checks.failed;
+  }
   if (argc > 1) {
     bool right = check_large(*communicator, static_cast<std::size_t>(std::atoll(argv[1])));
     ++(right ? total.passed : total.failed);
@@ -54,5 +93,8 @@ int main(int argc, char** argv) {
     std::printf("%s: %d processes\n%d passed, %d failed\n", communicator->library_name()->c_str(),
                 communicator->size(), counts[0], counts[1]);
   communicator->finalize().value();
+#ifdef MESHARD_TEST_MPI
+  if (serialized) MPI_Finalize();
+#endif
   return counts[1] == 0 ? 0 : 1;
 }

@@ -144,6 +144,8 @@ Result<void> Rewriter::find_collectives() {
     for (const EditedInstruction& each : computation.instructions) {
       MESHARD_ASSIGN_OR_RETURN(auto one,
                                find_collective(*each.original, module_.original, placement_));
+      uses_replicas_ |=
+          each.opcode == "replica-id" || (!one && pjrt::is_collective_opcode(each.opcode));
       if (one) {
         communicates |=
             one->kind != CollectiveCallKind::kPosition && one->part != CollectivePart::kDone;

@@ -22,6 +22,7 @@ class Rewriter {
   Result<void> run();
   bool communicates() const { return communicates_.at(module_.entry); }
   int calls() const { return calls_; }
+  bool uses_replicas() const { return uses_replicas_; }
 
  private:
   // How the chain enters a computation: as one more parameter, or as one more part of its only
@@ -68,6 +69,7 @@ class Rewriter {
   const Placement& placement_;
   IdSource ids_;
   int calls_ = 0;
+  bool uses_replicas_ = false;
   int depth_ = 0;
   std::unordered_map<const pjrt::HloInstruction*, FoundCollective> found_;
   std::unordered_map<std::int64_t, bool> communicates_;          // by computation

@@ -1,6 +1,10 @@
 // Tested in tests/processes/check_across.py.
 #include "meshard/runtime/internal/across_processes.h"
 
+#include <algorithm>
+
+#include "meshard/processes/device_communicator.h"
+
 namespace meshard {
 namespace {
 
@@ -13,12 +17,23 @@ std::shared_ptr<Communicator> shared(Communicator& communicator) {
 
 Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
                                                                 const pjrt::Client& client) {
-  const pjrt::Device& device = *client.addressable_devices()[0];
-  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client, device));
-  MESHARD_ASSIGN_OR_RETURN(
-      across->service_, CollectiveService::start(client, shared(across->communicator()),
-                                                 {device.plugin_id()}, across->order_.history()));
+  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client));
+  std::span<const pjrt::Device* const> devices = client.addressable_devices();
   std::shared_ptr<LaunchHistory> history = across->order_.history();
+  std::vector<std::shared_ptr<Communicator>> communicators;
+  std::vector<int> counts;
+  for (const ProcessInfo& member : run.members()) counts.push_back(member.local_devices);
+  if (std::ranges::all_of(counts, [](int count) { return count == 1; }))
+    communicators.push_back(shared(across->communicator()));  // a process is its device
+  else
+    for (auto& each : make_device_communicators(across->communicator(), std::move(counts)))
+      communicators.push_back(std::move(each));
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    MESHARD_ASSIGN_OR_RETURN(
+        auto service,
+        CollectiveService::start(client, communicators[i], {devices[i]->plugin_id()}, history));
+    across->services_.push_back(std::move(service));
+  }
   run.set_activity_source([history](auto& since) { return history->activity(since); });
   across->watch_.emplace(run, history, across->announcement({}, "launches/"));
   return across;
@@ -44,7 +59,7 @@ Result<pjrt::Client> AcrossProcesses::partitioner() {
 }
 
 void AcrossProcesses::stop() {
-  service_.reset();
+  services_.clear();
   watch_.reset();
 }
 

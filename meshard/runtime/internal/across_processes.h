@@ -4,6 +4,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "meshard/base/source_location.h"
 #include "meshard/partitioned/collective_order.h"
@@ -15,16 +16,17 @@
 
 namespace meshard {
 
-/// The part of one process in programs over the CPU devices of several. One for each client whose
-/// devices belong to several processes (process_devices.h); it lives as long as the platforms.
-/// Thread-safe, but all processes must make the calls of order() and in_order() in the same order.
+/// The part of one process, with its devices, in programs over the CPU devices of several. One for
+/// each client whose devices belong to several processes (process_devices.h); it lives as long as
+/// the platforms. Thread-safe, but all processes must make the calls of order() and in_order() in
+/// the same order.
 class AcrossProcesses : public ProcessSteps {
  public:
   /// @pre run.communicator(); the client has the devices of all processes, one of them is its own
   /// @error those of CollectiveService::start
   static Result<std::unique_ptr<AcrossProcesses>> start(Processes run, const pjrt::Client& client);
 
-  Communicator& communicator() const { return *run().communicator(); }
+  ProcessCommunicator& communicator() const { return *run().communicator(); }
   /// Orders the launches of programs that communicate.
   CollectiveOrder& order() { return order_; }
   /// Calls `communicate` when all earlier launches of this process that communicate have ended, and
@@ -39,15 +41,15 @@ class AcrossProcesses : public ProcessSteps {
   /// @error those of Client::create
   Result<pjrt::Client> partitioner();
 
-  /// The end of the service, before another client takes its place. Launches in flight go on.
+  /// The end of the services, before another client takes its place. Launches in flight go on.
   void stop();
 
  private:
-  AcrossProcesses(Processes run, const pjrt::Client& client, const pjrt::Device& device)
-      : ProcessSteps(run, client), order_(client, device) {}
+  AcrossProcesses(Processes run, const pjrt::Client& client)
+      : ProcessSteps(run, client), order_(client) {}
 
   CollectiveOrder order_;
-  std::optional<CollectiveService> service_;
+  std::vector<CollectiveService> services_;  // of each device
   std::optional<OrderWatch> watch_;
   std::mutex mutex_;  // of the partitioner
   std::optional<pjrt::Client> partitioner_;

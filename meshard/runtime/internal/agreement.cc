@@ -250,6 +250,15 @@ Result<std::string> agree(Store& store, const Intention& intention,
   return std::move(answer).result();
 }
 
+Result<void> announce(Store& store, const std::string& announced_as,
+                      const Result<std::string>& result) {
+  Answer answer = result.ok() ? Answer{.code = 0, .text = *result, .notes = {}, .asked = -1}
+                              : Answer::of(result.error());
+  std::string key = announced_as + "/answer";
+  MESHARD_RETURN_IF_ERROR(store.put(key, answer.to_bytes()));
+  return store.put(announced_as, key);
+}
+
 Result<std::string> result_of_others(Store& store, const Intention& intention, milliseconds limit) {
   auto end = steady_clock::now() + 2 * limit;
   MESHARD_ASSIGN_OR_RETURN(std::string key,

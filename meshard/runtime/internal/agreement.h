@@ -42,8 +42,15 @@ Result<std::string> agree(Store& store, const Intention& intention,
                           const std::function<Result<std::string>()>& result,
                           std::chrono::milliseconds limit);
 
-/// The answer that other processes have agreed on under `intention.announced_as`, for a process
-/// that does not take part but needs what came of it. The key and the details are not used.
+/// Publishes a result that one process has come to alone under `announced_as`, for
+/// result_of_others(). Once per name.
+/// @error the store's
+Result<void> announce(Store& store, const std::string& announced_as,
+                      const Result<std::string>& result);
+
+/// The answer that other processes have agreed on, or one has announced, under
+/// `intention.announced_as`, for a process that does not take part but needs what came of it. The
+/// key and the details are not used.
 /// @error that of the others; deadline exceeded if they have not agreed within `limit`; the store's
 Result<std::string> result_of_others(Store& store, const Intention& intention,
                                      std::chrono::milliseconds limit);

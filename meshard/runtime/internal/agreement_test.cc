@@ -124,5 +124,21 @@ TEST(Agreement, AProcessOutsideLearnsTheResult) {
   for (const auto& result : results) EXPECT_EQ(result.value(), "shardings");
 }
 
+TEST(Agreement, AProcessOutsideLearnsWhatOneHasAnnounced) {
+  auto results = in_processes(3, [](Store& store, int rank) -> Result<std::string> {
+    Intention intention = intention_of("alone", {2}, rank, "add");
+    Intention failing = intention_of("alone and wrong", {2}, rank, "add");
+    if (rank != 2) {
+      EXPECT_THAT(result_of_others(store, failing, kEnough).error().what(), HasSubstr("no memory"));
+      return result_of_others(store, intention, kEnough);
+    }
+    announce(store, failing.announced_as, Error(ErrorCode::kResourceExhausted, "no memory"))
+        .value();
+    announce(store, intention.announced_as, std::string("shardings")).value();
+    return std::string("shardings");
+  });
+  for (const auto& result : results) EXPECT_EQ(result.value(), "shardings");
+}
+
 }  // namespace
 }  // namespace meshard

@@ -19,7 +19,8 @@ const pjrt::Device& device_of(const pjrt::Client& client, std::int64_t id, Sourc
   bool is_alone = client.device_count() == client.addressable_devices().size();
   const char* hint = client.platform() != "cpu" ? ""
                      : is_alone                 ? " (MESHARD_CPU_DEVICES sets their number)"
-                                                : ", one for each process of the run";
+                                : " in the processes of the run (MESHARD_CPU_DEVICES sets the "
+                                  "number of each)";
   throw Error(ErrorCode::kNotFound,
               cat("[runtime] device ", id, " does not exist: platform ", client.name(),
                   " has devices ", known, hint),

@@ -1,6 +1,8 @@
 #include "meshard/runtime/internal/device_to_device.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
@@ -89,34 +91,51 @@ Result<std::vector<pjrt::Buffer>> send_tiles(const pjrt::Client& client,
   });
 }
 
+bool is_in_one_other_process(const pjrt::Client& client, const Mesh& mesh) {
+  return reach_of(client, mesh) == Reach::kElsewhere && processes_of(client, mesh).size() == 1;
+}
+
+// A value that is entirely in other processes.
+StoragePtr nothing_here(const Platforms& platforms, const TensorType& type,
+                        const Sharding& target) {
+  return make_storage<DeviceArray>(platforms, type, target, std::vector<pjrt::Buffer>());
+}
+
 // Whether moving a value between these sets of devices needs more than the devices of this process.
 bool crosses_processes(const pjrt::Client& client, const Mesh& source, const Mesh& target) {
   return reach_of(client, source) != Reach::kHere || reach_of(client, target) != Reach::kHere;
 }
 
-// Each process that has devices of the target receives its tiles from those that have them.
+// Each process that has devices of the target receives its tiles from those that have them, each
+// tile once.
 Result<std::vector<pjrt::Buffer>> exchange_tiles(AcrossProcesses& across, const Value& value,
                                                  const Sharding& target, SourceLocation where) {
   const pjrt::Client client = across.client();
   const TensorType& type = value.type();
   const TensorType shard_type = shard_type_of(type, target);
   std::vector<WantedPart> wanted;
-  std::vector<std::pair<HostArray, const pjrt::Device*>> blocks;
+  std::set<std::pair<int, std::int64_t>> known;                      // process and tile
+  std::map<std::int64_t, HostArray> blocks;                          // by tile
+  std::vector<std::pair<std::int64_t, const pjrt::Device*>> places;  // tile and device
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
     const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
+    const std::int64_t tile = tile_number(target, p);
+    if (device.addressable()) places.push_back({tile, &device});
+    if (!known.insert({device.process_index(), tile}).second) continue;
     WantedPart part{device.process_index(), box_of(target, type.shape, p), nullptr,
                     shard_type.shape};
-    if (device.addressable()) {
-      blocks.push_back({HostArray::zeros(shard_type), &device});
-      part.destination = blocks.back().first.mutable_bytes();
-    }
+    if (device.addressable())
+      part.destination =
+          blocks.emplace(tile, HostArray::zeros(shard_type)).first->second.mutable_bytes();
     wanted.push_back(std::move(part));
   }
   exchange(across, array_on_devices(value), wanted, where);
+  const bool may_write = blocks.size() == places.size();  // no two devices share a block
   std::vector<pjrt::Buffer> buffers;
-  for (const auto& [block, device] : blocks) {
-    buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type,
-                                               /*may_write=*/true, *device, where));
+  for (const auto& [tile, device] : places) {
+    const HostArray& block = blocks.at(tile);
+    buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type, may_write,
+                                               *device, where));
     internal::count(internal::counters().buffers_moved);
     internal::count(internal::counters().bytes_moved,
                     static_cast<std::uint64_t>(shard_type.bytes()));
@@ -193,6 +212,9 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
   Result<std::vector<pjrt::Buffer>> moved = not_between_devices();
   // On the same devices, the result needs buffers of its own, because views cannot be donated.
   if (present && present->mesh().same_devices(target.mesh())) {
+    // If the devices belong to one other process, it may need no program, and then announces none.
+    if (is_plain(target) && is_in_one_other_process(client, target.mesh()))
+      return make_array(value.type(), nothing_here(platforms, value.type(), target), where);
     if (value.type().bytes() >= kLeastCopiedBytes) {
       Result<StoragePtr> copied =
           reshard_by_copy(platforms, array_on_devices(source.value()), target, where);

@@ -134,10 +134,9 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
 void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  if (!has_all_shards())
+  if (!is_read_locally())
     if (const pjrt::Client* client = platforms_.find_started(sharding_->mesh());
-        client && client->device_count() > client->addressable_devices().size() &&
-        !(buffers_ && is_whole_in_each_process(*client, *sharding_)))
+        client && client->device_count() > client->addressable_devices().size())
       return read_from_others(*client, destination, where);
   if (!has_all_parts())
     throw Error(ErrorCode::kUnimplemented,

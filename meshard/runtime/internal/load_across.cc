@@ -57,12 +57,12 @@ std::vector<int> logical_devices(const Mesh& mesh) {
 // The part of this process: from disk (null: none), or compiled.
 Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskCache* disk,
                                          const std::string& name, const RewrittenModule& module,
-                                         const pjrt::Device& device,
+                                         std::span<const pjrt::Device* const> devices,
                                          const pjrt::CompileOptions& options) {
   std::optional<DiskCache::Key> key;
   if (disk) {
     MESHARD_RETURN_IF_ERROR(accept_collectives(client));
-    pjrt::CompileOptions own = options_for_part(device, options);
+    pjrt::CompileOptions own = options_for_part(devices, options);
     LoweredModule part;
     part.name = name;
     part.text = module.hlo;
@@ -76,16 +76,22 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
   internal::count(internal::counters().compiles);
   auto begin = std::chrono::steady_clock::now();
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable compiled,
-                           load_partitioned(client, module, device, options));
+                           load_partitioned(client, module, devices, options));
   if (key) keep_executable(*disk, *key, compiled, {}, begin);  // its module is known
   return compiled;
 }
 
+// Equal for equal programs on the same devices.
+Fingerprint program_fingerprint(const LoweredModule& lowered) {
+  std::string devices;
+  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
+  return fingerprint(cat(lowered.text, devices));
+}
+
 // The processes of a program's mesh.
 struct Members {
-  std::vector<int> ranks;    // ascending
-  std::vector<int> rank_at;  // by position of the mesh
-  bool others = false;       // this process is none of them
+  std::vector<int> ranks;  // ascending
+  bool others = false;     // this process is none of them
 };
 
 // The partitioned module, if all processes of the mesh load the same program.
@@ -93,13 +99,12 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
                                   const LoweredModule& lowered, const Members& members,
                                   const pjrt::CompileOptions& options, SourceLocation where) {
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  const Fingerprint same = fingerprint(cat(lowered.text, join(members.rank_at, ",")));
   Intention intention{.ranks = members.ranks,
                       .rank = across.rank(),
                       .key = members.others ? std::string() : across.next_step(members.ranks),
-                      .fingerprint = same,
+                      .fingerprint = program_fingerprint(lowered),
                       .what = intention_text(lowered, where),
-                      .announced_as = across.announcement(members.ranks, cat(same)),
+                      .announced_as = announced_name(across, lowered),
                       .details = [&] { return text_with_sources(lowered, graph); }};
   Store& store = across.run().store();
   if (members.others) return result_of_others(store, intention, limit);
@@ -150,18 +155,29 @@ ChosenShardings shardings_on_one_device(const LoweredModule& lowered) {
   return {of(lowered.arguments), of(lowered.results)};
 }
 
+std::string announced_name(const AcrossProcesses& across, const LoweredModule& lowered) {
+  return across.announcement(processes_of(across.client(), *lowered.mesh),
+                             cat(program_fingerprint(lowered)));
+}
+
+Result<void> announce_program(AcrossProcesses& across, const std::string& name,
+                              const Result<std::shared_ptr<const LoadedProgram>>& loaded) {
+  Store& store = across.run().store();
+  if (!loaded.ok()) return announce(store, name, loaded.error());
+  MESHARD_ASSIGN_OR_RETURN(std::string module,
+                           (*loaded)->executable().executable().optimized_program());
+  return announce(store, name, pjrt::interface_bytes(module));
+}
+
 Result<std::shared_ptr<const LoadedProgram>> load_across(
     const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
     const Program& program, LoweredModule lowered, SourceLocation where) {
   const pjrt::Client client = across.client();
   const Mesh& mesh = *lowered.mesh;
-  std::vector<int> ranks = processes_of(client, mesh), rank_at;
-  for (std::int64_t id : mesh.device_ids())
-    rank_at.push_back(client.find_device(id)->process_index());
-  if (ranks.size() != rank_at.size())
-    return Error(
-        ErrorCode::kUnimplemented,
-        cat("[runtime] ", mesh, " has several devices of one process and devices of others"));
+  std::vector<int> ranks = processes_of(client, mesh);
+  // The ids of the run's devices count up from 0, as their ranks do.
+  std::vector<int> devices;
+  for (std::int64_t id : mesh.device_ids()) devices.push_back(static_cast<int>(id));
   std::vector<LocalPosition> here = local_positions(client, mesh, where);
   if (mesh.size() == 1 && here.empty()) {
     ChosenShardings chosen = shardings_on_one_device(lowered);
@@ -173,9 +189,9 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
   pjrt::CompileOptions options = compile_options_for(client, logical_devices(mesh));
   internal::HostSpan span;
   if (internal::records_events()) span.begin("compile", lowered.name, where);
-  MESHARD_ASSIGN_OR_RETURN(std::string module,
-                           agreed_module(across, program.graph, lowered,
-                                         {ranks, rank_at, here.empty()}, options, where));
+  MESHARD_ASSIGN_OR_RETURN(
+      std::string module,
+      agreed_module(across, program.graph, lowered, {ranks, here.empty()}, options, where));
   std::string readable = with_config(module);
   MESHARD_ASSIGN_OR_RETURN(pjrt::HloInterface read, pjrt::HloInterface::from_bytes(readable));
   MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
@@ -186,21 +202,23 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
     MESHARD_ASSIGN_OR_RETURN(
         RewrittenModule rewritten,
         rewrite_collectives(module, {.partitions = static_cast<int>(mesh.size()),
-                                     .ranks = rank_at,
+                                     .ranks = devices,
                                      .source_of = [&](std::string_view op_name) {
                                        return source_of(program.graph, op_name);
                                      }}));
     communicates = rewritten.communicates;
     const bool keep = disk.is_on() && !lowered.calls_host;
+    std::vector<const pjrt::Device*> own;
+    for (const LocalPosition& at : here) own.push_back(at.device);
     MESHARD_ASSIGN_OR_RETURN(executable, load_part(client, keep ? &disk : nullptr, lowered.name,
-                                                   rewritten, *here[0].device, options));
+                                                   rewritten, own, options));
     donated.clear();
     for (int i : executable->signature().donated) donated.push_back(static_cast<std::uint32_t>(i));
   }
   across.run().entering("");
   const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
   OrderedStep ordered{across.order().history()->track(ranks),
-                               std::make_shared<const LaunchHistory::Step>(step)};
+                      std::make_shared<const LaunchHistory::Step>(step)};
   return std::make_shared<const LoadedProgram>(
       platforms, client, std::move(lowered), std::move(executable), communicates,
       std::move(donated), std::move(chosen), std::move(ordered));

@@ -15,14 +15,13 @@ namespace meshard {
 
 /// Loads the part of this process in a program over devices of several processes. The processes of
 /// the program's mesh first check that all of them are about to run the same program. The lowest
-/// one partitions it, and each compiles what its device runs. A process that has no device of the
+/// one partitions it, and each compiles what its devices run. A process that has no device of the
 /// mesh only learns the shardings of the results.
 ///
 /// Each process keeps its part on `disk` if compiling it took long, and loads it from there. All
 /// these processes load the same programs in the same order.
 /// @param program what `lowered` was made from, for messages
-/// @error those of agree(), of the partitioner and the compiler; unimplemented if a process has
-/// several devices of the mesh
+/// @error those of agree(), of the partitioner and the compiler
 Result<std::shared_ptr<const LoadedProgram>> load_across(
     const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
     const Program& program, LoweredModule lowered, SourceLocation where);
@@ -35,5 +34,15 @@ std::string intention_text(const LoweredModule& lowered, SourceLocation where);
 
 /// The shardings of a program over one device, which is in another process.
 ChosenShardings shardings_on_one_device(const LoweredModule& lowered);
+
+/// The name under which processes without a device of a program's mesh find what its compiler
+/// chose.
+std::string announced_name(const AcrossProcesses& across, const LoweredModule& lowered);
+
+/// Tells them the shardings of a program that was loaded on several devices of this process, or the
+/// error. They wait for it in load_across().
+/// @error the store's; that of reading the compiled module
+Result<void> announce_program(AcrossProcesses& across, const std::string& name,
+                              const Result<std::shared_ptr<const LoadedProgram>>& loaded);
 
 }  // namespace meshard

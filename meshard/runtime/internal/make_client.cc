@@ -103,10 +103,6 @@ Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::Nam
   MESHARD_RETURN_IF_ERROR(check_log_variable());
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
   int count = run.counts[static_cast<std::size_t>(run.process)];
-  if (count != 1)
-    return Error(ErrorCode::kUnimplemented,
-                 cat("[runtime] process ", run.process, " has ", count,
-                     " CPU devices; in a run of several processes, each must have 1"));
   std::erase_if(options, [](const auto& option) { return option.name == "cpu_device_count"; });
   options.push_back({"cpu_device_count", std::int64_t{count}});
   return pjrt::Client::create(plugin, options, {}, name, &run);

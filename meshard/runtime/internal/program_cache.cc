@@ -109,19 +109,41 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       throw accepted.error().at(where).with_note(
           lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
                              : "debug_print and pure_callback call this process");
-  if (AcrossProcesses* across = platforms_.across();
-      across && lowered.mesh && across->client() == client &&
-      reach_of(client, *lowered.mesh) != Reach::kHere) {
-    auto loaded = load_across(platforms_, *across, disk_for(program.keep_on_disk), program,
+  if (!lowered.mesh || client.device_count() == client.addressable_devices().size())
+    return make_here(client, lowered, program.keep_on_disk, devices, where);
+  if (AcrossProcesses* across = platforms_.across(); across && across->client() == client)
+    return make_across(program, *across, std::move(lowered), devices, where);
+  return make_with_others(program, client, std::move(lowered), devices, where);
+}
+
+// On CPU devices of several processes, which communicate through meshard.
+std::shared_ptr<const LoadedProgram> ProgramCache::make_across(const Program& program,
+                                                               AcrossProcesses& across,
+                                                               LoweredModule lowered,
+                                                               const std::vector<int>& devices,
+                                                               SourceLocation where) {
+  const pjrt::Client& client = across.client();
+  if (reach_of(client, *lowered.mesh) != Reach::kHere) {
+    auto loaded = load_across(platforms_, across, disk_for(program.keep_on_disk), program,
                               std::move(lowered), where);
     return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
   }
-  if (lowered.mesh && client.device_count() != client.addressable_devices().size())
-    return make_with_others(program, client, std::move(lowered), devices, where);
-  return make_here(program, client, lowered, devices, where);
+  Result<std::shared_ptr<const LoadedProgram>> loaded = [&]() -> decltype(loaded) {
+    try {
+      return make_here(client, lowered, program.keep_on_disk, devices, where);
+    } catch (const Error& error) {
+      return error;
+    }
+  }();
+  // On one device, the compiler has nothing to choose.
+  if (lowered.mesh->size() > 1) {
+    Result<void> announced = announce_program(across, announced_name(across, lowered), loaded);
+    if (loaded.ok() && !announced.ok()) throw announced.error().at(where);
+  }
+  return loaded.ok() ? *std::move(loaded) : throw loaded.error();
 }
 
-// On a client that has devices of several processes.
+// On a client whose plugin connects the processes.
 std::shared_ptr<const LoadedProgram> ProgramCache::make_with_others(const Program& program,
                                                                     const pjrt::Client& client,
                                                                     LoweredModule lowered,
@@ -139,35 +161,36 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make_with_others(const Progra
     auto loaded = load_together(platforms_, *steps, program, std::move(lowered), devices, where);
     return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
   }
-  auto made = make_here(program, client, lowered, devices, where);
+  auto made = make_here(client, lowered, program.keep_on_disk, devices, where);
   if (steps && lowered.mesh->size() > 1)
     if (auto told = announce_shardings(*steps, lowered, made->shardings()); !told.ok())
       throw told.error().at(where);
   return made;
 }
 
-std::shared_ptr<const LoadedProgram> ProgramCache::make_here(const Program& program,
-                                                             const pjrt::Client& client,
+// The program on devices of this process.
+std::shared_ptr<const LoadedProgram> ProgramCache::make_here(const pjrt::Client& client,
                                                              const LoweredModule& lowered,
+                                                             bool keep_on_disk,
                                                              const std::vector<int>& devices,
                                                              SourceLocation where) {
   Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {
     is_known = false;
-    return compile(client, lowered, program.keep_on_disk, devices, where);
+    return compile(client, lowered, keep_on_disk, devices, where);
   });
   if (!is_known) return same_text;
   // The disk has what `same_text` was loaded from, for any devices.
   if (!lowered.mesh || same_text->is_from_bytes())
-    return compile(client, lowered, program.keep_on_disk, devices, where);
+    return compile(client, lowered, keep_on_disk, devices, where);
   Result<std::shared_ptr<const LoadedProgram>> loaded =
       load_for_other_devices(platforms_, client, *same_text, lowered, devices, where);
   if (loaded.ok()) return *std::move(loaded);
   // A plugin that cannot serialize programs says so each time.
   if (loaded.error().code() != ErrorCode::kUnimplemented)
     internal::advise(advice_on_retarget(lowered, loaded.error(), where));
-  return compile(client, lowered, program.keep_on_disk, devices, where);
+  return compile(client, lowered, keep_on_disk, devices, where);
 }
 
 std::shared_ptr<const LoadedProgram> ProgramCache::compile(const pjrt::Client& client,

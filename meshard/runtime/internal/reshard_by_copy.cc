@@ -25,13 +25,6 @@ Error needs_program() {
   return Error(ErrorCode::kUnimplemented, "[reshard] a program must reshard this value");
 }
 
-// True if the value's sharding would be exactly this one, as after a program.
-bool is_plain(const Sharding& sharding) {
-  for (std::size_t d = 0; d < sharding.rank(); ++d)
-    if (sharding.is_open(d)) return false;
-  return sharding.unreduced_axes().empty() && sharding.replicated_axes().empty();
-}
-
 // The first position of each tile, by tile number.
 std::unordered_map<std::int64_t, std::int64_t> first_positions(const Sharding& sharding) {
   std::unordered_map<std::int64_t, std::int64_t> first;
@@ -112,6 +105,12 @@ Result<std::unordered_map<std::int64_t, SourceTile>> source_tiles(const DeviceAr
 }
 
 }  // namespace
+
+bool is_plain(const Sharding& sharding) {
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    if (sharding.is_open(d)) return false;
+  return sharding.unreduced_axes().empty() && sharding.replicated_axes().empty();
+}
 
 Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,
                                    const Sharding& target, SourceLocation where) {

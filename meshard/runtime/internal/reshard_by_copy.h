@@ -9,12 +9,17 @@ namespace meshard {
 /// the memory. Smaller values do not wait for their source.
 inline constexpr std::int64_t kLeastCopiedBytes = 1 << 20;
 
+/// Whether a value with this sharding has it exactly: no open dimensions, unreduced axes or
+/// explicitly replicated axes. A program that returns a value with a plain sharding gives it the
+/// same one.
+bool is_plain(const Sharding& sharding);
+
 /// The value with the sharding `target`, which may be over other devices of the same client. Waits
 /// for the source, and copies the pieces of its shards on several threads into new blocks, which
 /// the devices then use in place. Replicas share one block. Memory is allocated only for shards,
 /// and nothing is compiled.
-/// @error unimplemented if the host cannot read the devices' memory, a sharding has unreduced axes,
-/// `target` has open dimensions or explicitly replicated axes, or there are more than 65,536
+/// @error unimplemented if the host cannot read the devices' memory, the source has unreduced
+/// axes, `target` is not plain, or there are more than 65,536
 /// pieces; the error of the source, if it failed
 /// @error not found if the client lacks a device of the mesh; the plugin's errors (both thrown)
 Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,

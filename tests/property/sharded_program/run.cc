@@ -154,10 +154,13 @@ void compare_values(const HostArray& whole, const HostArray& sharded, double all
                       whole.to_string(), "\nsharded ", sharded.to_string())};
 }
 
-// How many devices of a mesh this process has: in a run of several, the one with its rank.
+// How many devices of a mesh this process has.
 std::int64_t own_devices(const Mesh& mesh) {
   if (processes().size() == 1) return mesh.size();
-  return mesh.position(processes().rank()) ? 1 : 0;
+  const ProcessInfo& own = processes().members()[static_cast<std::size_t>(processes().rank())];
+  std::int64_t count = 0;
+  for (int i = 0; i < own.local_devices; ++i) count += mesh.position(own.first_device + i) ? 1 : 0;
+  return count;
 }
 
 // Each shard is its part of the whole, and is where the sharding says.
