@@ -200,7 +200,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
   across.run().entering("");
   const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
   OrderedStep ordered{across.order().history()->track(ranks),
-                               std::make_shared<const LaunchHistory::Step>(step)};
+                      std::make_shared<const LaunchHistory::Step>(step)};
   return std::make_shared<const LoadedProgram>(
       platforms, client, std::move(lowered), std::move(executable), communicates,
       std::move(donated), std::move(chosen), std::move(ordered));
