@@ -433,32 +433,32 @@ void other_data() {
   }
 }
 
-const std::map<std::string, void (*)()> kScenarios =
-                                            {
-                                                {"train", train},
-                                                {"uneven", uneven},
-                                                {"resharding", resharding},
-                                                {"submeshes", submeshes},
-                                                {"explicit_axes", explicit_axes},
-                                                {"loops", loops},
-                                                {"parts", parts},
-                                                {"lazy", lazy},
-                                                {"collectives", collectives},
-                                                {"printing", printing},
-                                                {"host_calls", host_calls},
-                                                {"nans", nans},
-                                                {"failing_callback", failing_callback},
-                                                {"out_of_order", out_of_order},
-                                                {"stuck", stuck},
-                                                {"endless", endless},
-                                                {"hosts", hosts},
-}
-
-{"some_devices", some_devices},
-                                        {"rounds", rounds}, {"checkpoint", checkpoint},
-                                        {"disk_hits", disk_hits}, {"differ", differ},
-                                        {"other_program", other_program}, {"absent", absent},
-                                        {"other_data", other_data},
+const std::map<std::string, void (*)()> kScenarios = {
+    {"train", train},
+    {"uneven", uneven},
+    {"resharding", resharding},
+    {"submeshes", submeshes},
+    {"explicit_axes", explicit_axes},
+    {"loops", loops},
+    {"parts", parts},
+    {"lazy", lazy},
+    {"collectives", collectives},
+    {"printing", printing},
+    {"host_calls", host_calls},
+    {"nans", nans},
+    {"failing_callback", failing_callback},
+    {"out_of_order", out_of_order},
+    {"stuck", stuck},
+    {"endless", endless},
+    {"hosts", hosts},
+    {"some_devices", some_devices},
+    {"rounds", rounds},
+    {"checkpoint", checkpoint},
+    {"disk_hits", disk_hits},
+    {"differ", differ},
+    {"other_program", other_program},
+    {"absent", absent},
+    {"other_data", other_data},
 };
 
 }  // namespace
