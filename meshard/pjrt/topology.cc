@@ -80,7 +80,7 @@ Result<void> Topology::read_devices() {
   for (std::size_t i = 0; i < args.num_descriptions; ++i) {
     MESHARD_ASSIGN_OR_RETURN(DeviceDescription device,
                              DeviceDescription::read(api, args.descriptions[i]));
-    devices_.push_back(std::move(device));
+    devices_.push_back(device);
   }
   return {};
 }

@@ -21,8 +21,9 @@ import tempfile
 import threading
 import time
 
+import across_runs as runs
 import check_across as across
-from check_across import Failed, expect
+from across_runs import Failed, expect
 
 KILLS = int(os.environ.get("MESHARD_PROCESS_KILLS") or (50 if across.NIGHTLY else 2))
 SEED = os.environ.get("MESHARD_TEST_SEED") or "1"
@@ -34,7 +35,7 @@ worst = {}  # the longest time until all had ended, by signal
 
 def mpirun(count, *command, **variables):
     return subprocess.Popen(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count), *map(str, command)],
-                            env=across.environment(variables), text=True, stdin=subprocess.DEVNULL,
+                            env=runs.environment(variables), text=True, stdin=subprocess.DEVNULL,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
 
 
@@ -73,7 +74,7 @@ def lost_in_training(how, victim, generator):
     """One of four processes is killed or suspended between or in the launches of a loop of jitted steps. mpirun ends all
     after the first that ends, so not each of the others has time to say why; at least one must."""
     child = mpirun(4, across.PROGRAM, 4, "endless")
-    watchdog = threading.Timer(across.LIMIT, os.killpg, (child.pid, signal.SIGKILL))
+    watchdog = threading.Timer(runs.LIMIT, os.killpg, (child.pid, signal.SIGKILL))
     watchdog.start()
     pids = wait_for_training(child, 4)
     watchdog.cancel()
@@ -109,7 +110,7 @@ def failing_callback():
 
 def nans():
     """A NaN on the device of one process is the same error in all."""
-    status, output, errors = across.run(2, across.PROGRAM, 2, "nans")
+    status, output, errors = runs.run(2, across.PROGRAM, 2, "nans")
     expect(status == 0, output, errors)
     for line in across.from_all(output, 2):
         expect(re.search(r"\[check_nans\] the first operation that produced a NaN is log, f32\[4\]", line), line)
@@ -142,7 +143,7 @@ class TwoMachines:
 
     def run(self, count, *command, **variables):
         a = self.names[0]
-        environment = across.environment(variables)
+        environment = runs.environment(variables)
         exported = [word for name in environment if name.startswith(("MESHARD_", "TF_")) for word in ("-x", name)]
         words = ["ip", "netns", "exec", a, "unshare", "--uts", "sh", "-c", f'hostname {a}; exec "$@"', "sh", "mpirun",
                  "--allow-run-as-root", "--oversubscribe", "-n", str(count), "--host",
@@ -151,7 +152,7 @@ class TwoMachines:
                  *exported, *map(str, command)]
         child = subprocess.Popen(words, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, start_new_session=True)
-        return ended(child, across.LIMIT)
+        return ended(child, runs.LIMIT)
 
     def __exit__(self, *_):
         for name in self.names:
@@ -170,27 +171,27 @@ def has_two_machines():
 
 
 def scenarios_on_two_machines(*names):
-    status, one, errors = across.run(1, across.PROGRAM, 4, *names)
+    status, one, errors = runs.run(1, across.PROGRAM, 4, *names)
     expect(status == 0 and "== " in one, status, one, errors)
     with TwoMachines() as machines:
         status, many, errors = machines.run(4, across.PROGRAM, 4, *names, "hosts")
     expect(status == 0, status, many, errors)
     many, hosts = many.split("== hosts\n")
     expect(len(set(hosts.split())) == 2 and len(hosts.split()) == 4, hosts)
-    across.expect_equal(one, many)
+    runs.expect_equal(one, many)
 
 
 def digits(count, mesh, steps, run):
     with tempfile.TemporaryDirectory() as folder:
         losses = []
-        for processes, start in ((1, across.run), (count, run)):
+        for processes, start in ((1, runs.run), (count, run)):
             file = pathlib.Path(folder) / f"{processes}.txt"
             status, output, errors = start(processes, pathlib.Path(across.EXAMPLES) / "digits", "--steps", steps, "--mesh",
                                            mesh, "--losses", file)
             expect(status == 0, status, output, errors)
             losses.append(file.read_text())
         expect(len(losses[0].splitlines()) >= steps, losses)
-        across.expect_equal(*losses)
+        runs.expect_equal(*losses)
 
 
 def digits_on_two_machines():
@@ -200,25 +201,25 @@ def digits_on_two_machines():
 
 def many_processes(count):
     """Far more processes than cores; a step with collectives over all of them."""
-    across.scenario(count, "explicit_axes")
+    runs.scenario(across.PROGRAM, count, "explicit_axes")
 
 
 def main():
-    if shutil.which("mpirun") is None or not os.path.exists(across.LIBRARY):
+    if shutil.which("mpirun") is None or not os.path.exists(runs.LIBRARY):
         print("skipped: no mpirun (Debian package openmpi-bin), or libmeshard_mpi.so was not built (libopenmpi-dev)")
-        return across.SKIPPED
-    status, _, errors = across.run(1, across.PROGRAM, 2, "disk_hits")
+        return runs.SKIPPED
+    status, _, errors = runs.run(1, across.PROGRAM, 2, "disk_hits")
     if status != 0 and "no plugin" in errors:
         print("skipped: no CPU plugin")
-        return across.SKIPPED
+        return runs.SKIPPED
     generator = random.Random(SEED)
     tests = [(f"{how.name} {number} of process {(2 * number + k) % 4}", lost_in_training, how, (2 * number + k) % 4, generator)
              for number in range(KILLS) for k, how in enumerate((signal.SIGKILL, signal.SIGSTOP))]
     tests += [("out of order", out_of_step, "out_of_order", "first", "second"), ("stuck", out_of_step, "stuck", "first", "second"),
               ("failing callback", failing_callback), ("NaNs", nans),
-              ("host calls", across.scenario, 2, "host_calls"), ("16 processes", many_processes, 16)]
+              ("host calls", runs.scenario, across.PROGRAM, 2, "host_calls"), ("16 processes", many_processes, 16)]
     if across.NIGHTLY:
-        tests += [("digits of 16", digits, 16, "4x4", 3, across.run), ("training of 16", across.scenario, 16, "train")]
+        tests += [("digits of 16", digits, 16, "4x4", 3, runs.run), ("training of 16", runs.scenario, across.PROGRAM, 16, "train")]
     if has_two_machines():
         tests += [("two machines", scenarios_on_two_machines, "train", "submeshes",
                    *(("resharding", "collectives", "loops", "parts") if across.NIGHTLY else ())),

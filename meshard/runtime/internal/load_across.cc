@@ -40,6 +40,14 @@ std::string with_config(std::string_view module) {
   return writer.take();
 }
 
+// The reverse.
+std::string without_config(std::string_view bytes) {
+  pjrt::WireReader reader(bytes);
+  while (auto field = reader.next())
+    if (field->number == 1) return std::string(field->bytes);
+  return {};
+}
+
 std::vector<std::uint32_t> donated_by(const std::string& module) {
   std::vector<std::uint32_t> donated;
   if (auto signature = pjrt::ExecutableSignature::from_module(module); signature.ok())
@@ -166,7 +174,7 @@ Result<void> announce_program(AcrossProcesses& across, const std::string& name,
   if (!loaded.ok()) return announce(store, name, loaded.error());
   MESHARD_ASSIGN_OR_RETURN(std::string module,
                            (*loaded)->executable().executable().optimized_program());
-  return announce(store, name, pjrt::interface_bytes(module));
+  return announce(store, name, without_config(pjrt::interface_bytes(module)));
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_across(

@@ -163,8 +163,8 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make_with_others(const Progra
   }
   auto made = make_here(client, lowered, program.keep_on_disk, devices, where);
   if (steps && lowered.mesh->size() > 1)
-    if (auto told = announce_shardings(*steps, lowered, made->shardings()); !told.ok())
-      throw told.error().at(where);
+    if (auto announced = announce_shardings(*steps, lowered, made->shardings()); !announced.ok())
+      throw announced.error().at(where);
   return made;
 }
 
