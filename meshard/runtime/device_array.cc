@@ -1,8 +1,6 @@
 #include "meshard/runtime/device_array.h"
 
-#include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "meshard/base/free_list.h"

@@ -3,7 +3,6 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/process_runtime.h"
 

@@ -8,31 +8,13 @@
 #include <set>
 #include <vector>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
-
-// Empty if the boxes have no element in common.
-std::optional<Box> overlap(const Box& a, const Box& b) {
-  Box both = a;
-  for (std::size_t d = 0; d < both.size(); ++d) {
-    both[d].start = std::max(a[d].start, b[d].start);
-    both[d].stop = std::min(a[d].stop, b[d].stop);
-    if (both[d].start >= both[d].stop) return std::nullopt;
-  }
-  return both;
-}
-
-Box from_start_of(const Box& outer, Box inner) {
-  for (std::size_t d = 0; d < inner.size(); ++d) {
-    inner[d].start -= outer[d].start;
-    inner[d].stop -= outer[d].start;
-  }
-  return inner;
-}
 
 // One tile of the value: the processes that hold it, and where.
 struct HeldTile {
@@ -90,14 +72,14 @@ class Exchange {
     if (!sends && !receives) return {};
     if (sends && receives) {
       const HostArray& shard = shard_at(position);
-      copy_to(part, piece, shard.bytes(), shard.shape(), from_start_of(tile.box, piece));
+      copy_to(part, piece, shard.bytes(), shard.shape(), relative_to(tile.box, piece));
       return {};
     }
     HostArray packed = HostArray::uninitialized({source_.type().dtype, box_shape(piece)});
     auto bytes = static_cast<std::size_t>(packed.size_in_bytes());
     if (sends) {
       const HostArray& shard = shard_at(position);
-      plan_gather(shard.bytes(), shard.shape(), from_start_of(tile.box, piece), element_,
+      plan_gather(shard.bytes(), shard.shape(), relative_to(tile.box, piece), element_,
                   packed.mutable_bytes())
           .run();
       return communicator.permute(part.rank, -1, packed.bytes(), nullptr, bytes);
@@ -111,7 +93,7 @@ class Exchange {
   void copy_to(const WantedPart& part, const Box& piece, const void* from, const Shape& from_shape,
                const Box& from_box) {
     plan_copy(from, from_shape, from_box, part.destination, part.shape,
-              from_start_of(part.box, piece), element_)
+              relative_to(part.box, piece), element_)
         .run();
   }
 

@@ -89,13 +89,6 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
   return compiled;
 }
 
-// Equal for equal programs on the same devices.
-Fingerprint program_fingerprint(const LoweredModule& lowered) {
-  std::string devices;
-  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
-  return fingerprint(cat(lowered.text, devices));
-}
-
 // The processes of a program's mesh.
 struct Members {
   std::vector<int> ranks;  // ascending
@@ -124,6 +117,12 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
 }
 
 }  // namespace
+
+Fingerprint program_fingerprint(const LoweredModule& lowered) {
+  std::string devices;
+  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
+  return fingerprint(cat(lowered.text, devices));
+}
 
 std::string text_with_sources(const LoweredModule& lowered, const Graph& graph) {
   std::string out = cat("devices ", *lowered.mesh, "\n");

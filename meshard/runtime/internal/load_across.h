@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "meshard/base/fingerprint.h"
 #include "meshard/base/result.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/lowering/lower.h"
@@ -25,6 +26,9 @@ namespace meshard {
 Result<std::shared_ptr<const LoadedProgram>> load_across(
     const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
     const Program& program, LoweredModule lowered, SourceLocation where);
+
+/// Equal for equal programs on the same devices.
+Fingerprint program_fingerprint(const LoweredModule& lowered);
 
 /// The text of a program with the user's source line after each op, for Intention::details.
 std::string text_with_sources(const LoweredModule& lowered, const Graph& graph);

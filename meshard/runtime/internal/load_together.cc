@@ -13,13 +13,6 @@
 namespace meshard {
 namespace {
 
-// Equal for equal programs over the same devices.
-Fingerprint identity_of(const LoweredModule& lowered) {
-  std::string devices;
-  for (std::int64_t id : lowered.mesh->device_ids()) append(devices, cat(id, ","));
-  return fingerprint(cat(lowered.text, devices));
-}
-
 constexpr std::string_view kNone = "none";
 
 std::string text_of(const std::optional<Sharding>& sharding) {
@@ -62,7 +55,7 @@ Result<ChosenShardings> shardings_from_others(ProcessSteps& steps, const std::ve
                                               const LoweredModule& lowered) {
   if (lowered.mesh->size() == 1) return shardings_on_one_device(lowered);
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  std::string key = steps.announcement(ranks, cat(identity_of(lowered)));
+  std::string key = steps.announcement(ranks, cat(program_fingerprint(lowered)));
   // They may themselves wait for each other before they compile.
   Result<std::string> got = steps.run().store().get(key, 2 * limit);
   if (got.ok()) return read_announced(*got);
@@ -76,7 +69,7 @@ Result<ChosenShardings> shardings_from_others(ProcessSteps& steps, const std::ve
 
 Result<void> announce_shardings(ProcessSteps& steps, const LoweredModule& lowered,
                                 const ChosenShardings& chosen) {
-  std::string key = steps.announcement({steps.rank()}, cat(identity_of(lowered)));
+  std::string key = steps.announcement({steps.rank()}, cat(program_fingerprint(lowered)));
   return steps.run().store().put(key, announced(chosen));
 }
 
@@ -93,7 +86,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_together(
   }
   steps.run().entering(cat("load of \"", lowered.name, "\", ", where));
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  const Fingerprint identity = identity_of(lowered);
+  const Fingerprint identity = program_fingerprint(lowered);
   Intention intention{.ranks = ranks,
                       .rank = steps.rank(),
                       .key = steps.next_step(ranks),

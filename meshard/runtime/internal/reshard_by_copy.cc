@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/array/slice.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/runtime/counters.h"
@@ -31,25 +32,6 @@ std::unordered_map<std::int64_t, std::int64_t> first_positions(const Sharding& s
   for (std::int64_t p = 0; p < sharding.mesh().size(); ++p)
     first.try_emplace(tile_number(sharding, p), p);
   return first;
-}
-
-// The box `inner` relative to the start of `outer`.
-Box relative_to(const Box& outer, Box inner) {
-  for (std::size_t d = 0; d < inner.size(); ++d) {
-    inner[d].start -= outer[d].start;
-    inner[d].stop -= outer[d].start;
-  }
-  return inner;
-}
-
-// @pre the boxes have elements in common
-Box common_part(const Box& a, const Box& b) {
-  Box both = a;
-  for (std::size_t d = 0; d < both.size(); ++d) {
-    both[d].start = std::max(a[d].start, b[d].start);
-    both[d].stop = std::min(a[d].stop, b[d].stop);
-  }
-  return both;
 }
 
 // The tiles of a sharding that have elements in common with boxes of the value. Takes time in
@@ -142,7 +124,7 @@ Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& sour
     if (box_shape(box).size() > 0)
       grid.for_each(box, [&](std::int64_t number) {
         const SourceTile& from = tiles.at(number);
-        Box both = common_part(from.box, box);
+        Box both = *overlap(from.box, box);
         copies.push_back(plan_copy(from.bytes.bytes().data(), grid.shard_shape(),
                                    relative_to(from.box, both), block.mutable_bytes(),
                                    shard_type.shape, relative_to(box, both),

@@ -1,0 +1,25 @@
+#include "meshard/array/box_overlap.h"
+
+#include <algorithm>
+
+namespace meshard {
+
+std::optional<Box> overlap(const Box& a, const Box& b) {
+  Box both = a;
+  for (std::size_t d = 0; d < both.size(); ++d) {
+    both[d].start = std::max(a[d].start, b[d].start);
+    both[d].stop = std::min(a[d].stop, b[d].stop);
+    if (both[d].start >= both[d].stop) return std::nullopt;
+  }
+  return both;
+}
+
+Box relative_to(const Box& outer, Box inner) {
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    inner[d].start -= outer[d].start;
+    inner[d].stop -= outer[d].start;
+  }
+  return inner;
+}
+
+}  // namespace meshard
