@@ -39,9 +39,9 @@ class CollectiveOrder {
                                const pjrt::LaunchOptions& options = {},
                                const OrderedStep& step = {});
 
-  /// Waits until the launches so far have ended, and calls `function`, which may use the
-  /// communicators of the devices. Launches by other threads wait for it. If all processes make the
-  /// call between the same launches, their collectives meet.
+  /// Waits until the collectives of the launches so far have ended, and calls `function`, which may
+  /// use the communicators of the devices. Launches by other threads wait for it. If all processes
+  /// make the call between the same launches, their collectives meet.
   /// @error that of an earlier launch or of `function`; later calls and launches fail with the same
   Result<void> communicate(const std::function<Result<void>()>& function,
                            const OrderedStep& step = {}, SourceLocation where = {});
