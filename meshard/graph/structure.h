@@ -67,11 +67,21 @@ concept Stacked = HasFields<T> && requires {
   typename T::StackedPart;
 };
 
+/// A structure that holds its tensors in one sequence and describes what is around them itself:
+/// values of another language, whose types C++ does not know.
+template <class T>
+concept Flattened = requires(T& value, std::vector<std::uint64_t>& form) {
+  value.leaves().begin();
+  { value.leaf_path(std::size_t{}) } -> std::convertible_to<std::string>;
+  value.append_form(form);
+};
+
 /// True if T is a structure of tensors. The fields of structs with MESHARD_FIELDS are not examined.
 template <class T>
 consteval bool is_structure() {
   using Plain = std::remove_cvref_t<T>;
-  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value || HasFields<Plain>) {
+  if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value || HasFields<Plain> ||
+                Flattened<Plain>) {
     return true;
   } else if constexpr (Mapping<Plain>) {
     return is_structure<typename Plain::mapped_type>();
@@ -105,6 +115,9 @@ void for_each(T& value, Visitor&& visit, const std::string& path = {}) {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
     visit(value, path);
+  } else if constexpr (Flattened<Plain>) {
+    std::size_t i = 0;
+    for (auto& leaf : value.leaves()) visit(leaf, cat(path, value.leaf_path(i++)));
   } else if constexpr (Stacked<Plain>) {
     visit_fields(value,
                  [&](std::string_view, auto& field) { for_each(field, visit, cat(path, "[:]")); });
@@ -141,6 +154,8 @@ void for_each_leaf(T& value, Visitor&& visit) {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
     visit(value);
+  } else if constexpr (Flattened<Plain>) {
+    for (auto& leaf : value.leaves()) visit(leaf);
   } else if constexpr (HasFields<Plain>) {
     visit_fields(value, [&](std::string_view, auto& field) { for_each_leaf(field, visit); });
   } else if constexpr (Mapping<Plain>) {
@@ -201,6 +216,8 @@ void append_form(const T& value, std::vector<std::uint64_t>& form) {
   using Plain = std::remove_cvref_t<T>;
   if constexpr (Leaf<Plain> || Number<Plain> || IsStatic<Plain>::value) {
     return;
+  } else if constexpr (Flattened<Plain>) {
+    value.append_form(form);
   } else if constexpr (HasFields<Plain>) {
     visit_fields(value, [&](std::string_view, auto& field) { append_form(field, form); });
   } else if constexpr (Mapping<Plain>) {

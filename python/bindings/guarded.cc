@@ -1,0 +1,78 @@
+#include "python/bindings/guarded.h"
+
+#include <nanobind/stl/string.h>
+
+#include <unordered_map>
+
+#include "meshard/base/error.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+// From the number of the code to the exception class; 0 is that of InternalError.
+std::unordered_map<int, PyObject*>& classes() {
+  static auto* all = new std::unordered_map<int, PyObject*>;
+  return *all;
+}
+
+void set_error(const Error& error, int code) noexcept {
+  auto found = classes().find(code);
+  PyObject* type = found != classes().end() ? found->second : PyExc_RuntimeError;
+  try {
+    nb::object made = nb::handle(type)(error.what());
+    const SourceLocation where = error.where();
+    nb::setattr(made, "message", nb::cast(error.message()));
+    nb::setattr(made, "filename", where.known() ? nb::cast(where.file) : nb::none());
+    nb::setattr(made, "lineno", where.known() ? nb::cast(where.line) : nb::none());
+    PyErr_SetObject(type, made.ptr());
+  } catch (...) {
+    PyErr_SetString(type, error.what());
+  }
+}
+
+void translate(const std::exception_ptr& thrown) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const InternalError& error) {
+    set_error(error, 0);
+  } catch (const Error& error) {
+    set_error(error, static_cast<int>(error.code()));
+  }
+}
+
+}  // namespace
+
+void set_python_error() noexcept {
+  try {
+    throw;
+  } catch (nb::python_error& error) {
+    error.restore();
+  } catch (const InternalError& error) {
+    set_error(error, 0);
+  } catch (const Error& error) {
+    set_error(error, static_cast<int>(error.code()));
+  } catch (const nb::builtin_exception& error) {
+    PyErr_SetString(error.type() == nb::exception_type::value_error ? PyExc_ValueError
+                    : error.type() == nb::exception_type::index_error ? PyExc_IndexError
+                                                                      : PyExc_TypeError,
+                    error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    PyErr_SetString(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+void bind_errors(nb::module_& module) {
+  nb::register_exception_translator(
+      [](const std::exception_ptr& thrown, void*) { translate(thrown); });
+  module.def("set_error_class", [](int code, nb::object type) {
+    classes()[code] = type.release().ptr();
+  });
+}
+
+}  // namespace meshard::python

@@ -1,0 +1,57 @@
+// The Python type Tensor, and operands.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "meshard/graph/tensor.h"
+
+namespace meshard::python {
+
+/// The tensor that a Python object holds; nullptr if it is not a Tensor. Valid as long as the
+/// object, and until it is assigned to.
+Tensor* tensor_in(PyObject* object);
+
+/// A new Python object that holds the tensor.
+nanobind::object tensor_object(Tensor tensor);
+
+/// A Python number, NumPy scalar or NumPy array as a tensor: weakly typed numbers get the default
+/// dtype of their kind. None if the object is something else.
+std::optional<Tensor> tensor_of_value(PyObject* object, const SourceLocation& where);
+
+/// An operand of an op: a tensor, a number, or a NumPy array.
+class Operand {
+ public:
+  /// False if the object is none of these; then no Python error is set.
+  bool load(PyObject* object) noexcept;
+  /// The argument for an op. Valid as long as this operand.
+  In in() const;
+  bool is_tensor() const { return tensor_ != nullptr; }
+  /// Null for a number.
+  const Tensor* tensor() const { return tensor_; }
+
+ private:
+  friend void settle_complex(std::span<Operand*> operands);
+  const Tensor* tensor_ = nullptr;
+  std::optional<Tensor> own_;
+  Scalar scalar_;
+  std::optional<std::pair<double, double>> complex_;
+};
+
+/// Gives Python's complex numbers among the operands of one op their dtype: complex128 beside a
+/// 64-bit float, otherwise complex64.
+void settle_complex(std::span<Operand*> operands);
+
+void bind_tensor(nanobind::module_& module);
+
+}  // namespace meshard::python
+
+template <>
+struct nanobind::detail::type_caster<meshard::python::Operand> {
+  NB_TYPE_CASTER(meshard::python::Operand, const_name("Tensor | complex"))
+  bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+    return value.load(source.ptr());
+  }
+};
