@@ -13,16 +13,45 @@
 
 namespace nb = nanobind;
 
+namespace meshard::python {
+// Made by op_bindings.py.
+void bind_ops_0(nb::module_& ops, nb::module_& random);
+void bind_ops_1(nb::module_& ops, nb::module_& random);
+void bind_ops_2(nb::module_& ops, nb::module_& random);
+void bind_ops_3(nb::module_& ops, nb::module_& random);
+}  // namespace meshard::python
+
 NB_MODULE(_meshard, module) {
   using namespace meshard::python;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("set_package_folder", set_package_folder);
-  module.def("set_dtype_objects", set_dtype_objects);
-  module.def("set_numpy_types", set_numpy_types);
+  set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
+  nb::module_ numpy = nb::module_::import_("numpy");
+  set_numpy_types(numpy.attr("ndarray"), numpy.attr("generic"));
   bind_errors(module);
+  bind_mesh(module);
+  bind_layout(module);
+  bind_sharding(module);
+  bind_topology(module);
   bind_tensor(module);
   bind_pytree(module);
   bind_jit(module);
   bind_transforms(module);
   bind_control_flow(module);
+  bind_marking(module);
+  bind_runtime(module);
+  bind_shards(module);
+  bind_dlpack(module);
+  bind_files(module);
+  bind_processes(module);
+  bind_callbacks(module);
+  bind_reports(module);
+  bind_plan(module);
+  bind_optim(module);
+  nb::module_ ops = module.def_submodule("ops", "Every op, as in C++.");
+  nb::module_ random = module.def_submodule("random", "Random numbers.");
+  bind_ops_0(ops, random);
+  bind_ops_1(ops, random);
+  bind_ops_2(ops, random);
+  bind_ops_3(ops, random);
 }

@@ -1,11 +1,20 @@
+"""SPMD programs over device meshes, on any PJRT plugin."""
+
 import os as _os
-import numpy as _np
-import ml_dtypes as _ml
+
 from . import _meshard
-_meshard.set_package_folder(_os.path.dirname(__file__) + _os.sep)
-_meshard.set_dtype_objects([_np.dtype(d) for d in (
-    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", _ml.bfloat16,
-    "float32", "float64", _ml.float8_e4m3fn, _ml.float8_e5m2, _ml.float8_e4m3, _ml.float8_e3m4, _ml.float8_e4m3fnuz,
-    _ml.float8_e5m2fnuz, _ml.float8_e4m3b11fnuz, _ml.float8_e8m0fnu, "complex64", "complex128")])
-_meshard.set_numpy_types(_np.ndarray, _np.generic)
+
+_meshard.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+
+from . import tree  # noqa: E402  (needs the package folder)
+from ._dtypes import *  # noqa: E402,F403
+from ._errors import *  # noqa: E402,F403
+from ._transforms import *  # noqa: E402,F403
+from ._mesh import *  # noqa: E402,F403
+from ._array import *  # noqa: E402,F403
+from ._marking import *  # noqa: E402,F403
+from ._runtime import *  # noqa: E402,F403
+from ._reports import *  # noqa: E402,F403
+from . import io, nn, optim, random  # noqa: E402
+
 Tensor = _meshard.Tensor

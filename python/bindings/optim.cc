@@ -1,0 +1,10 @@
+// Optimizers.
+#include "python/bindings/bindings.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+
+void bind_optim([[maybe_unused]] nb::module_& module) {}
+
+}  // namespace meshard::python

@@ -1,0 +1,3 @@
+"""Sharding annotations, manual regions and sharded tensors."""
+
+__all__ = []

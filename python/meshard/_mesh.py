@@ -1,0 +1,3 @@
+"""Meshes, layouts, specs, shardings and topologies."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""explain, predict, check_sharded, expect and plan."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Devices, counters, waiting, transfers and processes."""
+
+__all__ = []

@@ -1,0 +1,274 @@
+"""Transformations of functions: jit, derivatives, batches, loops and branches."""
+
+import functools
+import inspect
+
+from . import _meshard, tree
+
+__all__ = ["jit", "value_and_grad", "grad", "vjp", "linearize", "jvp", "hvp", "jacrev", "jacfwd", "hessian", "vmap",
+           "checkpoint", "custom_vjp", "apply_backward_optimization_barrier", "scan", "map", "while_loop",
+           "fori_loop", "cond", "switch_case", "JitStats"]
+
+JitStats = _meshard.JitStats
+
+
+def _positions(numbers):
+    if numbers is None:
+        return []
+    return [numbers] if isinstance(numbers, int) else list(numbers)
+
+
+def _parameter_names(function):
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def jit(function=None, *, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None,
+        name=None, most_programs=256, keep_on_disk=True):
+    """Compiles a function once for each signature of its arguments.
+
+    Tensors, arrays and numbers among the arguments, also inside structures, are traced. Anything else, and the
+    arguments named by `static_argnums` and `static_argnames`, is part of the program: another value gives another
+    program. The memory of donated arguments may be used for the results; they cannot be used afterwards.
+
+    Inside another trace, and inside a function that is being differentiated, the function is recorded in place.
+    """
+    if function is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
+            donate_argnames=donate_argnames, name=name, most_programs=most_programs, keep_on_disk=keep_on_disk)
+    names = _parameter_names(function)
+    static_names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or [])
+    positions = [p % len(names) if p < 0 and names else p for p in _positions(static_argnums)]
+    positions += [names.index(n) for n in static_names if n in names and names.index(n) not in positions]
+    static_names += [names[p] for p in positions if p < len(names) and names[p] not in static_names]
+    donate = [p % len(names) if p < 0 and names else p for p in _positions(donate_argnums)]
+    for donated in [donate_argnames] if isinstance(donate_argnames, str) else list(donate_argnames or []):
+        if donated not in names:
+            raise ValueError(f"the function has no parameter {donated!r} to donate: {', '.join(names)}")
+        donate.append(names.index(donated))
+    own_name = name or getattr(function, "__name__", "main")
+    if not own_name.isidentifier():
+        own_name = "main"
+    jitted = _meshard.Jit(function, own_name, sorted(set(donate)), positions, static_names, names, most_programs,
+                          keep_on_disk)
+    return functools.update_wrapper(jitted, function)
+
+
+def _substituted(function, args, kwargs, argnums):
+    """The wanted arguments, and a function of them."""
+    positions = [p % len(args) if p < 0 else p for p in argnums]
+    for position in positions:
+        if position >= len(args):
+            raise ValueError(f"argnums names argument {position}, but the call has {len(args)} positional arguments")
+
+    def call(wanted):
+        full = list(args)
+        for position, value in zip(positions, wanted, strict=True):
+            full[position] = value
+        return function(*full, **kwargs)
+
+    return tuple(args[p] for p in positions), call
+
+
+def value_and_grad(function, argnums=0, has_aux=False):
+    """A function of the same arguments that returns (value, gradient).
+
+    `function` returns a float of rank 0, or with `has_aux` the pair (value, auxiliary), and the result is then
+    ((value, auxiliary), gradient). For a sequence of argnums, the gradient is a tuple.
+    """
+    single = isinstance(argnums, int)
+
+    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def differentiated(*args, **kwargs):
+        wanted, call = _substituted(function, args, kwargs, [argnums] if single else argnums)
+        loss_and_rest = call if has_aux else lambda inputs: (call(inputs), None)
+        (value, auxiliary), gradients = _meshard.value_and_grad(loss_and_rest, wanted)
+        result = (value, auxiliary) if has_aux else value
+        return result, gradients[0] if single else gradients
+
+    return differentiated
+
+
+def grad(function, argnums=0, has_aux=False):
+    """A function of the same arguments that returns the gradient, with `has_aux` (gradient, auxiliary)."""
+    both = value_and_grad(function, argnums, has_aux)
+
+    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def differentiated(*args, **kwargs):
+        value, gradient = both(*args, **kwargs)
+        return (gradient, value[1]) if has_aux else gradient
+
+    return differentiated
+
+
+def vjp(function, *primals):
+    """(result, pullback): the pullback maps a cotangent of the result to the tuple of the primals' cotangents."""
+    return _meshard.vjp(lambda inputs: function(*inputs), primals)
+
+
+def linearize(function, *primals):
+    """(result, push): `push` maps tangents of the primals to the tangent of the result."""
+    result, push = _meshard.linearize(lambda inputs: function(*inputs), primals)
+    return result, lambda *tangents: push(tangents)
+
+
+def jvp(function, primals, tangents):
+    """(result, tangent): the derivative at `primals` in the direction `tangents`, both tuples of arguments."""
+    result, push = linearize(function, *primals)
+    return result, push(*tangents)
+
+
+def hvp(function, primals, tangents):
+    """The Hessian of a function with a scalar result, at `primals`, times `tangents`."""
+    gradients = grad(function, argnums=tuple(range(len(primals))))
+    return jvp(gradients, primals, tangents)[1]
+
+
+def _jacobian(function, argnums, forward):
+    single = isinstance(argnums, int)
+
+    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def differentiated(*args, **kwargs):
+        wanted, call = _substituted(function, args, kwargs, [argnums] if single else argnums)
+        result, rows = _meshard.jacobian(call, wanted, forward)
+        inside = tree.structure(wanted)
+        blocks = [inside.unflatten(row) for row in rows]
+        return tree.structure(result).unflatten([block[0] if single else block for block in blocks])
+
+    return differentiated
+
+
+def jacrev(function, argnums=0):
+    """A function that returns the Jacobian, by reverse mode: the structure of the result, with the argument's inside."""
+    return _jacobian(function, argnums, forward=False)
+
+
+def jacfwd(function, argnums=0):
+    """The same by forward mode, best for few inputs and many results."""
+    return _jacobian(function, argnums, forward=True)
+
+
+def hessian(function, argnums=0):
+    """A function that returns the Hessian of a function with a scalar result."""
+    return jacfwd(jacrev(function, argnums), argnums)
+
+
+def _is_axis(value):
+    return value is None or isinstance(value, int)
+
+
+def vmap(function, in_axes=0, out_axes=0, *, axis_size=None, mesh_axis=""):
+    """A function that runs `function` on every member of a batch at once.
+
+    `in_axes` has the batch dimension of each argument: an integer, None for an argument that all members share, or a
+    structure of these that follows the argument. `out_axes` is the same for the result. `mesh_axis` is the mesh axis
+    that splits the batch dimension of values whose sharding the function specifies.
+    """
+
+    @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
+    def batched(*args):
+        prefix = in_axes if _is_axis(in_axes) else tuple(in_axes)
+        axes = tree.broadcast_prefix(prefix, args, _is_axis)
+
+        def axes_of(result):
+            return tree.broadcast_prefix(out_axes, result, _is_axis)
+
+        return _meshard.vmap(lambda inputs: function(*inputs), args, axes, axes_of, axis_size, mesh_axis)
+
+    return batched
+
+
+def checkpoint(function=None, *, policy="nothing", names=()):
+    """A function whose values are recomputed for its derivative instead of being kept.
+
+    `policy` says what is kept: `"nothing"`, `"dots"` (results of products), `"everything"`, or `"named"` (values that
+    checkpoint_name gave one of `names`).
+    """
+    if function is None:
+        return functools.partial(checkpoint, policy=policy, names=names)
+    if policy not in ("nothing", "dots", "everything", "named"):
+        raise ValueError(f"no checkpoint policy {policy!r}: nothing, dots, everything, named")
+
+    @functools.wraps(function)
+    def recomputed(*args, **kwargs):
+        return _meshard.checkpoint(lambda inputs: function(*inputs[0], **inputs[1]), (args, kwargs), policy, list(names))
+
+    return recomputed
+
+
+class custom_vjp:
+    """A function with a derivative of its own.
+
+        @custom_vjp
+        def clipped(x): return x
+        clipped.defvjp(lambda x: (x, None), lambda residuals, g: (clip(g, -1, 1),))
+
+    `forward(*args)` returns (result, residuals), and `backward(residuals, cotangent)` the tuple of the arguments'
+    cotangents.
+    """
+
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._forward = self._backward = None
+
+    def defvjp(self, forward, backward):
+        """Sets the derivative."""
+        self._forward, self._backward = forward, backward
+
+    def __call__(self, *args):
+        if self._forward is None:
+            raise RuntimeError(f"{self.__name__} has no derivative yet: call defvjp(forward, backward)")
+        return _meshard.custom_vjp(lambda inputs: tuple(self._forward(*inputs)),
+                                   lambda residuals, cotangent: tuple(self._backward(residuals, cotangent)), args)
+
+
+def apply_backward_optimization_barrier(function):
+    """A function with the same value whose cotangents pass through one optimization barrier."""
+
+    @functools.wraps(function)
+    def with_barrier(*args):
+        return _meshard.apply_backward_optimization_barrier(lambda inputs: function(*inputs), args)
+
+    return with_barrier
+
+
+def scan(function, init, xs=None, *, length=None, reverse=False, unroll=1):
+    """Runs `function(carry, x)` for each slice of `xs` along the first dimension; it returns (carry, y).
+
+    The result is the last carry, and the y of all steps stacked along a new first dimension.
+    """
+    return _meshard.scan(lambda carry, x: tuple(function(carry, x)), init, xs, reverse, length, unroll)
+
+
+def map(function, xs):
+    """Applies a function to each slice of `xs` along the first dimension, one after the other, and stacks the results."""
+    return scan(lambda carry, x: (None, function(x)), None, xs)[1]
+
+
+def while_loop(condition, body, init):
+    """Repeats `carry = body(carry)` while `condition(carry)` is true. It has no derivative."""
+    return _meshard.while_loop(condition, body, init)
+
+
+def fori_loop(low, high, body, init):
+    """`carry = body(i, carry)` for i from low to high - 1. With bounds that are numbers it has a derivative."""
+    return _meshard.fori_loop(low, high, body, init)
+
+
+def cond(predicate, when_true, when_false, *operands):
+    """Calls one of two functions with the operands, depending on a bool of rank 0. Only that one runs."""
+    return _meshard.branch(predicate, [lambda given: when_false(*given), lambda given: when_true(*given)], operands, True)
+
+
+def switch_case(index, functions, *operands):
+    """Calls function number `index`, which is clamped, with the operands. Only that one runs."""
+
+    def of(function):
+        return lambda given: function(*given)
+
+    return _meshard.branch(index, [of(function) for function in functions], operands, False)

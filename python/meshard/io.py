@@ -1,0 +1,3 @@
+"""Files: checkpoints, safetensors and npy."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Layers, activations, attention, losses."""
+
+__all__ = []

@@ -1,0 +1,3 @@
+"""Optimizers."""
+
+__all__ = []

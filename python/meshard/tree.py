@@ -1,0 +1,95 @@
+"""Structures of tensors: dicts, lists, tuples, named tuples, dataclasses, None, and registered classes.
+
+The leaves are tensors, numbers and NumPy arrays; numbers and arrays become tensors. Anything else (a string, a
+function, an enumerator) belongs to the structure. A field of a dataclass with `metadata={"static": True}` belongs to
+the structure whatever it holds.
+"""
+
+import collections
+
+from . import _meshard
+
+TreeStructure = _meshard.TreeStructure
+
+
+def register(node_type, flatten, unflatten):
+    """Makes instances of a class structures.
+
+    `flatten(value)` returns `(children, auxiliary)`; `unflatten(auxiliary, children)` makes a value of them. The
+    auxiliary data must be hashable.
+    """
+    _meshard.register_pytree_node(node_type, flatten, unflatten)
+
+
+def flatten(tree):
+    """The leaves of a structure, and what is around them."""
+    return _meshard.tree_flatten(tree)
+
+
+def unflatten(structure, leaves):
+    """The structure with these leaves."""
+    return structure.unflatten(list(leaves))
+
+
+def leaves(tree):
+    """The leaves of a structure as tensors."""
+    return flatten(tree)[0]
+
+
+def structure(tree):
+    """What is around the leaves of a structure."""
+    return flatten(tree)[1]
+
+
+def map(function, tree, *rest):
+    """Calls `function` with each leaf of `tree`, and with the leaves at the same place of the other structures."""
+    first, around = flatten(tree)
+    columns = [first]
+    for other in rest:
+        values, other_around = flatten(other)
+        if other_around != around:
+            raise ValueError(f"the structures differ: {around.paths} and {other_around.paths}")
+        columns.append(values)
+    return around.unflatten([function(*values) for values in zip(*columns, strict=True)])
+
+
+def broadcast_prefix(prefix, tree, is_leaf):
+    """One value for each leaf of `tree`, in order.
+
+    `prefix` is a value (for which `is_leaf` is true), or a structure of values that follows `tree` from the top: a value
+    stands for all leaves below its place.
+    """
+    found = []
+
+    def visit(prefix, tree, path):
+        if is_leaf(prefix):
+            found.extend([prefix] * structure(tree).num_leaves)
+        elif isinstance(prefix, dict) and isinstance(tree, dict):
+            if prefix.keys() != tree.keys():
+                raise ValueError(f"the keys at {path or 'the top'} differ: {sorted(prefix)} and {sorted(tree)}")
+            for key in sorted(tree):
+                visit(prefix[key], tree[key], f"{path}[{key!r}]")
+        elif isinstance(prefix, (list, tuple)) and isinstance(tree, (list, tuple)):
+            if len(prefix) != len(tree):
+                raise ValueError(f"the lengths at {path or 'the top'} differ: {len(prefix)} and {len(tree)}")
+            for i, (one, other) in enumerate(zip(prefix, tree)):
+                visit(one, other, f"{path}[{i}]")
+        elif hasattr(tree, "__dataclass_fields__") and type(prefix) is type(tree):
+            for name, field in tree.__dataclass_fields__.items():
+                if not field.metadata.get("static", False):
+                    visit(getattr(prefix, name), getattr(tree, name), f"{path}.{name}")
+        elif prefix is None and tree is None:
+            pass
+        else:
+            raise ValueError(f"{prefix!r} at {path or 'the top'} is neither a value nor a structure like {type(tree)}")
+
+    visit(prefix, tree, "")
+    return found
+
+
+register(collections.OrderedDict, lambda value: (list(value.values()), tuple(value)),
+         lambda keys, children: collections.OrderedDict(zip(keys, children)))
+register(collections.defaultdict, lambda value: (list(value.values()), (value.default_factory, tuple(value))),
+         lambda auxiliary, children: collections.defaultdict(auxiliary[0], zip(auxiliary[1], children)))
+register(collections.deque, lambda value: (list(value), value.maxlen),
+         lambda maxlen, children: collections.deque(children, maxlen))
