@@ -1,5 +1,6 @@
 """Batches that are on their devices before the step that uses them."""
 
+import atexit
 import dataclasses
 import queue
 import threading
@@ -14,6 +15,7 @@ from ._marking import mark_sharding
 __all__ = ["loader", "Loader"]
 
 _END = object()
+_running = {}  # the threads that fill queues, and what stops them
 
 
 def _as_tensors(batch):
@@ -53,6 +55,20 @@ def _fill(source, where, items, stopped):
         _put(items, stopped, (_END, None))
     except BaseException as error:  # noqa: BLE001 (raised again in the thread that takes the batches)
         _put(items, stopped, (_END, error))
+    finally:
+        _running.pop(threading.current_thread(), None)
+
+
+def _stop_all():
+    """Before the interpreter ends: no thread may then be inside the library."""
+    threads = list(_running.items())
+    for _, stopped in threads:
+        stopped.set()
+    for thread, _ in threads:
+        thread.join(5)
+
+
+atexit.register(_stop_all)
 
 
 class _Batches:
@@ -63,8 +79,10 @@ class _Batches:
         self._stopped = threading.Event()
         self._is_done = False
         weakref.finalize(self, self._stopped.set)
-        threading.Thread(target=_fill, args=(iter(source), where, self._items, self._stopped), daemon=True,
-                         name="meshard loader").start()
+        thread = threading.Thread(target=_fill, args=(iter(source), where, self._items, self._stopped), daemon=True,
+                                  name="meshard loader")
+        _running[thread] = self._stopped
+        thread.start()
 
     def __iter__(self):
         return self
