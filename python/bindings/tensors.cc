@@ -16,6 +16,7 @@
 #include "python/bindings/read_part.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
+#include "python/bindings/standard_ops.h"
 
 namespace nb = nanobind;
 
@@ -354,8 +355,8 @@ void bind_tensor(nb::module_& module) {
       slot(Py_nb_subtract, binary_slot<subtract>),
       slot(Py_nb_multiply, binary_slot<multiply>),
       slot(Py_nb_true_divide, binary_slot<divide>),
-      slot(Py_nb_floor_divide, binary_slot<floor_divide>),
-      slot(Py_nb_remainder, binary_slot<remainder>),
+      slot(Py_nb_floor_divide, binary_slot<standard_floor_divide>),
+      slot(Py_nb_remainder, binary_slot<standard_remainder>),
       slot(Py_nb_power, power_slot),
       slot(Py_nb_matrix_multiply, binary_slot<matrix_product>),
       slot(Py_nb_and, binary_slot<bitwise_and>),
@@ -367,8 +368,8 @@ void bind_tensor(nb::module_& module) {
       slot(Py_nb_inplace_subtract, in_place_slot<subtract>),
       slot(Py_nb_inplace_multiply, in_place_slot<multiply>),
       slot(Py_nb_inplace_true_divide, in_place_slot<divide>),
-      slot(Py_nb_inplace_floor_divide, in_place_slot<floor_divide>),
-      slot(Py_nb_inplace_remainder, in_place_slot<remainder>),
+      slot(Py_nb_inplace_floor_divide, in_place_slot<standard_floor_divide>),
+      slot(Py_nb_inplace_remainder, in_place_slot<standard_remainder>),
       slot(Py_nb_inplace_power, in_place_power_slot),
       slot(Py_nb_inplace_matrix_multiply, in_place_slot<matrix_product>),
       slot(Py_nb_inplace_and, in_place_slot<bitwise_and>),
@@ -445,6 +446,7 @@ void bind_tensor(nb::module_& module) {
                          line.where());
       },
       nb::arg("array"), nb::arg("copy") = false, nb::arg("share") = false);
+  bind_standard_ops(module);
 }
 
 }  // namespace meshard::python

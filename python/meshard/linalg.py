@@ -10,8 +10,10 @@ from collections import namedtuple
 import numpy
 
 from ._array_api.common import COMPLEX, DEFAULT_FLOAT, FLOATS, Tensor, as_tensor, ops
+from ._array_api.data_types import result_type
 from ._array_api.host import on_host
 from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from ._array_api.manipulation import broadcast_shapes
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
            "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
@@ -23,8 +25,7 @@ QRResult = namedtuple("QRResult", ["Q", "R"])
 SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
-solve, inv, outer = ops.solve, ops.inv, ops.outer
-triangular_solve = ops.triangular_solve
+outer, triangular_solve = ops.outer, ops.triangular_solve
 
 
 def _matrices(x, name):
@@ -37,9 +38,37 @@ def _matrices(x, name):
     return ops.astype(x, DEFAULT_FLOAT)
 
 
+def solve(x1, x2, /):
+    """Solves x1 @ x = x2 for square matrices x1. A vector x2, of rank 1, gives a vector."""
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    if x1.size and x2.size:
+        return ops.solve(x1, x2)
+    if x1.ndim < 2 or x1.shape[-2] != x1.shape[-1] or x1.shape[-1] != x2.shape[-1 if x2.ndim == 1 else -2]:
+        raise ValueError(f"[solve] the shapes {x1.shape} and {x2.shape} do not match")
+    dtype = (x1[..., :0] / 1).dtype if x1.dtype == x2.dtype else result_type(x1, x2)
+    if x2.ndim == 1:
+        return ops.zeros(x1.shape[:-1], dtype)
+    batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
+    return ops.zeros((*batch, *x2.shape[-2:]), dtype)
+
+
+def inv(x, /):
+    """The inverse matrices. Singular matrices give infinities or NaN."""
+    x = as_tensor(x)
+    return ops.inv(x) if x.size else _square(x, "inv")[...]
+
+
+def _square(x, name):
+    x = _matrices(x, name)
+    if x.shape[-2] != x.shape[-1]:
+        raise ValueError(f"[{name}] needs square matrices, not the shape {x.shape}")
+    return x
+
+
 def cholesky(x, /, *, upper=False):
     """The Cholesky factors of symmetric (Hermitian) positive definite matrices: lower triangular, or upper."""
-    return ops.cholesky(x, upper)
+    x = as_tensor(x)
+    return ops.cholesky(x, upper) if x.size else _square(x, "cholesky")[...]
 
 
 def cross(x1, x2, /, *, axis=-1):
@@ -56,7 +85,7 @@ def det(x, /):
     x = _matrices(x, "det")
     if x.dtype in COMPLEX:
         return on_host("det of complex matrices", lambda a: (numpy.linalg.det(a),), x)[0]
-    return ops.det(x)
+    return ops.det(x) if x.size else ops.ones(_square(x, "det").shape[:-2], x.dtype)
 
 
 def slogdet(x, /):
@@ -64,6 +93,9 @@ def slogdet(x, /):
     x = _matrices(x, "slogdet")
     if x.dtype in COMPLEX:
         return SlogdetResult(*on_host("slogdet of complex matrices", numpy.linalg.slogdet, x))
+    if not x.size:
+        batch = _square(x, "slogdet").shape[:-2]
+        return SlogdetResult(ops.ones(batch, x.dtype), ops.zeros(batch, x.dtype))
     return SlogdetResult(*ops.slogdet(x))
 
 
@@ -84,6 +116,8 @@ def eigh(x, /):
     x = _matrices(x, "eigh")
     if x.dtype in COMPLEX:
         return EighResult(*on_host("eigh of complex matrices", numpy.linalg.eigh, x))
+    if not x.size:
+        return EighResult(ops.zeros(_square(x, "eigh").shape[:-1], x.dtype), x[...])
     return EighResult(*ops.eigh(x))
 
 
@@ -92,7 +126,7 @@ def eigvalsh(x, /):
     x = _matrices(x, "eigvalsh")
     if x.dtype in COMPLEX:
         return on_host("eigvalsh of complex matrices", lambda a: (numpy.linalg.eigvalsh(a),), x)[0]
-    return ops.eigvalsh(x)
+    return ops.eigvalsh(x) if x.size else ops.zeros(_square(x, "eigvalsh").shape[:-1], x.dtype)
 
 
 def _complex_of(array):
@@ -185,8 +219,12 @@ def qr(x, /, *, mode="reduced"):
     if mode not in ("reduced", "complete"):
         raise ValueError(f"unknown mode {mode!r} of qr: use 'reduced' or 'complete'")
     x = _matrices(x, "qr")
-    if x.dtype in COMPLEX or (mode == "complete" and x.shape[-2] > x.shape[-1]):
+    if x.dtype in COMPLEX or (mode == "complete" and (x.shape[-2] > x.shape[-1] or not x.size)):
         return QRResult(*on_host(f"qr of complex matrices or with mode {mode!r}", lambda a: numpy.linalg.qr(a, mode), x))
+    if not x.size:
+        batch, rows, columns = x.shape[:-2], *x.shape[-2:]
+        return QRResult(ops.zeros((*batch, rows, min(rows, columns)), x.dtype),
+                        ops.zeros((*batch, min(rows, columns), columns), x.dtype))
     return QRResult(*ops.qr(x))
 
 

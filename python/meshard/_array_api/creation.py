@@ -13,6 +13,9 @@ __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "fu
            "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like"]
 
 
+_MOST_HOST_ELEMENTS = 1 << 16  # more elements are made on the devices
+
+
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
     """A tensor of `obj`: a tensor, a number, nested lists of these, an array of NumPy or of another library.
 
@@ -163,6 +166,8 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
     if dtype is None:
         dtype = DEFAULT_COMPLEX if is_complex else DEFAULT_FLOAT
     dtype = dtype_of(dtype)
+    if 0 < num <= _MOST_HOST_ELEMENTS:  # in float64, rounded once
+        return _of_numpy(numpy.linspace(start, stop, num, endpoint=endpoint).astype(dtype))
     if dtype in COMPLEX or is_complex:
         part = dtypes.float64 if dtype == dtypes.complex128 else dtypes.float32
         start, stop = complex(start), complex(stop)
@@ -218,26 +223,33 @@ def full_like(x, /, fill_value, *, dtype=None, device=None):
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
+def _diagonal(k, rows, columns):
+    """The diagonal k; of those outside the matrix the nearest one, which is outside too."""
+    return max(-rows, min(k, columns))
+
+
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on diagonal k, zeros elsewhere; diagonal 1 is just above the main one."""
     check_device(device)
+    k = _diagonal(k, n_rows, n_rows if n_cols is None else n_cols)
     return ops.eye(n_rows, n_cols, k, DEFAULT_FLOAT if dtype is None else dtype)
 
 
 def tri(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
     """Ones on diagonal k and below, zeros above."""
     check_device(device)
+    k = _diagonal(k, n_rows, n_rows if n_cols is None else n_cols)
     return ops.tri(n_rows, n_cols, k, DEFAULT_FLOAT if dtype is None else dtype)
 
 
 def tril(x, /, *, k=0):
     """The elements of each matrix on diagonal k and below; the others are zero."""
-    return ops.tril(x, k)
+    return ops.tril(x, _diagonal(k, *x.shape[-2:]) if x.ndim > 1 else k)
 
 
 def triu(x, /, *, k=0):
     """The elements of each matrix on diagonal k and above; the others are zero."""
-    return ops.triu(x, k)
+    return ops.triu(x, _diagonal(k, *x.shape[-2:]) if x.ndim > 1 else k)
 
 
 def meshgrid(*arrays, indexing="xy"):

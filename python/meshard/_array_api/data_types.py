@@ -72,13 +72,15 @@ _promoted = {}
 
 
 def _with_number(dtype, number):
+    if dtype is None:
+        dtype = dtypes.bool  # None equals float64 in NumPy, so that it must not be compared
     if isinstance(number, bool):
-        return dtypes.bool if dtype is None else dtype
+        return dtype
     if isinstance(number, int):
-        return DEFAULT_INTEGER if dtype in (None, dtypes.bool) else dtype
+        return DEFAULT_INTEGER if dtype == dtypes.bool else dtype
     if isinstance(number, float):
-        return DEFAULT_FLOAT if dtype is None or dtype in INTEGERS or dtype == dtypes.bool else dtype
-    if dtype is None or dtype in INTEGERS or dtype == dtypes.bool:
+        return DEFAULT_FLOAT if dtype in INTEGERS or dtype == dtypes.bool else dtype
+    if dtype in INTEGERS or dtype == dtypes.bool:
         return DEFAULT_COMPLEX
     return dtype if dtype in COMPLEX else dtypes.complex128 if dtype == dtypes.float64 else dtypes.complex64
 

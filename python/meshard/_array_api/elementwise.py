@@ -1,7 +1,9 @@
 """Element-wise functions. Those with the semantics of the standard are the ops themselves."""
 
+from .. import _meshard
 from .common import COMPLEX, INTEGERS, Tensor, as_tensor, ops
-from .complex_functions import acos, acosh, asin, asinh, atan, atanh, cosh, sign, sinh
+from .complex_functions import (acos, acosh, asin, asinh, atan, atanh, cosh, exp, expm1, log, log1p, sign, sinh, sqrt,
+                                tanh)
 
 __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
            "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign",
@@ -14,18 +16,16 @@ __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "ata
 abs, add, atan2, bitwise_and, bitwise_invert = ops.abs, ops.add, ops.atan2, ops.bitwise_and, ops.bitwise_invert
 bitwise_left_shift, bitwise_or = ops.bitwise_left_shift, ops.bitwise_or
 bitwise_right_shift, bitwise_xor = ops.bitwise_right_shift, ops.bitwise_xor
-ceil, copysign, cos, divide, equal, exp, expm1 = (
-    ops.ceil, ops.copysign, ops.cos, ops.divide, ops.equal, ops.exp, ops.expm1)
+ceil, copysign, cos, divide, equal = ops.ceil, ops.copysign, ops.cos, ops.divide, ops.equal
 conj, imag, real = ops.conj, ops.imag, ops.real
-floor, floor_divide, greater, greater_equal, hypot = (
-    ops.floor, ops.floor_divide, ops.greater, ops.greater_equal, ops.hypot)
+floor, greater, greater_equal, hypot = ops.floor, ops.greater, ops.greater_equal, ops.hypot
+floor_divide, remainder = _meshard.floor_divide, _meshard.remainder
 isfinite, isinf, isnan, less, less_equal = ops.isfinite, ops.isinf, ops.isnan, ops.less, ops.less_equal
-log, log10, log1p, log2, logaddexp = ops.log, ops.log10, ops.log1p, ops.log2, ops.logaddexp
+log10, log2, logaddexp = ops.log10, ops.log2, ops.logaddexp
 logical_and, logical_not, logical_or, logical_xor = ops.logical_and, ops.logical_not, ops.logical_or, ops.logical_xor
 maximum, minimum, multiply, negative, nextafter = ops.maximum, ops.minimum, ops.multiply, ops.negative, ops.nextafter
-not_equal, pow, reciprocal, remainder = ops.not_equal, ops.pow, ops.reciprocal, ops.remainder
-signbit, sin, sqrt, square, subtract, tan, tanh, trunc = (
-    ops.signbit, ops.sin, ops.sqrt, ops.square, ops.subtract, ops.tan, ops.tanh, ops.trunc)
+not_equal, pow, reciprocal = ops.not_equal, ops.pow, ops.reciprocal
+signbit, sin, square, subtract, tan, trunc = ops.signbit, ops.sin, ops.square, ops.subtract, ops.tan, ops.trunc
 
 
 def positive(x, /):

@@ -84,7 +84,7 @@ class _Key:
                 dimension, result = dimension + 1, result + 1
             elif isinstance(item, Tensor):
                 self._places.append(place)
-                sizes = x.shape[dimension:dimension + item.ndim]
+                sizes = x.shape[dimension:dimension + self._dimensions(item)]
                 for array in self._integers(item, sizes):
                     self.basic.append(None if item.dtype == dtypes.bool and item.ndim == 0 else slice(None))
                     self.arrays[result] = array

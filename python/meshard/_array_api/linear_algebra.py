@@ -1,6 +1,7 @@
 """Products of matrices and tensors."""
 
 from .common import as_tensor, ops
+from .data_types import result_type
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
 
@@ -27,4 +28,7 @@ def vecdot(x1, x2, /, *, axis=-1):
         raise ValueError(f"the dimension {axis} of vecdot must be negative: it is counted from the last")
     if x1.ndim >= -axis and x2.ndim >= -axis and x1.shape[axis] != x2.shape[axis]:
         raise ValueError(f"the sizes of dimension {axis} differ: {x1.shape} and {x2.shape}")
-    return ops.vecdot(x1, x2, axis)
+    result = ops.vecdot(x1, x2, axis)
+    if result.dtype.kind in "iu":  # narrow integers are summed in wider ones
+        return ops.astype(result, result_type(x1, x2))
+    return result
