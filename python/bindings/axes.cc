@@ -7,7 +7,6 @@
 #include "python/bindings/casters.h"
 #include "python/bindings/mesh_casters.h"
 #include "python/bindings/mesh_parts.h"
-#include "python/bindings/source_line.h"
 #include "python/bindings/values.h"
 
 namespace nb = nanobind;
@@ -119,11 +118,11 @@ void bind_axis_set(nb::module_& module) {
   type.def(
           "__init__",
           [](AxisSet* self, const Mesh& mesh, const AxisList& axes) {
-            new (self) AxisSet(mesh, axes, caller_line());
+            new (self) AxisSet(mesh, axes, SourceLocation{});
           },
           nb::arg("mesh"), nb::arg("axes") = nb::tuple())
       .def_static(
-          "all", [](const Mesh& mesh) { return AxisSet::all(mesh, caller_line()); },
+          "all", [](const Mesh& mesh) { return AxisSet::all(mesh, SourceLocation{}); },
           nb::arg("mesh"), "All axes of the mesh.")
       .def("of", &AxisSet::of, nb::arg("mesh"), "The axes, in mesh order.")
       .def("__bool__", [](const AxisSet& set) { return !set.empty(); })
