@@ -15,7 +15,10 @@ void bind_axes(nanobind::module_& module);
 void bind_rank_map(nanobind::module_& module);
 void bind_device_groups(nanobind::module_& module);
 void bind_global_mesh(nanobind::module_& module);
+void bind_layout_algebra(nanobind::module_& module);
+void bind_pictures(nanobind::module_& module);
 void bind_placements(nanobind::module_& module);
+void bind_tiles(nanobind::module_& module);
 
 /// The mesh of the arguments of Python's Mesh.
 /// @error invalid argument: they do not describe a mesh.
