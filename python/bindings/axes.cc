@@ -68,7 +68,16 @@ void bind_axis_ref(nb::module_& module) {
             return std::nullopt;
           },
           "The position of the axis if it is given by that, or None.")
-      .def_prop_ro("is_whole", &AxisRef::is_whole, "True unless this is a sub-axis.");
+      .def_prop_ro("is_whole", &AxisRef::is_whole, "True unless this is a sub-axis.")
+      .def("contains", &AxisRef::contains, nb::arg("other"),
+           "True if every part of `other` is a part of this.")
+      .def("overlaps", &AxisRef::overlaps, nb::arg("other"),
+           "True if the two have a part in common.")
+      .def("is_prefix_of", &AxisRef::is_prefix_of, nb::arg("other"),
+           "True if this is the most significant part of `other`, or all of it.")
+      .def_static(
+          "parse", [](const std::string& text) { return AxisRef::parse(text).value(); },
+          nb::arg("text"), "The axis with this text, as str prints it.");
 }
 
 void bind_mesh_axis(nb::module_& module) {

@@ -81,7 +81,7 @@ void bind_coordinates(nb::module_& module) {
       [](const IntTuple& coordinate, const IntTuple& shape, const IntTuple& stride) {
         return value_of(coordinate, sizes_in(shape), stride);
       },
-      nb::arg("coordinate"), nb::arg("shape"), nb::arg("stride"),
+      nb::arg("coordinate").none(), nb::arg("shape"), nb::arg("stride"),
       "The value of the layout shape:stride at a coordinate. An element may be the index of a "
       "whole nested mode; None counts as 0.\n\nError: the coordinate or the stride does not match "
       "the shape's nesting.");
@@ -167,28 +167,28 @@ Layout tiled_value(const Layout& a, const Tiler& b) {
 }
 
 void bind_tilings(nb::module_& module) {
-  module.def("composition", tiled_value<composition>, nb::arg("a"), nb::arg("b"),
+  module.def("composition", tiled_value<composition>, nb::arg("a"), nb::arg("b").none(),
              R"(The composition of `a` after `b`: the function i -> a(b(i)), nested like b.
 
 `b` may be a tiler: None leaves `a`; an integer n is n:1; a tuple has a tiler for each of a's first modes.
 
 Error: the composition is not a layout (the message names the mode, and the sizes or strides that
 would work); a negative stride in b; a tuple with more elements than a has modes.)");
-  module.def("logical_divide", tiled_value<logical_divide>, nb::arg("a"), nb::arg("b"),
+  module.def("logical_divide", tiled_value<logical_divide>, nb::arg("a"), nb::arg("b").none(),
              R"(Divides `a` into the tiles that `b` describes: `a` after (b, complement(b, a.size)).
 
 Mode 0 steps within a tile, mode 1 from tile to tile. With a tuple, each of a's first modes is divided
 by its element.
 
 Error: errors of complement and composition; a tuple with more elements than a has modes.)");
-  module.def("zipped_divide", tiled_value<zipped_divide>, nb::arg("a"), nb::arg("b"),
+  module.def("zipped_divide", tiled_value<zipped_divide>, nb::arg("a"), nb::arg("b").none(),
              "logical_divide with the tiles collected in mode 0 and the rest in mode 1: ((tile, "
              "tile, ...), (rest, rest, ..., other modes)).\n\nError: as logical_divide.");
-  module.def("tiled_divide", tiled_value<tiled_divide>, nb::arg("a"), nb::arg("b"),
+  module.def("tiled_divide", tiled_value<tiled_divide>, nb::arg("a"), nb::arg("b").none(),
              "zipped_divide with its result (first, (second, third, ...)) as (first, second, "
              "third, ...).\n\nError: as logical_divide.");
   module.def(
-      "logical_product", tiled_value<logical_product>, nb::arg("a"), nb::arg("b"),
+      "logical_product", tiled_value<logical_product>, nb::arg("a"), nb::arg("b").none(),
       R"(Repeats `a` at the positions that `b` describes: (a, complement(a, a.size * b.cosize) after b).
 
 Mode 0 steps within one copy of `a`, mode 1 from copy to copy. With a tuple, each of a's first modes is
@@ -196,11 +196,11 @@ multiplied by its element.
 
 Error: an integer, which has no meaning here; errors of complement and composition; a tuple with more
 elements than a has modes.)");
-  module.def("zipped_product", tiled_value<zipped_product>, nb::arg("a"), nb::arg("b"),
+  module.def("zipped_product", tiled_value<zipped_product>, nb::arg("a"), nb::arg("b").none(),
              "logical_product with the modes of `a` collected in mode 0 and the copies in mode 1: "
              "((mode, mode, ...), (copies, copies, ..., other modes)).\n\nError: as "
              "logical_product.");
-  module.def("tiled_product", tiled_value<tiled_product>, nb::arg("a"), nb::arg("b"),
+  module.def("tiled_product", tiled_value<tiled_product>, nb::arg("a"), nb::arg("b").none(),
              "zipped_product with its result (first, (second, third, ...)) as (first, second, "
              "third, ...).\n\nError: as logical_product.");
 }
@@ -244,13 +244,13 @@ void bind_shapes(nb::module_& module) {
   module.def(
       "slice",
       [](const Layout& layout, const IntTuple& coordinate) { return slice(layout, coordinate); },
-      nb::arg("layout"), nb::arg("coordinate"),
+      nb::arg("layout"), nb::arg("coordinate").none(),
       "The layout of the modes where the coordinate is None.\n\nError: the coordinate does not "
       "match the shape's nesting.");
   module.def(
       "slice",
       [](const IntTuple& tuple, const IntTuple& coordinate) { return slice(tuple, coordinate); },
-      nb::arg("tuple"), nb::arg("coordinate"),
+      nb::arg("tuple"), nb::arg("coordinate").none(),
       "The elements of a tuple where the coordinate is None.");
   module.def(
       "slice_and_offset",
@@ -258,7 +258,7 @@ void bind_shapes(nb::module_& module) {
         OffsetLayout sliced = slice_and_offset(layout, coordinate);
         return std::pair(std::move(sliced.layout), sliced.offset);
       },
-      nb::arg("layout"), nb::arg("coordinate"),
+      nb::arg("layout"), nb::arg("coordinate").none(),
       "The slice, and the value of the fixed part of the coordinate as its offset.");
 }
 

@@ -377,9 +377,15 @@ operations derive meshes that share its devices. A slice, which has dropped axes
 Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of the
 sizes; an id is negative or repeated.)");
   bind_equality(type);
-  bind_text(
-      type, [](const Mesh& mesh) { return mesh.to_string(MeshText::kWithRoot); },
-      [](const std::string& text) { return Mesh::parse(text).value(); });
+  bind_copies(type);
+  type.def("__str__", [](const Mesh& mesh) { return mesh.to_string(); })
+      .def("__getstate__", [](const Mesh& mesh) { return mesh.to_string(MeshText::kWithRoot); })
+      .def("__setstate__", [](Mesh& self, const std::string& text) {
+        new (&self) Mesh(Mesh::parse(text).value());
+      });
+  type.def_static(
+      "parse", [](const std::string& text) { return Mesh::parse(text).value(); }, nb::arg("text"),
+      "The mesh with this text, as str and to_string print it.");
   bind_construction(type);
   bind_axes_of(type);
   bind_devices(type);

@@ -52,12 +52,10 @@ bool is_range(nb::handle object) {
 }
 
 // Device ids rather than names.
-bool holds_integers(nb::handle object) {
+bool are_ids(nb::handle object) {
   if (is_numpy_array(object.ptr()) || is_range(object) || nb::isinstance<RankMap>(object))
     return true;
-  std::int64_t number = 0;
-  return is_list(object) && nb::len(object) > 0 &&
-         load_integer(nb::object(object[0]).ptr(), number);
+  return is_list(object) && nb::len(object) > 0 && !nb::isinstance<nb::str>(nb::object(object[0]));
 }
 
 // Device ids in the shape of the mesh: an array, or lists in a list, rather than (name, size)
@@ -159,7 +157,7 @@ Mesh mesh_of(nb::object axes, nb::object names, nb::object device_ids,
       throw_invalid({}, "[mesh] the text of a mesh says all; nothing else may be given");
     return Mesh::parse(nb::cast<std::string>(axes)).value();
   }
-  if (device_ids.is_none() && holds_integers(names)) {
+  if (device_ids.is_none() && are_ids(names)) {
     device_ids = std::move(names);
     names = nb::none();
   }
