@@ -97,7 +97,7 @@ def test_errors(tmp_path):
         io.save(path, {"a": {"b": DATA}, "a.b": DATA})
     with pytest.raises(ms.Error):
         io.save_async(tmp_path / "no folder" / "a.safetensors", {"x": DATA}).wait()
-    (tmp_path / "bad.safetensors").write_bytes(b"12345678 this is no header")
+    (tmp_path / "bad.safetensors").write_bytes(b"12345678 not a header")
     with pytest.raises(ms.InvalidArgumentError):
         io.Weights(str(tmp_path / "bad.safetensors"))
     np.testing.assert_array_equal(io.load(path)["x"].numpy(), DATA)  # the failed saves left it alone
