@@ -15,6 +15,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/op_arguments.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/release_later.h"
@@ -60,7 +61,7 @@ std::string text_of(const nb::python_error& error) {
 // the caller.
 template <class F>
 auto with_lock(const char* what, const F& f) {
-  nb::gil_scoped_acquire locked;
+  Locked locked;
   try {
     return f();
   } catch (const nb::python_error& error) {
@@ -90,7 +91,7 @@ std::vector<Tensor> call_back(nb::object function, const Operands& arguments,
     });
   };
   CalledByPython python;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return pure_callback(std::move(called), arguments.tensors(), types, line.where());
 }
 
@@ -99,7 +100,7 @@ void print_values(const std::string& format, const Operands& values) {
   std::vector<In> all = values.ins();
   for (In& each : all) each.where = line.where();
   CalledByPython python;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   internal::debug_print(DebugFormat(format, line.where()), all);
 }
 

@@ -17,6 +17,7 @@
 #include "python/bindings/dlpack_abi.h"
 #include "python/bindings/guarded.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
@@ -103,7 +104,7 @@ std::unique_ptr<Exported> exported(const Tensor& tensor, std::optional<bool> cop
   wait_for(std::span(&tensor, 1), line.where());
   auto made = std::make_unique<Exported>();
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     const Storage& storage = computed_storage(tensor.value(), line.where());
     if (storage.kind() == Storage::Kind::kDevice) made->view = whole_on_device(storage);
     if (made->view) {
@@ -273,7 +274,7 @@ Tensor import_capsule(nb::handle capsule, std::optional<bool> copy) {
     return from_host(HostArray::borrow(std::move(type), data, [owner]() mutable { owner.reset(); }),
                      line.where());
   HostArray copied = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     if (dense) return HostArray::copy_of(std::move(type), data);
     HostArray made = HostArray::uninitialized(std::move(type));
     copy_strided(array, data, element, made);

@@ -20,6 +20,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/mesh_casters.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
@@ -47,7 +48,7 @@ void save(const std::string& path, const Names& names, nb::handle values, const 
   PyTree tree = PyTree::of(values);
   auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(names, tree));
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     compute(tree.leaves(), line.where());
   }
   run_waiting([=, where = line.where()] {
@@ -59,7 +60,7 @@ io::Saving save_async(const std::string& path, const Names& names, nb::handle va
                       const Metadata& metadata, bool this_process_only) {
   CallerLine line;
   PyTree tree = PyTree::of(values);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return io::internal::save_in_order_async(path, named(names, tree), metadata, {this_process_only},
                                            line.where());
 }
@@ -69,14 +70,14 @@ struct WeightsHandle {
 };
 
 WeightsHandle open_weights(const std::string& path) {
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return {std::make_shared<const io::Weights>(io::Weights::open(path).value())};
 }
 
 Tensor tensor_of(const WeightsHandle& handle, const std::string& name,
                  const std::optional<Sharding>& sharding) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return (sharding ? handle.weights->placed(name, *sharding, line.where())
                    : handle.weights->tensor(name, line.where()))
       .value();
@@ -85,7 +86,7 @@ Tensor tensor_of(const WeightsHandle& handle, const std::string& name,
 // A tensor of the file for a member of a structure: of the member's type, where the member is.
 Tensor restored(const WeightsHandle& handle, const std::string& name, const Tensor& like) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   const TensorType stored = handle.weights->type(name).value();
   if (stored != like.type())
     throw_invalid(line.where(), "[io] \"", name, "\" is ", stored,
@@ -103,7 +104,7 @@ std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle p
     shardings.push_back({nb::cast<std::string>(nb::object(each[0])),
                          nb::cast<Mesh>(nb::object(each[1])),
                          nb::cast<PartitionSpec>(nb::object(each[2]))});
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return handle.weights->load(shardings, line.where()).value();
 }
 
@@ -183,7 +184,7 @@ void bind_files(nb::module_& module) {
       "load_npy",
       [](const std::string& path) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return from_host(io::load_npy(path).value(), line.where());
       },
       nb::arg("path"));
@@ -192,7 +193,7 @@ void bind_files(nb::module_& module) {
       [](const std::string& path, const Tensor& x) {
         CallerLine line;
         wait_for(std::span(&x, 1), line.where());
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         io::save_npy(path, x.to_host(line.where())).value();
       },
       nb::arg("path"), nb::arg("x"));

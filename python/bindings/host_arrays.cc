@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "python/bindings/dtypes.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/release_later.h"
 
 namespace nb = nanobind;
@@ -101,7 +102,7 @@ HostArray host_array_of(nb::handle given, Memory memory) {
     });
   }
   HostArray copy = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return HostArray::copy_of(std::move(type), buffer->buf);
   }();
   PyBuffer_Release(buffer.get());

@@ -9,6 +9,7 @@
 
 #include "meshard/core.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/jit.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
@@ -22,7 +23,7 @@ namespace {
 // Static values are Python objects. A value equals only values of its own class: 1 is not True.
 const internal::StaticKind kObject{
     .equal = [](const void* kept, const void* given) -> bool {
-      nb::gil_scoped_acquire locked;
+      Locked locked;
       auto* one = static_cast<PyObject*>(const_cast<void*>(kept));
       auto* other = static_cast<PyObject*>(const_cast<void*>(given));
       if (Py_TYPE(one) != Py_TYPE(other)) return false;
@@ -31,16 +32,16 @@ const internal::StaticKind kObject{
       return equal == 1;
     },
     .keep = [](const void* value) -> std::shared_ptr<const void> {
-      nb::gil_scoped_acquire locked;
+      Locked locked;
       return share(nb::borrow(static_cast<PyObject*>(const_cast<void*>(value))));
     },
     .text = [](const void* value) -> std::string {
-      nb::gil_scoped_acquire locked;
+      Locked locked;
       return nb::cast<std::string>(
           nb::repr(nb::handle(static_cast<PyObject*>(const_cast<void*>(value)))));
     },
     .hash = [](const void* value) -> std::size_t {
-      nb::gil_scoped_acquire locked;
+      Locked locked;
       const Py_hash_t hash = PyObject_Hash(static_cast<PyObject*>(const_cast<void*>(value)));
       if (hash == -1) PyErr_Clear();
       return static_cast<std::size_t>(hash);
@@ -101,7 +102,7 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
     paths.leaves = std::move(found.leaves);
   };
   auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     nb::object both = unflatten(call.form, parameters,
                                 std::span<PyObject* const>(leaves.others.data(),
                                                            leaves.others.size()));
@@ -114,7 +115,7 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
   };
   internal::JitResults results;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     results = programs_.run(call, {describe, trace});
   }
   return unflatten(*static_cast<const TreeShape*>(results.prototype.get()),

@@ -18,6 +18,7 @@
 #include "meshard/sharding/sharding_spec.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/python_function.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
@@ -32,7 +33,7 @@ template <class... Where>
 Tensor mark(const Operand& x, const Where&... where) {
   CallerLine line;
   if (!x.in().tensor) throw nb::type_error("a number has no sharding: make a tensor of it first");
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return mark_sharding(In(*x.in().tensor, line.where()), where...);
 }
 

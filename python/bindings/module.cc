@@ -7,6 +7,7 @@
 #include "python/bindings/dtypes.h"
 #include "python/bindings/guarded.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
@@ -28,6 +29,7 @@ NB_MODULE(_meshard, module) {
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
   nb::module_ numpy = nb::module_::import_("numpy");
   set_numpy_types(numpy.attr("ndarray"), numpy.attr("generic"));
+  find_main_thread();
   bind_errors(module);
   bind_mesh(module);
   bind_layout(module);

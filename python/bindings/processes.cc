@@ -15,6 +15,7 @@
 #include "meshard/processes/mpi_communicator.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/waiting.h"
 
@@ -40,6 +41,14 @@ std::string text_of(nb::handle value) {
   return {data, static_cast<std::size_t>(size)};
 }
 
+void call_on_loss(nb::handle function, const ProcessLoss& loss) {
+  try {
+    function(nb::cast(loss));
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("the on_loss function of initialize_processes");
+  }
+}
+
 // Joins the run. Process 0 waits for the others, which may take minutes.
 Processes join(std::string address, int rank, int count, std::string secret, int local_devices,
                double join_seconds, nb::object on_loss) {
@@ -51,14 +60,13 @@ Processes join(std::string address, int rank, int count, std::string secret, int
                            .join_limit = limit_of(join_seconds)};
   if (!on_loss.is_none())
     options.on_loss = [function = share(std::move(on_loss))](const ProcessLoss& loss) {
-      nb::gil_scoped_acquire locked;
       try {
-        nb::handle(function.get())(nb::cast(loss));
-      } catch (nb::python_error& error) {
-        error.discard_as_unraisable("the on_loss function of initialize_processes");
+        Locked locked;
+        call_on_loss(nb::handle(function.get()), loss);
+      } catch (const Error&) {  // the interpreter has ended
       }
     };
-  nb::gil_scoped_release unlocked;  // in this thread: MPI must be started by the main one
+  Unlocked unlocked;  // in this thread: MPI must be started by the main one
   return initialize_processes(std::move(options)).value();
 }
 
@@ -139,7 +147,7 @@ void bind_processes(nb::module_& module) {
       .def(
           "finalize",
           [](const Processes& run) {
-            nb::gil_scoped_release unlocked;
+            Unlocked unlocked;
             run.finalize().value();
           },
           "Leaves the run; the end of the process does it, too. Waits for saves first, and for "

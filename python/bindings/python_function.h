@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "python/bindings/lock.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
 
@@ -18,13 +19,13 @@ class PythonFunction {
   /// The result of a call with these structures, flattened. @error what the function raises
   template <class... Trees>
   PyTree operator()(const Trees&... trees) const {
-    nanobind::gil_scoped_acquire locked;
+    Locked locked;
     return PyTree::of(call(trees...));
   }
   /// The same for a function that returns a pair. @error type error: it returned something else
   template <class... Trees>
   std::pair<PyTree, PyTree> pair(const char* what, const Trees&... trees) const {
-    nanobind::gil_scoped_acquire locked;
+    Locked locked;
     nanobind::object result = call(trees...);
     if (!PyTuple_Check(result.ptr()) || PyTuple_Size(result.ptr()) != 2)
       throw nanobind::type_error(what);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
 
@@ -451,7 +452,7 @@ void flatten_call(PyObject* args, PyObject* kwargs, const StaticArguments& stati
 }
 
 CallPaths call_paths(std::span<const std::uint64_t> form, const std::vector<std::string>& names) {
-  nb::gil_scoped_acquire locked;
+  Locked locked;
   CallPaths paths;
   PathLister(form, paths).visit_call(names, paths.leaves);
   return paths;
@@ -473,7 +474,7 @@ nb::object unflatten(const TreeShape& shape, std::span<Tensor> tensors) {
 }
 
 LeafPaths leaf_paths(std::span<const std::uint64_t> form) {
-  nb::gil_scoped_acquire locked;
+  Locked locked;
   LeafPaths paths;
   PathLister(form, paths).visit("");
   return paths;

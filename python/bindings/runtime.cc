@@ -25,6 +25,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
@@ -84,7 +85,7 @@ struct DeviceHandle {
 
 std::vector<DeviceHandle> devices_of(const std::string& device_type, bool only_local) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   const pjrt::Client& client = runtime_client(device_type, line.where());
   std::vector<DeviceHandle> all;
   if (only_local) {
@@ -155,7 +156,7 @@ void bind_devices(nb::module_& module) {
       "platform_version",
       [](const std::string& device_type) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return runtime_client(device_type, line.where()).platform_version();
       },
       nb::arg("device_type"));
@@ -163,7 +164,7 @@ void bind_devices(nb::module_& module) {
       "check_devices",
       [](const Mesh& mesh) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         check_devices(mesh, line.where());
       },
       nb::arg("mesh"));
@@ -220,7 +221,7 @@ void bind_counters(nb::module_& module) {
       "memory_stats",
       [](std::int64_t device, const std::string& device_type) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return memory_stats(device, device_type, line.where());
       },
       nb::arg("device"), nb::arg("device_type"));
@@ -228,7 +229,7 @@ void bind_counters(nb::module_& module) {
       "mesh_memory_stats",
       [](const Mesh& mesh) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return memory_stats(mesh, line.where());
       },
       nb::arg("mesh"));
@@ -240,11 +241,13 @@ void bind_counters(nb::module_& module) {
 // of the plugin must not wait for a lock that no longer exists.
 void finish_work() {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) return;
-  run_waiting([] {
-    sync();
-    pjrt::finish_callbacks();
+  end_interpreter([] {
+    run_waiting([] {
+      sync();
+      pjrt::finish_callbacks();
+    });
+    release_collected();
   });
-  release_collected();
 }
 
 void bind_waiting(nb::module_& module) {
@@ -271,7 +274,7 @@ void bind_waiting(nb::module_& module) {
       [](nb::handle tree) {
         CallerLine line;
         PyTree flat = PyTree::of(tree);
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         compute(flat.leaves(), line.where());
       },
       nb::arg("tree").none(), "Starts computing the tensors of a structure, without waiting.");
@@ -280,7 +283,7 @@ void bind_waiting(nb::module_& module) {
       "transfer",
       [](const Operand& x, const Sharding& sharding) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         In in = x.in();
         in.where = line.where();
         return transfer(in, sharding);
@@ -290,7 +293,7 @@ void bind_waiting(nb::module_& module) {
       "transfer",
       [](const Operand& x, const Mesh& mesh, const PartitionSpec& spec) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         In in = x.in();
         in.where = line.where();
         return transfer(in, mesh, spec);
@@ -300,7 +303,7 @@ void bind_waiting(nb::module_& module) {
       "transfer",
       [](const Operand& x, const ShardingSpec& spec) {
         CallerLine line;
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         In in = x.in();
         in.where = line.where();
         return transfer(in, spec);
@@ -344,7 +347,7 @@ void bind_runtime(nb::module_& module) {
              nb::arg("cpu_devices"), nb::arg("client_options"), nb::arg("log").none(),
              nb::arg("check_host_data").none(), nb::arg("platforms"));
   module.def("restart_runtime", [] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     restart_runtime();
   });
   module.def("log_level", [] { return std::string(to_string(log_level())); });

@@ -16,6 +16,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
 #include "python/bindings/waiting.h"
@@ -47,7 +48,7 @@ template <class F>
 nb::object data_of(const LocalShard& shard, const F& read) {
   CallerLine line;
   HostArray data = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return read(shard, line.where());
   }();
   return numpy_array(data);
@@ -55,7 +56,7 @@ nb::object data_of(const LocalShard& shard, const F& read) {
 
 std::vector<LocalShard> shards_of(const Tensor& x) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return local_shards(x, line.where());
 }
 
@@ -63,14 +64,14 @@ Tensor from_shards(nb::handle shards, const Mesh& mesh, const PartitionSpec& spe
                    const std::optional<Shape>& shape) {
   CallerLine line;
   std::vector<HostArray> arrays = arrays_of(shards);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return ShardedTensor::from_shards(arrays, mesh, spec, shape, line.where()).global();
 }
 
 Tensor from_local(const std::vector<Tensor>& locals, const Mesh& mesh, const PartitionSpec& spec,
                   const std::optional<Shape>& shape) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return ShardedTensor::from_local(locals, mesh, spec, shape, line.where()).global();
 }
 
@@ -79,19 +80,19 @@ Tensor from_callback(const Shape& shape, const Sharding& sharding, nb::object ma
   CallerLine line;
   nb::object asarray = nb::module_::import_("numpy").attr("asarray");
   auto called = [&](const Box& box) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     nb::object made = make(slices_of(box));
     if (!nb::hasattr(made, "dtype")) made = asarray(made, nb::handle(dtype_object(dtype)));
     return host_array_of(nb::object(asarray(made)), Memory::kShareIfReadOnly);
   };
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return ShardedTensor::from_callback({dtype, shape}, sharding, called, line.where()).global();
 }
 
 Tensor load_shards(const Tensor& x, nb::handle shards) {
   CallerLine line;
   std::vector<HostArray> arrays = arrays_of(shards);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   ShardedTensor loaded(x, line.where());
   loaded.load_local_shards(arrays, line.where());
   return loaded.global();
@@ -103,7 +104,7 @@ Tensor copied(const Tensor& x) {
   // A traced value has no bytes, and cannot be donated.
   if (x.value()->trace() != 0 && !x.value().storage()) return x;
   wait_for(std::span(&x, 1), line.where());
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   std::optional<Sharding> stored = x.stored_sharding();
   // Host memory never changes, so it can be shared.
   if (!stored) return from_host(x.to_host(line.where()), line.where());
@@ -158,7 +159,7 @@ void bind_shards(nb::module_& module) {
       [](const Tensor& x) {
         CallerLine line;
         std::vector<HeldPart> parts = [&] {
-          nb::gil_scoped_release unlocked;
+          Unlocked unlocked;
           return held_parts(x, line.where());
         }();
         nb::list all;
@@ -167,7 +168,8 @@ void bind_shards(nb::module_& module) {
         return all;
       },
       nb::arg("x"));
-  module.def("same_tensor", [](const Tensor& x) { return x; }, nb::arg("x"));
+  module.def(
+      "same_tensor", [](const Tensor& x) { return x; }, nb::arg("x"));
   module.def("copy_tensor", copied, nb::arg("x"));
 }
 

@@ -13,6 +13,7 @@
 #include "python/bindings/casters.h"
 #include "python/bindings/guarded.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/read_part.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
@@ -117,7 +118,7 @@ HostArray read(const Tensor& tensor) {
     const Tensor needed = needed_to_read(tensor);
     wait_for(std::span(&needed, 1), line.where());
   }
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (std::optional<HostArray> part = read_part(tensor, line.where())) return *std::move(part);
   return tensor.to_host(line.where());
 }
@@ -135,7 +136,7 @@ HostArray read_single(PyObject* object, const char* as) {
 // None for a value that can be read.
 std::optional<std::string> text_without_value(const Tensor& x) {
   CallerLine line;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (!x.defined() || manual_axes(x.value())) return x.to_string();
   if (Storage* storage = x.value().storage()) {
     if (storage->kind() == Storage::Kind::kAbstract) return x.to_string();
@@ -433,7 +434,7 @@ void bind_tensor(nb::module_& module) {
       .def("_text", text_without_value,
            "The text of a value that cannot be read whole, or None.")
       .def("to_string", [](const Tensor& x) {
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return x.to_string();
       }, "The type and value as text.")
       .def_prop_ro("is_traced", [](const Tensor& x) { return x.defined() && x.value()->trace() != 0 && !x.value().storage(); },

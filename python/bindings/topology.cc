@@ -18,6 +18,7 @@
 #include "python/bindings/casters.h"
 #include "python/bindings/host_arrays.h"
 #include "python/bindings/layout_casters.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/mesh_parts.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/values.h"
@@ -178,7 +179,7 @@ void bind_topology_class(nb::module_& module) {
       "runtime_topology",
       [](const std::string& device_type) {
         const SourceLocation where = caller_line();
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return device_type.empty() ? runtime_topology(where) : runtime_topology(device_type, where);
       },
       nb::arg("device_type") = "",
@@ -317,7 +318,7 @@ void bind_builders(nb::module_& module) {
       [](std::optional<std::int64_t> device_count, std::string name) {
         const SourceLocation where = caller_line();
         if (device_count) return mesh_1d(*device_count, std::move(name), where);
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         return mesh_1d(std::move(name), where);
       },
       nb::arg("device_count").none() = nb::none(), nb::arg("name") = "axis_0",

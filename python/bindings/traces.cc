@@ -9,6 +9,7 @@
 #include "meshard/runtime/trace_events.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/source_line.h"
 
 namespace nb = nanobind;
@@ -31,7 +32,7 @@ struct TraceHandle {
 
 template <class F>
 auto unlocked(const TraceHandle& handle, const F& f) {
-  nb::gil_scoped_release released;
+  Unlocked released;
   return f(*handle.session);
 }
 

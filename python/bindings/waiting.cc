@@ -13,6 +13,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/sync.h"
 #include "meshard/runtime/device_array.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/release_later.h"
 
 namespace nb = nanobind;
@@ -37,7 +38,7 @@ void wait_in_slices(const std::shared_ptr<Progress>& progress, const char* what)
   internal::StallWatch watch;
   for (;;) {
     {
-      nb::gil_scoped_release unlocked;
+      Unlocked unlocked;
       std::unique_lock lock(progress->mutex);
       if (progress->changed.wait_for(lock, kSignalSlice, [&] { return progress->remaining == 0; }))
         return;
@@ -74,21 +75,13 @@ void check_signals() {
   if (PyErr_CheckSignals() != 0) nb::raise_python_error();
 }
 
-bool is_main_thread() {
-  static const auto* main = [] {
-    nb::object thread = nb::module_::import_("threading").attr("main_thread")();
-    return new unsigned long(nb::cast<unsigned long>(nb::object(thread.attr("ident"))));
-  }();
-  return PyThread_get_thread_ident() == *main;
-}
-
 void wait_for(std::span<const Tensor> tensors, SourceLocation where) {
   release_collected();
   std::vector<Tensor> all(tensors.begin(), tensors.end());
   const bool handles_signals = is_main_thread();
   std::vector<pjrt::Event> events;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     check_not_forked(where);
     compute(all, where);
     if (handles_signals) events = unready(all);
@@ -106,14 +99,14 @@ void wait_for(std::span<const Tensor> tensors, SourceLocation where) {
     internal::WaitPlace place(where);
     wait_in_slices(progress, "values on devices");
   }
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   internal::sync_tensors(std::move(all), where);
 }
 
 void run_waiting(std::function<void()> function) {
   release_collected();
   if (!is_main_thread()) {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return function();
   }
   auto progress = std::make_shared<Progress>();

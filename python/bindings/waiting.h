@@ -26,7 +26,4 @@ void run_waiting(std::function<void()> function);
 /// @pre the lock is held
 void check_signals();
 
-/// True in the thread that runs Python's signal handlers.
-bool is_main_thread();
-
 }  // namespace meshard::python

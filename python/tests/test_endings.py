@@ -124,6 +124,31 @@ def test_exit_with_work_in_flight(work, tmp_path):
         assert ms.io.load(path)["x"].numpy().tolist() == [2 * i for i in range(8)]
 
 
+@pytest.mark.parametrize("step", [
+    "y = f(y); y.block_until_ready()",
+    "y = f(y); y.numpy()",
+    "y = ms.jit(lambda v: v + 1)(y)",
+    "z = (y * 2).numpy()",
+    "y = g(y)",
+    "ms.io.save(sys.argv[1], {'y': y})",
+    "ms.from_dlpack(np.from_dlpack(y + 1))",
+])
+def test_exit_while_daemon_threads_work(step, tmp_path):
+    program = f"""
+        f = ms.jit(lambda v: v * 0.5)
+        g = ms.jit(lambda v: ms.pure_callback(lambda a: a + 1, v, v))
+        f(x).numpy()
+        def loop():
+            y = x
+            while True:
+                {step}
+        for _ in range(3):
+            threading.Thread(target=loop, daemon=True).start()
+        time.sleep(0.3)
+        """
+    assert run(program, str(tmp_path / "y.safetensors")) == ("", "", 0)
+
+
 def test_exit_prints_what_programs_print():
     program = """
         def late(v):
