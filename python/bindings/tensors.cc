@@ -17,6 +17,7 @@
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/standard_ops.h"
+#include "python/bindings/waiting.h"
 
 namespace nb = nanobind;
 
@@ -101,11 +102,21 @@ PyObject* compare_slot(PyObject* a, PyObject* b, int kind) noexcept {
 
 // --- reading -----------------------------------------------------------------------------------
 
-HostArray read(const Tensor& tensor) {
+// Not in host memory, and of no program that is being traced.
+bool is_pending(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage ? storage->kind() == Storage::Kind::kDevice
+                 : value->trace() == 0 && !manual_axes(value);
+}
+
+HostArray read(PyObject* object) {
+  const Tensor& tensor = *tensor_in(object);
   CallerLine line;
   release_collected();
+  if (std::optional<HostArray> part = read_part(object, line.where())) return *std::move(part);
+  // Ctrl-C ends the wait for a value that is not there yet.
+  if (tensor.defined() && is_pending(tensor.value())) wait_for(std::span(&tensor, 1), line.where());
   nb::gil_scoped_release unlocked;
-  if (std::optional<HostArray> part = read_part(tensor, line.where())) return *std::move(part);
   return tensor.to_host(line.where());
 }
 
@@ -115,7 +126,7 @@ HostArray read_single(PyObject* object, const char* as) {
     throw nb::type_error(cat("only a tensor of one element can be converted to ", as, "; this is ",
                              tensor.type())
                              .c_str());
-  return read(tensor);
+  return read(object);
 }
 
 // The text of a traced, local or abstract value, or of one whose parts are in several processes;
@@ -229,9 +240,9 @@ PyObject* item_slot(PyObject* self, PyObject* key) noexcept {
       return PyObject_CallFunctionObjArgs(advanced_index, self, key, nullptr);
     CallerLine line;
     const Tensor& whole = *tensor_in(self);
-    Tensor part = index(In(whole, line.where()), items);
-    remember_part(whole, part);
-    return tensor_object(std::move(part)).release().ptr();
+    nb::object part = tensor_object(index(In(whole, line.where()), items));
+    note_part(self, part.ptr());
+    return part.release().ptr();
   });
 }
 
@@ -408,7 +419,7 @@ void bind_tensor(nb::module_& module) {
                    "How its bytes are laid out on devices now, or None.")
       .def_prop_ro("placement", &Tensor::placement,
                    "Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.")
-      .def("numpy", [](const Tensor& x) { return numpy_array(read(x)); },
+      .def("numpy", [](nb::handle_t<Tensor> x) { return numpy_array(read(x.ptr())); },
            "The whole value as a read-only NumPy array. Computes it first if needed.")
       .def("item", [](nb::handle_t<Tensor> x) {
         return nb::steal(item_of(read_single(x.ptr(), "a Python number")));

@@ -5,7 +5,8 @@ import sys
 import numpy
 
 from . import _meshard
-from ._array_api import (complex_functions, creation, data_types, elementwise, indexing, info, linear_algebra,  # noqa: F401
+from ._array_api import (complex_functions, creation, data_types, elementwise, indexing, info, linear_algebra,
+                          # noqa: F401
                          manipulation, searching, sorting, statistical, utility)
 from ._array_api.common import DEVICE, check_device, ops
 from ._errors import Error
@@ -25,7 +26,7 @@ def _array(self, dtype=None, copy=None):
     array = self.numpy()
     if dtype is not None and array.dtype != dtype:
         if copy is False:
-            raise ValueError(f"an array of {dtype} of a tensor of {self.dtype} needs a copy: copy=False is not possible")
+            raise ValueError(f"an array of {dtype} of a tensor of {self.dtype} needs a copy, but copy is False")
         return array.astype(dtype)
     return array.copy() if copy else array
 
@@ -64,21 +65,6 @@ def _iter(self):
 
 def _contains(self, element):
     return bool(ops.any(ops.equal(self, element)))
-
-
-def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of the elements."""
-    if stream is not None:
-        raise ValueError("stream must be None: the elements are in host memory")
-    array = self.numpy()
-    if max_version is None or max_version[0] < 1 or copy:  # older versions cannot mark memory as read-only
-        array = array.copy()
-    return array.__dlpack__(max_version=max_version, dl_device=dl_device)
-
-
-def _dlpack_device(self, /):
-    """(device type, device number) of the capsule of __dlpack__: (1, 0), host memory."""
-    return (1, 0)
 
 
 def _to_device(self, device, /, *, stream=None):
@@ -165,10 +151,10 @@ def _cumulative(function):
 
 _METHODS = {
     "__array_namespace__": _array_namespace, "__array__": _array, "__repr__": _repr, "__str__": _str,
-    "__format__": _format, "__iter__": _iter, "__contains__": _contains, "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device, "to_device": _to_device, "tolist": _tolist, "astype": _astype,
-    "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze, "copy": _copy, "flatten": manipulation.flatten,
-    "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
+    "__format__": _format, "__iter__": _iter, "__contains__": _contains, "to_device": _to_device,
+    "tolist": _tolist, "astype": _astype, "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze,
+    "copy": _copy,
+    "flatten": manipulation.flatten, "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
     "cumsum": _cumulative(statistical.cumulative_sum), "cumprod": _cumulative(statistical.cumulative_prod),
     "sum": _reduction(statistical.sum, "dtype"), "prod": _reduction(statistical.prod, "dtype"),
     "mean": _reduction(statistical.mean), "max": _reduction(statistical.max), "min": _reduction(statistical.min),

@@ -6,10 +6,12 @@ import numpy
 
 from .. import _dtypes as dtypes
 from .. import _meshard
+from .._dlpack import from_dlpack
 from .common import (COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INTEGER, FLOATS, INT32, Tensor, as_tensor,
                      check_device, dtype_of, ops)
 
-__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
+           "meshgrid",
            "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like"]
 
 
@@ -107,21 +109,6 @@ def _stacked(nested):
     if isinstance(nested, (list, tuple, range)):
         return ops.stack([_stacked(each) for each in nested])
     return as_tensor(nested)
-
-
-def from_dlpack(x, /, *, device=None, copy=None):
-    """A tensor of the array of another library that has `__dlpack__`."""
-    check_device(device)
-    if isinstance(x, Tensor):
-        return x[...] if copy else x
-    array = _numpy_of_dlpack(x)
-    if copy is False:
-        return _meshard.from_numpy(array, share=True)
-    return _meshard.from_numpy(array, copy=True)
-
-
-def _numpy_of_dlpack(x):
-    return numpy.from_dlpack(x)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
