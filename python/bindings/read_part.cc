@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "meshard/core.h"
+#include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/storage.h"
+#include "meshard/runtime/device_array.h"
 #include "python/bindings/tensors.h"
 #include "python/bindings/waiting.h"
 
@@ -101,28 +103,57 @@ HostArray taken(const HostArray& from, const PartStep& part) {
   return made;
 }
 
+HostArray elements(const Tensor& whole, const std::vector<PartStep>& steps,
+                   const SourceLocation& where) {
+  HostArray array = whole.to_host(where);
+  for (std::size_t i = steps.size(); i-- > 0;) array = taken(array, steps[i]);
+  return array;
+}
+
+bool is_small_and_computed(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage && storage->kind() != Storage::Kind::kAbstract &&
+         value.type().bytes() <= kMostBytes;
+}
+
+// True if the value is on the host, or on one device and not still being computed.
+bool is_readable_now(const Storage& storage) {
+  if (storage.kind() == Storage::Kind::kHost) return true;
+  const auto& array = static_cast<const DeviceArray&>(storage);
+  if (!array.is_live() || array.num_shards() != 1) return false;
+  Result<pjrt::Event> event = array.buffers()[0].ready_event();
+  return event.ok() && event->is_ready().value_or(false);
+}
+
 }  // namespace
 
-void note_part(PyObject* whole, PyObject* part) {
+nb::object part_object(PyObject* whole, Tensor part, const SourceLocation& where) {
   const Value& from = tensor_in(whole)->value();
-  const Value& value = tensor_in(part)->value();
-  if (only_recording() || internal::recorder().manual || value == from) return;
+  const Value& value = part.value();
+  if (only_recording() || internal::recorder().manual || value == from)
+    return tensor_object(std::move(part));
   const Part* inner = from.storage() ? nullptr : part_in(whole);
   auto made =
       std::make_unique<Part>(Part{value.node(), value->id(), inner ? inner->whole : from, {}});
-  const Storage* storage = made->whole.storage();
-  if (!storage || storage->kind() == Storage::Kind::kAbstract ||
-      made->whole.type().bytes() > kMostBytes)
-    return;
+  if (!is_small_and_computed(made->whole)) return tensor_object(std::move(part));
   for (const Node* node = made->node; node != from.node(); node = node->operands()[0].node())
-    if (node->operands().size() != 1 || !add_step(*node, made->steps)) return;
+    if (node->operands().size() != 1 || !add_step(*node, made->steps))
+      return tensor_object(std::move(part));
   if (inner) made->steps.insert(made->steps.end(), inner->steps.begin(), inner->steps.end());
+  if (is_unplaced(made->whole) && is_readable_now(*made->whole.storage())) {
+    nb::gil_scoped_release unlocked;
+    part = from_host(elements(Tensor(made->whole), made->steps, where), where);
+  }
+  nb::object object = tensor_object(std::move(part));
+  if (tensor_in(object.ptr())->value().storage()) return object;
   nb::object capsule = nb::steal(PyCapsule_New(made.get(), kAttribute, [](PyObject* self) {
     delete static_cast<Part*>(PyCapsule_GetPointer(self, kAttribute));
   }));
   if (!capsule) nb::raise_python_error();
   (void)made.release();  // the capsule has it
-  if (PyObject_SetAttr(part, attribute_name(), capsule.ptr()) != 0) nb::raise_python_error();
+  if (PyObject_SetAttr(object.ptr(), attribute_name(), capsule.ptr()) != 0)
+    nb::raise_python_error();
+  return object;
 }
 
 std::optional<HostArray> read_part(PyObject* part, const SourceLocation& where) {
@@ -135,9 +166,7 @@ std::optional<HostArray> read_part(PyObject* part, const SourceLocation& where) 
   const Storage* storage = whole.value().storage();
   if (!storage || storage->kind() == Storage::Kind::kDevice) wait_for({&whole, 1}, where);
   nb::gil_scoped_release unlocked;
-  HostArray array = whole.to_host(where);
-  for (std::size_t i = steps.size(); i-- > 0;) array = taken(array, steps[i]);
-  return array;
+  return elements(whole, steps, where);
 }
 
 }  // namespace meshard::python

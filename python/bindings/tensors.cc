@@ -240,9 +240,8 @@ PyObject* item_slot(PyObject* self, PyObject* key) noexcept {
       return PyObject_CallFunctionObjArgs(advanced_index, self, key, nullptr);
     CallerLine line;
     const Tensor& whole = *tensor_in(self);
-    nb::object part = tensor_object(index(In(whole, line.where()), items));
-    note_part(self, part.ptr());
-    return part.release().ptr();
+    Tensor part = index(In(whole, line.where()), items);
+    return part_object(self, std::move(part), line.where()).release().ptr();
   });
 }
 
