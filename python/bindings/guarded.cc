@@ -54,7 +54,7 @@ void set_python_error() noexcept {
   } catch (const Error& error) {
     set_error(error, static_cast<int>(error.code()));
   } catch (const nb::builtin_exception& error) {
-    PyErr_SetString(error.type() == nb::exception_type::value_error   ? PyExc_ValueError
+    PyErr_SetString(error.type() == nb::exception_type::value_error ? PyExc_ValueError
                     : error.type() == nb::exception_type::index_error ? PyExc_IndexError
                                                                       : PyExc_TypeError,
                     error.what());
@@ -70,8 +70,9 @@ void set_python_error() noexcept {
 void bind_errors(nb::module_& module) {
   nb::register_exception_translator(
       [](const std::exception_ptr& thrown, void*) { translate(thrown); });
-  module.def("set_error_class",
-             [](int code, nb::object type) { classes()[code] = type.release().ptr(); });
+  module.def("set_error_class", [](int code, nb::object type) {
+    classes()[code] = type.release().ptr();
+  });
 }
 
 }  // namespace meshard::python

@@ -38,7 +38,8 @@ nb::dlpack::dtype exchanged_type(DType dtype) {
   };
   if (dtype == DType::bool_) return of(nb::dlpack::dtype_code::Bool);
   if (is_signed_integer(dtype)) return of(nb::dlpack::dtype_code::Int);
-  if (is_unsigned_integer(dtype) || is_small_float(dtype)) return of(nb::dlpack::dtype_code::UInt);
+  if (is_unsigned_integer(dtype) || is_small_float(dtype))
+    return of(nb::dlpack::dtype_code::UInt);
   if (is_complex(dtype)) return of(nb::dlpack::dtype_code::Complex);
   return of(nb::dlpack::dtype_code::Float);
 }
@@ -60,7 +61,8 @@ bool is_numpy_scalar(PyObject* object) {
 HostArray host_array_of(nb::handle given, Memory memory) {
   static PyObject* asarray =
       nb::object(nb::module_::import_("numpy").attr("asarray")).release().ptr();
-  nb::object array = is_numpy_scalar(given.ptr()) ? nb::handle(asarray)(given) : nb::borrow(given);
+  nb::object array =
+      is_numpy_scalar(given.ptr()) ? nb::handle(asarray)(given) : nb::borrow(given);
   nb::object dtype = array.attr("dtype");
   std::optional<DType> found = dtype_of(dtype.ptr());
   if (!found && !nb::cast<bool>(dtype.attr("isnative"))) {

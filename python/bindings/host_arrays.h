@@ -8,9 +8,9 @@ namespace meshard::python {
 
 /// How the memory of a NumPy array may be used.
 enum class Memory {
-  kCopy,             ///< the values are copied
+  kCopy,      ///< the values are copied
   kShareIfReadOnly,  ///< used in place if it is contiguous and read-only; otherwise copied
-  kShare,            ///< used in place if it is contiguous: the caller promises not to write to it
+  kShare,     ///< used in place if it is contiguous: the caller promises not to write to it
 };
 
 /// True for an instance of numpy.ndarray.

@@ -1,6 +1,4 @@
 // jit for Python functions.
-#include "python/bindings/jit.h"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -11,6 +9,7 @@
 
 #include "meshard/core.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/jit.h"
 #include "python/bindings/pytree.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
@@ -103,11 +102,12 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
   };
   auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
     nb::gil_scoped_acquire locked;
-    nb::object both =
-        unflatten(call.form, parameters,
-                  std::span<PyObject* const>(leaves.others.data(), leaves.others.size()));
+    nb::object both = unflatten(call.form, parameters,
+                                std::span<PyObject* const>(leaves.others.data(),
+                                                           leaves.others.size()));
     UserCode own_lines;
-    nb::object result = call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
+    nb::object result =
+        call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
     PyTree tree = PyTree::of(result);
     prototype = tree.shape();
     return std::move(tree.leaves());
@@ -149,16 +149,14 @@ void bind_jit(nb::module_& module) {
            [](const PythonJit& jit, nb::args args, nb::kwargs kwargs) {
              return jit(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr);
            })
-      .def(
-          "__get__",  // a jitted method gets its instance, as functions do
-          [](nb::object self, nb::object instance, nb::object) -> nb::object {
-            if (instance.is_none()) return self;
-            return nb::module_::import_("types").attr("MethodType")(self, instance);
-          },
-          nb::arg("instance").none(), nb::arg("owner").none() = nb::none())
-      .def_prop_ro(
-          "stats", [](const PythonJit& jit) { return jit.programs().stats(); },
-          "Calls, traces, and why it was traced again.");
+      .def("__get__",  // a jitted method gets its instance, as functions do
+           [](nb::object self, nb::object instance, nb::object) -> nb::object {
+             if (instance.is_none()) return self;
+             return nb::module_::import_("types").attr("MethodType")(self, instance);
+           },
+           nb::arg("instance").none(), nb::arg("owner").none() = nb::none())
+      .def_prop_ro("stats", [](const PythonJit& jit) { return jit.programs().stats(); },
+                   "Calls, traces, and why it was traced again.");
 }
 
 }  // namespace meshard::python

@@ -18,8 +18,7 @@ bool load_axes(PyObject* object, AxisList& axes) noexcept;
 
 template <>
 struct nanobind::detail::type_caster<meshard::CollectiveAxes> {
-  static constexpr auto Name =
-      const_name("str | AxisRef | collections.abc.Sequence[str | AxisRef]");
+  static constexpr auto Name = const_name("str | AxisRef | collections.abc.Sequence[str | AxisRef]");
   template <class T>
   using Cast = movable_cast_t<T>;
   template <class T>

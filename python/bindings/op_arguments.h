@@ -134,14 +134,10 @@ struct type_caster<meshard::WindowPadding> {
     if (PyUnicode_Check(source.ptr())) {
       const char* text = PyUnicode_AsUTF8AndSize(source.ptr(), nullptr);
       const std::string_view name = text ? text : "";
-      if (name == "valid")
-        value = meshard::Padding::kValid;
-      else if (name == "same")
-        value = meshard::Padding::kSame;
-      else if (name == "same_lower")
-        value = meshard::Padding::kSameLower;
-      else
-        return false;
+      if (name == "valid") value = meshard::Padding::kValid;
+      else if (name == "same") value = meshard::Padding::kSame;
+      else if (name == "same_lower") value = meshard::Padding::kSameLower;
+      else return false;
       return true;
     }
     make_caster<meshard::WindowPadding::Pairs> pairs;

@@ -85,7 +85,7 @@ Numbered& numbered() {
 // How instances of a class are taken apart.
 struct ClassInfo {
   Node kind = Node::kOther;
-  std::uint64_t number = 0;     // of the class
+  std::uint64_t number = 0;  // of the class
   PyObject* fields = nullptr;   // of a dataclass: a tuple of the names that are children
   PyObject* statics = nullptr;  // of a dataclass: names of fields with metadata {"static": True}
   PyObject* flatten = nullptr;
@@ -105,8 +105,8 @@ ClassInfo examined(PyTypeObject* type) {
   } else if (nb::hasattr(handle, "__dataclass_fields__")) {
     info.kind = Node::kDataclass;
     nb::list children, statics;
-    for (nb::handle field :
-         nb::object(nb::module_::import_("dataclasses").attr("fields")(handle))) {
+    for (nb::handle field : nb::object(
+             nb::module_::import_("dataclasses").attr("fields")(handle))) {
       nb::object is_static =
           nb::object(field.attr("metadata")).attr("get")("static", nb::bool_(false));
       (nb::cast<bool>(nb::bool_(is_static)) ? statics : children).append(field.attr("name"));
@@ -253,7 +253,9 @@ class Flattener {
         for (nb::handle child : children) visit(child.ptr());
         return;
       }
-      default: form_.push_back(word(Node::kOther)); sink_.other(object);
+      default:
+        form_.push_back(word(Node::kOther));
+        sink_.other(object);
     }
   }
 
@@ -477,8 +479,9 @@ PyTree PyTree::of(nb::handle object) {
 }
 
 PyTree PyTree::empty() {
-  static const auto* none = new std::shared_ptr<const TreeShape>(
-      std::make_shared<const TreeShape>(TreeShape{{word(Node::kNone)}, {}}));
+  static const auto* none =
+      new std::shared_ptr<const TreeShape>(std::make_shared<const TreeShape>(TreeShape{
+          {word(Node::kNone)}, {}}));
   return PyTree({}, *none);
 }
 
@@ -500,27 +503,26 @@ void bind_pytree(nb::module_& module) {
   module.def("register_pytree_node", register_node, nb::arg("type"), nb::arg("flatten"),
              nb::arg("unflatten"));
   nb::class_<TreeShape>(module, "TreeStructure")
-      .def(
-          "unflatten",
-          [](const TreeShape& shape, nb::sequence leaves) {
-            // Any objects, not only tensors.
-            std::vector<nb::object> all;
-            for (nb::handle leaf : leaves) all.push_back(nb::borrow(leaf));
-            std::size_t next = 0, other = 0;
-            const std::size_t expected = leaf_paths(shape.form).tensors.size();
-            if (all.size() != expected)
-              throw nb::value_error(
-                  cat("the structure has ", expected, " leaves, not ", all.size()).c_str());
-            auto take = [&] { return all[next++]; };
-            auto take_other = [&] { return nb::borrow(shape.statics[other++].get()); };
-            return Builder(std::span<const std::uint64_t>(shape.form), take, take_other).build();
-          },
-          nb::arg("leaves"), "The structure with these leaves.")
+      .def("unflatten",
+           [](const TreeShape& shape, nb::sequence leaves) {
+             // Any objects, not only tensors.
+             std::vector<nb::object> all;
+             for (nb::handle leaf : leaves) all.push_back(nb::borrow(leaf));
+             std::size_t next = 0, other = 0;
+             const std::size_t expected = leaf_paths(shape.form).tensors.size();
+             if (all.size() != expected)
+               throw nb::value_error(cat("the structure has ", expected, " leaves, not ",
+                                         all.size())
+                                         .c_str());
+             auto take = [&] { return all[next++]; };
+             auto take_other = [&] { return nb::borrow(shape.statics[other++].get()); };
+             return Builder(std::span<const std::uint64_t>(shape.form), take, take_other).build();
+           },
+           nb::arg("leaves"), "The structure with these leaves.")
       .def_prop_ro("num_leaves",
                    [](const TreeShape& shape) { return leaf_paths(shape.form).tensors.size(); })
-      .def_prop_ro(
-          "paths", [](const TreeShape& shape) { return leaf_paths(shape.form).tensors; },
-          "The path of each leaf: `[\"w\"][2].bias`.")
+      .def_prop_ro("paths", [](const TreeShape& shape) { return leaf_paths(shape.form).tensors; },
+                   "The path of each leaf: `[\"w\"][2].bias`.")
       .def("__eq__",
            [](const TreeShape& a, nb::handle other) {
              if (!nb::isinstance<TreeShape>(other)) return false;
@@ -531,12 +533,11 @@ void bind_pytree(nb::module_& module) {
                  return false;
              return true;
            })
-      .def("__hash__",
-           [](const TreeShape& shape) {
-             std::size_t hash = shape.form.size();
-             for (std::uint64_t each : shape.form) hash = hash * 1099511628211u ^ each;
-             return static_cast<std::int64_t>(hash >> 1);
-           })
+      .def("__hash__", [](const TreeShape& shape) {
+        std::size_t hash = shape.form.size();
+        for (std::uint64_t each : shape.form) hash = hash * 1099511628211u ^ each;
+        return static_cast<std::int64_t>(hash >> 1);
+      })
       .def("__repr__", [](const TreeShape& shape) {
         return cat("TreeStructure(", leaf_paths(shape.form).tensors.size(), " leaves)");
       });

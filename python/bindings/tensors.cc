@@ -20,7 +20,7 @@ namespace meshard::python {
 namespace {
 
 PyTypeObject* tensor_type = nullptr;
-PyObject* advanced_index = nullptr;  // handles what is not an integer, a slice, None or `...`
+PyObject* advanced_index = nullptr;   // handles what is not an integer, a slice, None or `...`
 PyObject* advanced_assign = nullptr;
 
 // --- operators ---------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
 }
 
 PyObject* compare_slot(PyObject* a, PyObject* b, int kind) noexcept {
-  static constexpr Tensor (*kOps[])(In, In) = {less,      less_equal, equal,
-                                               not_equal, greater,    greater_equal};
+  static constexpr Tensor (*kOps[])(In, In) = {less, less_equal, equal, not_equal, greater,
+                                               greater_equal};
   return binary(a, b, kOps[kind]);
 }
 
@@ -76,9 +76,9 @@ HostArray read(const Tensor& tensor) {
 HostArray read_single(PyObject* object, const char* as) {
   const Tensor& tensor = *tensor_in(object);
   if (tensor.size() != 1)
-    throw nb::type_error(
-        cat("only a tensor of one element can be converted to ", as, "; this is ", tensor.type())
-            .c_str());
+    throw nb::type_error(cat("only a tensor of one element can be converted to ", as, "; this is ",
+                             tensor.type())
+                             .c_str());
   return read(tensor);
 }
 
@@ -267,9 +267,9 @@ void settle_complex(std::span<Operand*> operands) {
   for (Operand* each : operands) {
     if (!each->complex_) continue;
     auto [real, imag] = *each->complex_;
-    each->own_ = constant(
-        is_wide ? HostArray::scalar(Complex128(real, imag))
-                : HostArray::scalar(Complex64(static_cast<float>(real), static_cast<float>(imag))));
+    each->own_ = constant(is_wide ? HostArray::scalar(Complex128(real, imag))
+                                  : HostArray::scalar(Complex64(static_cast<float>(real),
+                                                                static_cast<float>(imag))));
     each->complex_.reset();
   }
 }
@@ -296,79 +296,64 @@ std::optional<Tensor> tensor_of_value(PyObject* object, const SourceLocation& wh
 }
 
 void bind_tensor(nb::module_& module) {
-  PyType_Slot slots[] = {slot(Py_nb_add, binary_slot<add>),
-                         slot(Py_nb_subtract, binary_slot<subtract>),
-                         slot(Py_nb_multiply, binary_slot<multiply>),
-                         slot(Py_nb_true_divide, binary_slot<divide>),
-                         slot(Py_nb_floor_divide, binary_slot<floor_divide>),
-                         slot(Py_nb_remainder, binary_slot<remainder>),
-                         slot(Py_nb_power, power_slot),
-                         slot(Py_nb_matrix_multiply, binary_slot<matrix_product>),
-                         slot(Py_nb_and, binary_slot<bitwise_and>),
-                         slot(Py_nb_or, binary_slot<bitwise_or>),
-                         slot(Py_nb_xor, binary_slot<bitwise_xor>),
-                         slot(Py_nb_lshift, binary_slot<bitwise_left_shift>),
-                         slot(Py_nb_rshift, binary_slot<bitwise_right_shift>),
-                         slot(Py_nb_negative, unary_slot<negative>),
-                         slot(Py_nb_positive, unary_slot<itself>),
-                         slot(Py_nb_absolute, unary_slot<abs>),
-                         slot(Py_nb_invert, unary_slot<bitwise_invert>),
-                         slot(Py_nb_bool, bool_slot),
-                         slot(Py_nb_int, int_slot),
-                         slot(Py_nb_float, float_slot),
-                         slot(Py_nb_index, index_slot),
-                         slot(Py_mp_subscript, item_slot),
-                         slot(Py_mp_ass_subscript, assign_slot),
-                         slot(Py_mp_length, length_slot),
-                         slot(Py_tp_richcompare, compare_slot),
-                         slot(Py_tp_hash, PyObject_HashNotImplemented),
-                         {0, nullptr}};
+  PyType_Slot slots[] = {
+      slot(Py_nb_add, binary_slot<add>),
+      slot(Py_nb_subtract, binary_slot<subtract>),
+      slot(Py_nb_multiply, binary_slot<multiply>),
+      slot(Py_nb_true_divide, binary_slot<divide>),
+      slot(Py_nb_floor_divide, binary_slot<floor_divide>),
+      slot(Py_nb_remainder, binary_slot<remainder>),
+      slot(Py_nb_power, power_slot),
+      slot(Py_nb_matrix_multiply, binary_slot<matrix_product>),
+      slot(Py_nb_and, binary_slot<bitwise_and>),
+      slot(Py_nb_or, binary_slot<bitwise_or>),
+      slot(Py_nb_xor, binary_slot<bitwise_xor>),
+      slot(Py_nb_lshift, binary_slot<bitwise_left_shift>),
+      slot(Py_nb_rshift, binary_slot<bitwise_right_shift>),
+      slot(Py_nb_negative, unary_slot<negative>),
+      slot(Py_nb_positive, unary_slot<itself>),
+      slot(Py_nb_absolute, unary_slot<abs>),
+      slot(Py_nb_invert, unary_slot<bitwise_invert>),
+      slot(Py_nb_bool, bool_slot),
+      slot(Py_nb_int, int_slot),
+      slot(Py_nb_float, float_slot),
+      slot(Py_nb_index, index_slot),
+      slot(Py_mp_subscript, item_slot),
+      slot(Py_mp_ass_subscript, assign_slot),
+      slot(Py_mp_length, length_slot),
+      slot(Py_tp_richcompare, compare_slot),
+      slot(Py_tp_hash, PyObject_HashNotImplemented),
+      {0, nullptr}};
   nb::class_<Tensor> type(module, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(),
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
-  type.def_prop_ro(
-          "shape", [](const Tensor& x) { return x.shape(); }, "The sizes of the dimensions.")
-      .def_prop_ro(
-          "dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")
-      .def_prop_ro(
-          "ndim", [](const Tensor& x) { return x.rank(); }, "The number of dimensions.")
-      .def_prop_ro(
-          "size", [](const Tensor& x) { return x.size(); }, "The number of elements.")
-      .def_prop_ro(
-          "nbytes", [](const Tensor& x) { return x.type().bytes(); },
-          "The size of the whole value in bytes.")
+  type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
+                   "The sizes of the dimensions.")
+      .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")
+      .def_prop_ro("ndim", [](const Tensor& x) { return x.rank(); }, "The number of dimensions.")
+      .def_prop_ro("size", [](const Tensor& x) { return x.size(); }, "The number of elements.")
+      .def_prop_ro("nbytes", [](const Tensor& x) { return x.type().bytes(); },
+                   "The size of the whole value in bytes.")
       .def_prop_ro("sharding", &Tensor::sharding,
                    "The sharding that the program or the compiler gave it, or None.")
       .def_prop_ro("stored_sharding", &Tensor::stored_sharding,
                    "How its bytes are laid out on devices now, or None.")
       .def_prop_ro("placement", &Tensor::placement,
                    "Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.")
-      .def(
-          "numpy", [](const Tensor& x) { return numpy_array(read(x)); },
-          "The whole value as a read-only NumPy array. Computes it first if needed.")
-      .def(
-          "item",
-          [](nb::handle_t<Tensor> x) {
-            return nb::steal(item_of(read_single(x.ptr(), "a Python number")));
-          },
-          "The only element as a Python number.")
-      .def(
-          "to_string",
-          [](const Tensor& x) {
-            nb::gil_scoped_release unlocked;
-            return x.to_string();
-          },
-          "The type and value as text.")
-      .def_prop_ro(
-          "is_traced",
-          [](const Tensor& x) {
-            return x.defined() && x.value()->trace() != 0 && !x.value().storage();
-          },
-          "True for a value of a program that is being traced, which cannot be read.")
-      .def_prop_ro(
-          "is_recorded", [](const Tensor& x) { return x.defined() && !x.value().storage(); },
-          "True for a value that is not computed yet.")
+      .def("numpy", [](const Tensor& x) { return numpy_array(read(x)); },
+           "The whole value as a read-only NumPy array. Computes it first if needed.")
+      .def("item", [](nb::handle_t<Tensor> x) {
+        return nb::steal(item_of(read_single(x.ptr(), "a Python number")));
+      }, "The only element as a Python number.")
+      .def("to_string", [](const Tensor& x) {
+        nb::gil_scoped_release unlocked;
+        return x.to_string();
+      }, "The type and value as text.")
+      .def_prop_ro("is_traced", [](const Tensor& x) { return x.defined() && x.value()->trace() != 0 && !x.value().storage(); },
+                   "True for a value of a program that is being traced, which cannot be read.")
+      .def_prop_ro("is_recorded", [](const Tensor& x) { return x.defined() && !x.value().storage(); },
+                   "True for a value that is not computed yet.")
       .def("_rebind", [](Tensor& x, const Tensor& value) { x = value; });
   module.def("set_index_functions", [](nb::object index, nb::object assign) {
     advanced_index = index.release().ptr();

@@ -60,8 +60,8 @@ nb::object jacobian_blocks(nb::object function, const PyTree& inputs, bool forwa
   internal::KeepOperandsScope keep;
   std::vector<Tensor> fresh;
   PyTree replaced = internal::make_inputs(inputs, 0, fresh, line.where());
-  PyTree result =
-      internal::apply_rolled(PythonFunction(std::move(function)), std::tuple<PyTree>(replaced));
+  PyTree result = internal::apply_rolled(PythonFunction(std::move(function)),
+                                         std::tuple<PyTree>(replaced));
   auto blocks = forward ? internal::forward_blocks(result.leaves(), fresh, line.where())
                         : internal::reverse_blocks(result.leaves(), fresh, line.where());
   nb::list rows;
