@@ -119,26 +119,79 @@ void bind_initializers(nb::module_& nn_module) {
 
 // --- rules and parameters ----------------------------------------------------------------------
 
-nn::AxisRules rules_of(const Mesh& mesh,
-                       const std::vector<std::pair<std::string, PartitionSpec>>& rules) {
+nn::AxisRules rules_of(const Mesh& mesh, const nb::dict& rules) {
   std::vector<nn::AxisRules::Rule> list;
-  for (const auto& [name, spec] : rules)
-    list.emplace_back(name, spec.size() ? spec[0] : DimensionSpec());
+  for (auto [name, axes] : rules) {
+    auto& rule = list.emplace_back(nb::cast<std::string>(name), DimensionSpec());
+    if (!load_dimension(axes.ptr(), rule.second))
+      throw nb::type_error(
+          cat("the rule for ", rule.first, " is no axis and no sequence of axes").c_str());
+  }
   return nn::AxisRules(mesh, std::move(list));
 }
 
+// The constructor's arguments.
+nb::tuple parts_of_rules(const nn::AxisRules& rules) {
+  nb::dict all;
+  for (const auto& [name, axes] : rules.rules()) all[name.c_str()] = dimension_object(axes);
+  return nb::make_tuple(rules.mesh(), all);
+}
+
 void bind_maker(nb::module_& nn_module) {
-  nb::class_<nn::AxisRules>(nn_module, "AxisRules")
-      .def(nb::init<>())
-      .def("__init__",
-           [](nn::AxisRules* self, const Mesh& mesh,
-              const std::vector<std::pair<std::string, PartitionSpec>>& rules) {
-             CallerLine line;
-             new (self) nn::AxisRules(rules_of(mesh, rules));
+  nb::class_<nn::AxisRules>(
+      nn_module, "AxisRules",
+      "A mesh, and the mesh axes that split each named dimension.\n\n"
+      "Layers name the dimensions of their parameters (`\"heads\"`, `\"hidden\"`; listed at each "
+      "layer's `make_` function), so that another sharding of a model needs only other rules.\n\n"
+      "A name without a rule is looked up among the axes of the mesh; if there is no such axis, "
+      "the "
+      "dimension is not split. If several dimensions of a tensor would be split over the same "
+      "axis, "
+      "only the first one is. Without a mesh nothing is split, marked or placed.\n\n"
+      "    mesh = Mesh({\"data\": 2, \"model\": 4})\n"
+      "    rules = nn.AxisRules(mesh, {\"batch\": \"data\", \"heads\": \"model\", \"hidden\": "
+      "\"model\"})\n"
+      "    rules.spec(P(\"embed\", \"heads\", None))  # P(None, \"model\", None)\n\n"
+      "Raises NotFoundError if a rule names an axis that the mesh does not have.")
+      .def(
+          "__init__",
+          [](nn::AxisRules* self, const std::optional<Mesh>& mesh, const nb::dict& rules) {
+            CallerLine line;
+            if (!mesh && nb::len(rules) > 0)
+              throw nb::value_error("rules need a mesh whose axes they name");
+            new (self) nn::AxisRules(mesh ? rules_of(*mesh, rules) : nn::AxisRules());
+          },
+          nb::arg("mesh").none() = nb::none(), nb::arg("rules") = nb::dict())
+      .def(
+          "__eq__",
+          [](const nn::AxisRules& self, nb::object other) {
+            nn::AxisRules* rules = nullptr;
+            return nb::try_cast(other, rules) && rules && self.mesh() == rules->mesh() &&
+                   self.rules() == rules->rules();
+          },
+          nb::arg().none())
+      .def("__hash__",
+           [](const nn::AxisRules& self) {
+             nb::tuple parts = parts_of_rules(self);
+             return nb::hash(nb::make_tuple(parts[0], nb::str(parts[1])));
+           })
+      .def("__repr__",
+           [](const nn::AxisRules& self) {
+             if (!self.mesh()) return std::string("nn.AxisRules()");
+             nb::tuple parts = parts_of_rules(self);
+             return cat("nn.AxisRules(", nb::cast<std::string>(nb::repr(parts[0])), ", ",
+                        nb::cast<std::string>(nb::repr(parts[1])), ")");
+           })
+      .def("__reduce__",
+           [](nb::handle self) {
+             return nb::make_tuple(self.type(), parts_of_rules(nb::cast<nn::AxisRules&>(self)));
            })
       .def_prop_ro(
           "mesh", [](const nn::AxisRules& self) { return self.mesh(); },
           "The mesh; None without one.")
+      .def_prop_ro(
+          "rules", [](const nn::AxisRules& self) { return nb::object(parts_of_rules(self)[1]); },
+          "A dict of the rules.")
       .def(
           "spec",
           [](const nn::AxisRules& self, const PartitionSpec& names) { return self.spec(names); },
