@@ -489,7 +489,14 @@ PyTree PyTree::empty() {
 }
 
 std::string PyTree::leaf_path(std::size_t leaf) const {
-  return leaf_paths(shape_->form).tensors.at(leaf);
+  // Who visits the leaves asks for the paths of all, one after the other.
+  thread_local std::weak_ptr<const TreeShape> last;
+  thread_local std::vector<std::string> paths;
+  if (last.lock() != shape_) {
+    paths = leaf_paths(shape_->form).tensors;
+    last = shape_;
+  }
+  return paths.at(leaf);
 }
 
 void PyTree::append_form(std::vector<std::uint64_t>& form) const {
