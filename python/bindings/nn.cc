@@ -127,6 +127,8 @@ nn::AxisRules rules_of(const Mesh& mesh, const nb::dict& rules) {
       throw nb::type_error(
           cat("the rule for ", rule.first, " is no axis and no sequence of axes").c_str());
   }
+  for (const nn::AxisRules::Rule& rule : list)  // so that the error has the caller's line
+    Sharding(mesh, P(rule.second), caller_line());
   return nn::AxisRules(mesh, std::move(list));
 }
 
@@ -156,7 +158,6 @@ void bind_maker(nb::module_& nn_module) {
       .def(
           "__init__",
           [](nn::AxisRules* self, const std::optional<Mesh>& mesh, const nb::dict& rules) {
-            CallerLine line;
             if (!mesh && nb::len(rules) > 0)
               throw nb::value_error("rules need a mesh whose axes they name");
             new (self) nn::AxisRules(mesh ? rules_of(*mesh, rules) : nn::AxisRules());
@@ -173,7 +174,7 @@ void bind_maker(nb::module_& nn_module) {
       .def("__hash__",
            [](const nn::AxisRules& self) {
              nb::tuple parts = parts_of_rules(self);
-             return nb::hash(nb::make_tuple(parts[0], nb::str(parts[1])));
+             return nb::hash(nb::make_tuple(parts[0], nb::repr(parts[1])));
            })
       .def("__repr__",
            [](const nn::AxisRules& self) {
