@@ -20,6 +20,8 @@ std::unordered_map<int, PyObject*>& classes() {
 
 // An error without a line gets that of the Python code that is running.
 void set_error(const Error& thrown, int code) noexcept {
+  // Ctrl-C in a callback that this thread ran made the launch fail: KeyboardInterrupt says why.
+  if (PyErr_CheckSignals() != 0) return;
   Error error = thrown;
   try {
     if (code != 0) error = thrown.at(caller_line());

@@ -8,11 +8,14 @@
 #include <utility>
 
 #include "meshard/core.h"
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/storage.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/guarded.h"
 #include "python/bindings/host_arrays.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
+#include "python/bindings/waiting.h"
 
 namespace nb = nanobind;
 
@@ -66,9 +69,18 @@ PyObject* compare_slot(PyObject* a, PyObject* b, int kind) noexcept {
 
 // --- reading -----------------------------------------------------------------------------------
 
+// Not in host memory, and of no program that is being traced.
+bool is_pending(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage ? storage->kind() == Storage::Kind::kDevice
+                 : value->trace() == 0 && !manual_axes(value);
+}
+
 HostArray read(const Tensor& tensor) {
   CallerLine line;
   release_collected();
+  // Ctrl-C ends the wait for a value that is not there yet.
+  if (tensor.defined() && is_pending(tensor.value())) wait_for(std::span(&tensor, 1), line.where());
   nb::gil_scoped_release unlocked;
   return tensor.to_host(line.where());
 }

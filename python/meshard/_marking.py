@@ -40,7 +40,7 @@ def _is_where(value):
 
 
 def _where(value):
-    return _Placements(value) if isinstance(value, (list, tuple)) else value
+    return _Placements(value) if isinstance(value, (list, tuple)) and _is_placements(value) else value
 
 
 def _each(function, x, specs, what):
@@ -78,7 +78,7 @@ def mark_sharding(x, *where):
     if len(mesh) > 1:
         raise TypeError("mark_sharding takes a value, a mesh and specs, or a value and shardings")
     if isinstance(x, _Tensor):
-        return _meshard.mark_sharding(x, *mesh, _Placements(specs) if _is_placements(specs) else specs)
+        return _meshard.mark_sharding(x, *mesh, _where(specs))
     return _each(lambda leaf, spec: _meshard.mark_sharding(leaf, *mesh, spec), x, specs, "marking")
 
 

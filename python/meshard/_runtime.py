@@ -8,12 +8,14 @@ from . import _meshard
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",
            "platform_version", "check_devices", "RuntimeCounters", "runtime_counters", "reset_runtime_counters",
            "MemoryStats", "memory_stats", "log_level", "set_log_level", "set_check_nans", "checks_nans", "check_nans",
-           "sync", "compute", "transfer", "gather_to_all", "gather_to"]
+           "sync", "compute", "transfer", "gather_to_all", "gather_to", "trace_events", "TraceSession", "TraceEvent"]
 
 PlatformOptions = _meshard.PlatformOptions
 Device = _meshard.Device
 RuntimeCounters = _meshard.RuntimeCounters
 MemoryStats = _meshard.MemoryStats
+TraceSession = _meshard.TraceSession
+TraceEvent = _meshard.TraceEvent
 platforms = _meshard.platforms
 compute = _meshard.compute
 
@@ -145,6 +147,18 @@ def gather_to_all(x):
 def gather_to(x, process):
     """The whole value as a NumPy array in one process, None in the others. All processes call it at the same place."""
     return _meshard.gather_to(x, process)
+
+
+def trace_events(*, most_events=1_000_000):
+    """Starts recording the runtime's activity, in all threads, and returns the TraceSession, also for `with`.
+
+        with trace_events() as trace:
+            step(params, batch)
+        trace.write("trace.json")                     # for ui.perfetto.dev
+
+    Later events than `most_events` are dropped and counted. Raises FailedPreconditionError if a trace is already on.
+    """
+    return _meshard.start_trace(most_events)
 
 
 def _block_until_ready(self):
