@@ -14,7 +14,7 @@ import sys
 import numpy as np
 
 import meshard
-from meshard import Mesh, P, nn, optim
+from meshard import Mesh, P, io, nn, optim
 
 BYTES = 256
 
@@ -146,14 +146,29 @@ class Trainer:
     def to_devices(self, windows):
         return self.rules.mark(windows, P("batch", None))
 
+    def checkpoint(self):
+        """What is saved, with the names that the C++ program uses."""
+        return {"model": self.model, "adam": self.state, "context": np.int64(self.options.context)}
+
+    def resume(self):
+        """Continues from the checkpoint, which may come from another mesh or from the C++ program."""
+        found = io.restore(self.options.checkpoint, self.checkpoint())
+        self.model, self.state = found["model"], found["adam"]
+
     def run(self, progress=lambda step, loss: None):
-        """Trains; returns the loss of every step."""
-        o, losses = self.options, []
-        for step in range(o.steps):
+        """Trains until the last step is taken; returns the losses of this call's steps."""
+        o, losses, saving = self.options, [], None
+        for step in range(int(self.state.steps), o.steps):
             batch = self.to_devices(windows_of_step(self.train_text, o.batch, o.context, o.seed, step))
             self.model, self.state, loss, _ = self.train_step(self.model, self.state, batch)
             losses.append(float(loss))
             progress(step + 1, losses[-1])
+            if o.checkpoint and ((step + 1) % o.save_every == 0 or step + 1 == o.steps):
+                if saving:
+                    saving.wait()
+                saving = io.save_async(o.checkpoint, self.checkpoint())  # while it trains on
+        if saving:
+            saving.wait()
         return losses
 
     def held_back_loss(self):
@@ -218,8 +233,13 @@ def parse_options(arguments=None):
     parser.add_argument("--temperature", type=float, default=0.5)
     parser.add_argument("--prompt", default="You may ")
     parser.add_argument("--data", required=True, help="training text")
+    parser.add_argument("--checkpoint", help="a safetensors file, written during training and at the end")
+    parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")
+    parser.add_argument("--resume", action="store_true", help="resumes from the checkpoint, on the same mesh or another")
     parser.add_argument("--losses", type=pathlib.Path, help="writes the loss of every step, one per line")
     options = parser.parse_args(arguments)
+    if options.resume and not options.checkpoint:
+        parser.error("--resume needs --checkpoint")
     sizes = dict(part.split("=") for part in options.mesh.split(",") if part)
     options.mesh = {axis: int(sizes.get(axis, 1)) for axis in ("data", "model")}
     return options
@@ -232,6 +252,9 @@ def main():
     trainer = Trainer(options, train, held_back)
     count = sum(tensor.size for tensor in meshard.tree.leaves(trainer.model))
     print(f"{count} parameters on {trainer.rules.mesh}; compiling the step ...", flush=True)
+
+    if options.resume:
+        trainer.resume()
 
     def progress(step, loss):
         if step * 20 % options.steps < 20:

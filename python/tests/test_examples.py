@@ -81,6 +81,37 @@ def test_gpt(tmp_path, capfdbinary, monkeypatch):
         assert after(printed) == after(printed_by_cpp)
 
 
+ON_MESH = ["--data", str(ROOT / "LICENSE"), "--mesh", "data=2,model=4", "--sequence", "--sample", "0"]
+
+
+def test_gpt_resumes_on_another_mesh(tmp_path, capfdbinary, monkeypatch):
+    expected = np.loadtxt(pathlib.Path(__file__).parent / "data/gpt_losses.txt")
+    checkpoint = ["--checkpoint", str(tmp_path / "step.safetensors")]
+    run("gpt", [*ON_MESH, *checkpoint, "--steps", 10, "--save-every", 4], tmp_path, capfdbinary, monkeypatch)
+    names = set(meshard.io.Weights(checkpoint[1]))
+    assert {"model.blocks.1.attention.query", "adam.mean.blocks.0.mlp.down.weight", "adam.steps", "context"} <= names
+    elsewhere = ["--data", str(ROOT / "LICENSE"), "--mesh", "data=4", "--sample", 0, *checkpoint, "--resume"]
+    losses, _ = run("gpt", [*elsewhere, "--steps", 12], tmp_path, capfdbinary, monkeypatch)
+    assert len(losses) == 2 and losses[0] < expected[9]
+
+
+@pytest.mark.skipif("MESHARD_EXAMPLES" not in os.environ, reason="needs the C++ examples")
+@pytest.mark.parametrize("first_is_python", [True, False])
+def test_gpt_checkpoints_are_exchanged_with_cpp(first_is_python, tmp_path, capfdbinary, monkeypatch):
+    checkpoint = ["--checkpoint", str(tmp_path / "step.safetensors")]
+
+    def losses_of(is_python, *arguments):
+        arguments = [*ON_MESH, *checkpoint, *arguments]
+        if is_python:
+            return run("gpt", arguments, tmp_path, capfdbinary, monkeypatch)[0]
+        return losses_of_cpp("gpt", arguments, tmp_path)[0]
+
+    losses_of(first_is_python, "--steps", "3")
+    resumed = losses_of(not first_is_python, "--steps", "6", "--resume")
+    again = losses_of(first_is_python, "--steps", "3"), losses_of(first_is_python, "--steps", "6", "--resume")
+    np.testing.assert_allclose(resumed, again[1], rtol=0, atol=1e-6)
+
+
 @pytest.fixture(scope="module")
 def gpt():
     return example("gpt")
