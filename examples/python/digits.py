@@ -149,6 +149,7 @@ def main():
     cache = pathlib.Path(os.environ.get("MESHARD_CACHE", pathlib.Path.home() / ".cache/meshard"))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mesh", default="2x4", help='devices along "data" (the batch) and "model" (the weights)')
+    parser.add_argument("--devices", help="the ids of the devices, in row-major order: 4,5,6,7; default 0, 1, 2, ...")
     parser.add_argument("--steps", type=int, default=600)
     parser.add_argument("--seed", type=int, default=1, help="of the initial weights and of the order of the digits")
     parser.add_argument("--data", default=cache / "data/digits.csv", help="64 pixels of 0..16 and a label in each line")
@@ -156,7 +157,8 @@ def main():
     options = parser.parse_args()
 
     data, model = map(int, options.mesh.split("x"))
-    mesh = Mesh({"data": data, "model": model})
+    devices = options.devices and list(map(int, options.devices.split(",")))
+    mesh = Mesh({"data": data, "model": model}, device_ids=devices)
     digits, held_back = split(*read_digits(options.data))
     print(f"{len(digits[1])} training digits, {len(held_back[1])} held out; an MLP 64-256-128-10 on {mesh}")
 

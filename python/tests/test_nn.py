@@ -104,7 +104,7 @@ def test_linear():
     weight, bias, x = varied((3, 4)), varied(4, 1), varied((2, 5, 3), 2)
     close(nn.Linear(weight, bias)(x), x @ weight + bias)
     close(nn.Linear(weight)(x), x @ weight)
-    half = nn.Linear(weight, bias)(meshard._meshard.ops.astype(x, "bfloat16"))
+    half = nn.Linear(weight, bias)(meshard.astype(x, "bfloat16"))
     assert half.dtype == meshard.bfloat16
 
 
@@ -361,15 +361,15 @@ def test_a_loop_over_layers_is_one_loop():
     def loss(layers, x):
         for block in layers:
             x = apply_block(block, x)
-        return meshard._meshard.ops.sum(x)
+        return meshard.sum(x)
 
     def loss_one_by_one(layers, x):
         for block in layers.unstacked():
             x = apply_block(block, x)
-        return meshard._meshard.ops.sum(x)
+        return meshard.sum(x)
 
     def loss_by_scan(layers, x):
-        return meshard._meshard.ops.sum(layers.scan(apply_block, x))
+        return meshard.sum(layers.scan(apply_block, x))
 
     rolled = meshard.jit(meshard.value_and_grad(loss))
     value, gradient = rolled(layers, x)

@@ -189,8 +189,8 @@ def test_clipping():
 
 def loss_of(params, batch):
     x, y = batch
-    return meshard._meshard.ops.mean(meshard._meshard.ops.square(
-        meshard._meshard.ops.matmul(x, params["weight"]) + params["bias"] - y))
+    return meshard.mean(meshard.square(
+        meshard.matmul(x, params["weight"]) + params["bias"] - y))
 
 
 def test_accumulation_is_the_whole_batch():
@@ -215,7 +215,7 @@ def test_loss_scaling():
     scaling = optim.LossScaling(first=8, interval=2, least=4)
     scale = scaling.init()
     assert isinstance(scale, optim.LossScale) and float(scale.scale) == 8 and int(scale.held) == 0
-    assert float(scale.scaled(meshard._meshard.ops.full((), 0.5, "float16"))) == 4
+    assert float(scale.scaled(meshard.asarray(0.5, dtype="float16"))) == 4
     gradients, finite = scale.unscaled({"w": np.array([8, 16], np.float16)})
     assert gradients["w"].dtype == np.float32 and gradients["w"].numpy().tolist() == [1, 2] and bool(finite)
     assert not bool(scale.unscaled([np.array([np.inf], np.float16)])[1])
@@ -278,7 +278,7 @@ def test_fsdp_trains_alike(stage):
     def loss_of(params, x):
         for layer in params["blocks"]:
             x = nn.relu(layer(x))[:, :8]
-        return meshard._meshard.ops.sum(x)
+        return meshard.sum(x)
 
     adam = optim.AdamW(rate=0.1, decay_rank=2)
     step = meshard.jit(lambda params, state, x: adam.update(params, meshard.grad(loss_of)(params, x), state))
