@@ -208,8 +208,9 @@ void bind_maker(nb::module_& nn_module) {
           "mark",
           [](const nn::AxisRules& self, const Operand& x, const PartitionSpec& names) {
             CallerLine line;
-            tensor_argument(x);
-            return tensor_object(self.mark(x.in(), names));
+            const Tensor& tensor = tensor_argument(x);
+            nb::gil_scoped_release unlocked;  // it may be placed now
+            return self.mark(In(tensor, line.where()), names);
           },
           nb::arg("x"), nb::arg("names"),
           "Marks a tensor with that sharding: for activations between layers. Without a mesh, the "

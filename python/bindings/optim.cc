@@ -22,6 +22,13 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
+// What f returns. Values may be computed or placed meanwhile, without the lock.
+template <class F>
+auto unlocked(const F& f) {
+  nb::gil_scoped_release without_lock;
+  return f();
+}
+
 // --- schedules ---------------------------------------------------------------------------------
 
 // A number, a Schedule, or a function of the step.
@@ -119,11 +126,8 @@ void bind_steps(nb::module_& optimizers) {
   // -> (mean, square, steps)
   optimizers.def("adam_init", [](const PyTree& params, const PyTree& layout) {
     CallerLine line;
-    optim::AdamState<PyTree> state;
-    {
-      nb::gil_scoped_release unlocked;
-      state = optim::init(optim::Adam{}, params, layout, line.where());
-    }
+    optim::AdamState<PyTree> state =
+        unlocked([&] { return optim::init(optim::Adam{}, params, layout, line.where()); });
     return nb::make_tuple(state.mean, state.square, tensor_object(state.steps));
   });
   // -> (parameters, (mean, square, steps))
@@ -132,20 +136,19 @@ void bind_steps(nb::module_& optimizers) {
                                    const PyTree& params, const PyTree& gradients,
                                    const PyTree& mean, const PyTree& square, const Operand& steps) {
     CallerLine line;
-    auto [next, state] = optim::update(
-        adam_of(std::move(rate), beta1, beta2, epsilon, weight_decay, decay_rank, efficient),
-        params, gradients, optim::AdamState<PyTree>{mean, square, tensor_argument(steps)});
+    const optim::AdamW adam =
+        adam_of(std::move(rate), beta1, beta2, epsilon, weight_decay, decay_rank, efficient);
+    const optim::AdamState<PyTree> before{mean, square, tensor_argument(steps)};
+    auto [next, state] = unlocked([&] { return optim::update(adam, params, gradients, before); });
     return nb::make_tuple(next,
                           nb::make_tuple(state.mean, state.square, tensor_object(state.steps)));
   });
   // -> (velocity or None, steps)
   optimizers.def("sgd_init", [](double momentum, const PyTree& params, const PyTree& layout) {
     CallerLine line;
-    optim::SgdState<PyTree> state;
-    {
-      nb::gil_scoped_release unlocked;
-      state = optim::init(optim::Sgd{.momentum = momentum}, params, layout, line.where());
-    }
+    const optim::Sgd sgd{.momentum = momentum};
+    optim::SgdState<PyTree> state =
+        unlocked([&] { return optim::init(sgd, params, layout, line.where()); });
     return nb::make_tuple(state.velocity, tensor_object(state.steps));
   });
   // -> (parameters, (velocity or None, steps))
@@ -162,7 +165,8 @@ void bind_steps(nb::module_& optimizers) {
                        .decay_rank = decay_rank};
         optim::SgdState<PyTree> before{std::nullopt, tensor_argument(steps)};
         if (!velocity.is_none()) before.velocity = PyTree::of(velocity);
-        auto [next, state] = optim::update(sgd, params, gradients, before);
+        auto [next, state] =
+            unlocked([&] { return optim::update(sgd, params, gradients, before); });
         return nb::make_tuple(next, nb::make_tuple(state.velocity, tensor_object(state.steps)));
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
@@ -231,7 +235,7 @@ void bind_layouts(nb::module_& optimizers) {
           "place",
           [](const Fsdp& self, const PyTree& params) {
             CallerLine line;
-            return self.place(params);
+            return unlocked([&] { return self.place(params); });
           },
           nb::arg("params"),
           "The parameters in their sharding between steps: split in stage 3, otherwise unchanged.")
@@ -239,7 +243,7 @@ void bind_layouts(nb::module_& optimizers) {
           "mark_gradients",
           [](const Fsdp& self, const PyTree& gradients) {
             CallerLine line;
-            return self.mark_gradients(gradients);
+            return unlocked([&] { return self.mark_gradients(gradients); });
           },
           nb::arg("gradients"),
           "The gradients, marked with the sharding in which they are summed: split from stage 2 "

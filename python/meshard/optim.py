@@ -26,6 +26,10 @@ __all__ = ["Adam", "AdamState", "AdamW", "Fsdp", "LossScale", "LossScaling", "Sc
            "zero_layout"]
 
 
+for _class in (Fsdp, Schedule):
+    _class.__module__ = __name__
+
+
 def _option(default):
     return dataclasses.field(default=default, metadata={"static": True})
 

@@ -18,3 +18,8 @@ from ._stacked import *  # noqa: F403
 from . import _functions, _layers, _make, _stacked
 
 __all__ = ["init", *_functions.__all__, *_layers.__all__, *_make.__all__, *_stacked.__all__]
+
+for _name in __all__:
+    _value = globals()[_name]
+    if isinstance(_value, type) or getattr(_value, "__module__", "").startswith(f"{__name__}."):
+        _value.__module__ = __name__

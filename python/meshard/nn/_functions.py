@@ -2,18 +2,17 @@
 
 from .. import _meshard
 from .._meshard.ops import (
-    avg_pool, batch_norm, binary_cross_entropy, celu, conv1d, conv2d, conv3d, conv_transpose, cross_entropy,
-    dot_product_attention, elu, geglu, gelu, glu, group_norm, hard_sigmoid, hard_silu, hard_tanh, layer_norm, leaky_relu,
-    linear, log_sigmoid, log_softmax, logistic, logsumexp, max_pool, mish, one_hot, relu, relu6, rms_norm,
-    rotary_embedding, segment_max, segment_mean, segment_min, segment_prod, segment_sum, selu, silu, soft_sign, softmax,
-    softplus, swiglu, top_k)
+    avg_pool, batch_norm, binary_cross_entropy, celu, conv1d, conv2d, conv3d, conv_transpose, convolution,
+    cross_entropy, dot_product_attention, elu, geglu, gelu, glu, group_norm, hard_sigmoid, hard_silu, hard_tanh,
+    layer_norm, leaky_relu, linear, log_sigmoid, log_softmax, logistic, max_pool, mish, one_hot, relu, relu6,
+    rms_norm, rotary_embedding, selu, silu, soft_sign, softmax, softplus, swiglu)
 
 __all__ = ["avg_pool", "batch_norm", "binary_cross_entropy", "celu", "conv1d", "conv2d", "conv3d", "conv_transpose",
-           "cross_entropy", "dot_product_attention", "dropout", "elu", "geglu", "gelu", "glu", "group_norm",
-           "hard_sigmoid", "hard_silu", "hard_tanh", "layer_norm", "leaky_relu", "linear", "log_sigmoid", "log_softmax",
-           "logistic", "logsumexp", "max_pool", "mish", "one_hot", "relu", "relu6", "rms_norm", "rotary_embedding",
-           "segment_max", "segment_mean", "segment_min", "segment_prod", "segment_sum", "selu", "silu", "soft_sign",
-           "softmax", "softplus", "swiglu", "top_k"]
+           "convolution", "cross_entropy", "dot_product_attention", "dropout", "elu", "geglu", "gelu",
+           "glu", "group_norm", "hard_sigmoid", "hard_silu", "hard_tanh", "layer_norm", "leaky_relu",
+           "linear", "log_sigmoid", "log_softmax", "logistic", "max_pool", "mish", "one_hot", "relu",
+           "relu6", "rms_norm", "rotary_embedding", "selu", "silu", "soft_sign", "softmax", "softplus",
+           "swiglu"]
 
 
 def dropout(x, rate, key):
