@@ -110,6 +110,12 @@ void remember_part(const Tensor& whole, const Tensor& part) {
   recent_parts.next = (recent_parts.next + 1) % recent_parts.all.size();
 }
 
+Tensor needed_to_read(const Tensor& part) {
+  if (!part.defined() || part.value().storage()) return part;
+  const Part* found = recent_parts.find(part.value());
+  return found ? Tensor(found->whole) : part;
+}
+
 std::optional<HostArray> read_part(const Tensor& part, const SourceLocation& where) {
   if (!part.defined() || part.value().storage()) return std::nullopt;
   const Part* found = recent_parts.find(part.value());

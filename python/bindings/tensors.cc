@@ -16,8 +16,8 @@
 #include "python/bindings/read_part.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
-#include "python/bindings/waiting.h"
 #include "python/bindings/standard_ops.h"
+#include "python/bindings/waiting.h"
 
 namespace nb = nanobind;
 
@@ -113,7 +113,10 @@ HostArray read(const Tensor& tensor) {
   CallerLine line;
   release_collected();
   // Ctrl-C ends the wait for a value that is not there yet.
-  if (tensor.defined() && is_pending(tensor.value())) wait_for(std::span(&tensor, 1), line.where());
+  if (tensor.defined() && is_pending(tensor.value())) {
+    const Tensor needed = needed_to_read(tensor);
+    wait_for(std::span(&needed, 1), line.where());
+  }
   nb::gil_scoped_release unlocked;
   if (std::optional<HostArray> part = read_part(tensor, line.where())) return *std::move(part);
   return tensor.to_host(line.where());

@@ -66,21 +66,6 @@ def _contains(self, element):
     return bool(ops.any(ops.equal(self, element)))
 
 
-def _dlpack(self, /, *, stream=None, max_version=None, dl_device=None, copy=None):
-    """A DLPack capsule of the elements."""
-    if stream is not None:
-        raise ValueError("stream must be None: the elements are in host memory")
-    array = self.numpy()
-    if max_version is None or max_version[0] < 1 or copy:  # older versions cannot mark memory as read-only
-        array = array.copy()
-    return array.__dlpack__(max_version=max_version, dl_device=dl_device)
-
-
-def _dlpack_device(self, /):
-    """(device type, device number) of the capsule of __dlpack__: (1, 0), host memory."""
-    return (1, 0)
-
-
 def _to_device(self, device, /, *, stream=None):
     """The tensor itself: the array API sees one device; shardings place values."""
     check_device(device)
@@ -165,8 +150,8 @@ def _cumulative(function):
 
 _METHODS = {
     "__array_namespace__": _array_namespace, "__array__": _array, "__repr__": _repr, "__str__": _str,
-    "__format__": _format, "__iter__": _iter, "__contains__": _contains, "__dlpack__": _dlpack,
-    "__dlpack_device__": _dlpack_device, "to_device": _to_device, "tolist": _tolist, "astype": _astype,
+    "__format__": _format, "__iter__": _iter, "__contains__": _contains,
+    "to_device": _to_device, "tolist": _tolist, "astype": _astype,
     "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze, "copy": _copy, "flatten": manipulation.flatten,
     "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
     "cumsum": _cumulative(statistical.cumulative_sum), "cumprod": _cumulative(statistical.cumulative_prod),

@@ -205,8 +205,8 @@ def atan(x, /):
 
 
 def sign(x, /):
-    """-1, 0 or 1; for complex numbers x / abs(x), and 0 for 0."""
-    if not _is_complex(x):
+    """-1, 0 or 1; for complex numbers x / abs(x). Zeros, also negative ones, give 0."""
+    if not isinstance(x, Tensor) or x.dtype.kind in "iu":
         return ops.sign(x)
-    magnitude = ops.abs(x)
-    return ops.where(ops.equal(magnitude, 0), ops.zeros_like(x), x / magnitude)
+    result = x / ops.abs(x) if x.dtype in COMPLEX else ops.sign(x)
+    return ops.where(ops.equal(x, 0), ops.zeros_like(x), result)

@@ -6,6 +6,7 @@ import numpy
 
 from .. import _dtypes as dtypes
 from .. import _meshard
+from .._dlpack import from_dlpack
 from .common import (COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INTEGER, FLOATS, INT32, Tensor, as_tensor,
                      check_device, dtype_of, ops)
 
@@ -37,7 +38,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, (numpy.ndarray, numpy.generic)):
         array = obj
     elif hasattr(obj, "__dlpack__"):
-        return _as_dtype(from_dlpack(obj, copy=copy), dtype)
+        # copied, because the other library may write to its memory
+        return _as_dtype(from_dlpack(obj, copy=copy is not False), dtype)
     else:
         array = numpy.asarray(obj)
     if dtype is not None and array.dtype != dtype:
@@ -107,21 +109,6 @@ def _stacked(nested):
     if isinstance(nested, (list, tuple, range)):
         return ops.stack([_stacked(each) for each in nested])
     return as_tensor(nested)
-
-
-def from_dlpack(x, /, *, device=None, copy=None):
-    """A tensor of the array of another library that has `__dlpack__`."""
-    check_device(device)
-    if isinstance(x, Tensor):
-        return x[...] if copy else x
-    array = _numpy_of_dlpack(x)
-    if copy is False:
-        return _meshard.from_numpy(array, share=True)
-    return _meshard.from_numpy(array, copy=True)
-
-
-def _numpy_of_dlpack(x):
-    return numpy.from_dlpack(x)
 
 
 def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
