@@ -19,6 +19,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "reference"))
 import declarations  # noqa: E402  (a program's own module)
+import op_docs  # noqa: E402
 
 # Functions that take C++ functions, handles or other things for which Python has a form of its own, in the files of
 # this folder; and functions that only other ops call.
@@ -247,15 +248,13 @@ def binding(headers, name, result, text, comment, module):
     return f"{module}.def({', '.join(pieces)});"
 
 
-def doc_of(comment):
-    lines = [re.sub(r"^\s*/// ?", "", line) for line in comment.splitlines()]
-    return "\n".join(lines).strip()
-
-
 def read_functions(root, names):
     """(name, result, parameters, comment) of every function to bind, in the order of the headers."""
     for name in names:
+        results = {}  # comments of structs of results, which describe their functions
         for found in declarations.read(name, (root / name).read_text(encoding="utf-8")):
+            if found.kind == "kType":
+                results[found.name] = found.comment
             if found.kind != "kFunction" or found.text.startswith(("template", "friend")):
                 continue
             if found.name.startswith("internal::") or found.name.rpartition("::")[2] in WRITTEN_BY_HAND:
@@ -264,7 +263,7 @@ def read_functions(root, names):
             match = re.match(r"(.+?)\s+(\w+)\((.*)\);$", text)
             if not match:
                 raise Unknown(f"{name}: the declaration {text}")
-            yield name, found.name, match[1], match[3], doc_of(found.comment)
+            yield name, found.name, match[1], match[3], op_docs.docstring(f"{results.get(match[1], '')}\n///\n{found.comment}")
 
 
 def enum_text(name, enumerators):
