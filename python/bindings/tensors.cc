@@ -204,11 +204,11 @@ Tensor* tensor_in(PyObject* object) {
   return nullptr;
 }
 
-nb::object tensor_object(Tensor tensor) {
+TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
-  return made;
+  return nb::steal<TensorObject>(made.release());
 }
 
 bool Operand::load(PyObject* object) noexcept {

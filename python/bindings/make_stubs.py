@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Writes the type stubs of the extension module.
+
+usage: make_stubs.py --package FOLDER --results results.pyi --out FOLDER
+
+FOLDER/meshard is the package with the built extension module, results.pyi is what op_bindings.py wrote. The stubs are
+written to OUT/_meshard/*.pyi by nanobind, and completed: classes that call themselves `meshard.Tensor` are declared in
+_meshard, Python's operators get their types, and the named tuples of ops and the names of other parts are added where
+they are used.
+"""
+
+import argparse
+import contextlib
+import io
+import pathlib
+import re
+import shutil
+import sys
+
+from nanobind import stubgen
+
+# What an operand of an op may be. `complex`, for a number, is also the name of an op.
+OPERAND = "Tensor | complex"
+ARRAY_LIKE = """ArrayLike: TypeAlias = Tensor | builtins.complex | numpy.ndarray[Any, Any] | numpy.generic
+"""
+OPERATORS = [
+    (r"__(?:r?(?:add|sub|mul|mod|pow|lshift|rshift|and|xor|or|floordiv|truediv|matmul)|lt|le|gt|ge)__", "ArrayLike",
+     "Tensor"),
+    (r"__(?:neg|pos|abs|invert)__", "", "Tensor"),
+    (r"__getitem__", "Any", "Tensor"),
+]
+CONVERSIONS = {"__bool__": "bool", "__int__": "int", "__float__": "float", "__index__": "int", "__len__": "int",
+               "__complex__": "builtins.complex"}
+
+
+def with_operators(text):
+    """A stub whose class Tensor has types for the operators that nanobind lists without them."""
+    for names, operand, result in OPERATORS:
+        takes = f"self, value: {operand}" if operand else "self"
+        text = re.sub(rf"def ({names})\(self(?:, (?:key|value)(?:, mod=None)?)?, /\):", rf"def \1({takes}, /) -> {result}:", text)
+    for names, result in CONVERSIONS.items():
+        text = re.sub(rf"def {names}\(self, /\):", f"def {names}(self, /) -> {result}:", text)
+    text = re.sub(r"def (__(?:eq|ne)__)\(self, value, /\):", r"def \1(self, value: Any, /) -> Tensor:  # type: ignore[override]", text)
+    text = text.replace("def __setitem__(self, key, value, /):", "def __setitem__(self, key: Any, value: ArrayLike, /) -> None:")
+    text = text.replace("def __delitem__(self, key, /):", "def __delitem__(self, key: Any, /) -> None:")
+    return re.sub(r"    __hash__: None = None\n", "    __hash__: None  # type: ignore[assignment]\n", text)
+
+
+def declared(text):
+    """The classes that a stub declares."""
+    return set(re.findall(r"^class (\w+)", text, re.MULTILINE)) | {"ArrayLike"} & set(re.findall(r"^ArrayLike", text, re.MULTILINE))
+
+
+def split_classes(text):
+    """The text of each class of results.pyi, by name."""
+    return {re.match(r"class (\w+)", part)[1]: part for part in re.split(r"(?m)^(?=class )", text) if part.strip()}
+
+
+def completed(text, known, results):
+    """A stub with what it lacks: named tuples, and imports of classes of _meshard.
+
+    Types that a stub cannot name, because their class is not bound, become Any."""
+    text = re.sub(r'"meshard::(?:\w+::)*(\w+)"', lambda m: m[1] if m[1] in known else "typing.Any", text)
+    text = re.sub(r"\bmeshard\._meshard\.(\w+)", r"\1", text)
+    text = text.replace(OPERAND, "ArrayLike")
+    if "class Tensor:" in text:
+        text = "import builtins\nfrom typing import TypeAlias\nimport numpy\n" + with_operators(text) + "\n" + ARRAY_LIKE
+    code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
+    used = set(re.findall(r"\b[A-Z]\w+\b", code))
+    own = declared(text)
+    tuples = "".join(results[name] + "\n" for name in sorted(used & results.keys()) if name not in own)
+    wanted = used | ({"Tensor"} if tuples else set())
+    lines = [f"from meshard._meshard import {name} as {name}" for name in sorted((wanted & known) - own)]
+    if tuples:
+        lines.append("from typing import NamedTuple")
+    if re.search(r"\btyping\.", code):
+        lines.append("import typing")
+    if re.search(r"\bcollections\.abc\.", code):
+        lines.append("import collections.abc")
+    return "".join(line + "\n" for line in lines) + "\n" + tuples + text
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--package", required=True, type=pathlib.Path)
+    parser.add_argument("--results", required=True, type=pathlib.Path)
+    parser.add_argument("--out", required=True, type=pathlib.Path)
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(arguments.package))
+    from meshard import _meshard
+    for value in vars(_meshard).values():
+        if isinstance(value, type) and value.__module__ == "meshard":
+            value.__module__ = "meshard._meshard"
+    folder = arguments.out / "_meshard"
+    shutil.rmtree(folder, ignore_errors=True)
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        stubgen.main(["-q", "-m", "meshard._meshard", "-r", "-O", str(arguments.out)])
+    files = sorted(folder.glob("*.pyi"))
+    texts = {file: file.read_text(encoding="utf-8") for file in files}
+    known = set().union(*(declared(text) for text in texts.values())) | {"ArrayLike"}
+    results = split_classes(arguments.results.read_text(encoding="utf-8"))
+    for file, text in texts.items():
+        file.write_text(completed(text, known, results), encoding="utf-8")
+    if not files:
+        print(f"make_stubs: nanobind wrote no stubs: {said.getvalue()}", file=sys.stderr)
+    return 0 if files else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
