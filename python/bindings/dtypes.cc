@@ -25,7 +25,7 @@ std::optional<DType> dtype_of_object(PyObject* object) {
 // The dtype object that NumPy makes of a scalar type or a name; null if it makes none.
 nb::object numpy_dtype(PyObject* object) {
   static PyObject* make = nb::object(nb::module_::import_("numpy").attr("dtype")).release().ptr();
-  PyObject* made = PyObject_CallOneArg(make, object);
+  PyObject* made = PyObject_CallFunctionObjArgs(make, object, nullptr);
   if (!made) PyErr_Clear();
   return nb::steal(made);
 }

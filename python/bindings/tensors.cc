@@ -111,7 +111,7 @@ PyObject* converted(PyObject* self, const char* name, PyObject* (*convert)(PyObj
 
 PyObject* int_slot(PyObject* self) noexcept {
   return converted(self, "int", [](PyObject* item) {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyLong_Type), item);
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyLong_Type), item, nullptr);
   });
 }
 PyObject* float_slot(PyObject* self) noexcept { return converted(self, "float", PyNumber_Float); }
