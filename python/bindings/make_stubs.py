@@ -46,6 +46,17 @@ def with_operators(text):
     return re.sub(r"    __hash__: None = None\n", "    __hash__: None  # type: ignore[assignment]\n", text)
 
 
+def with_full_types(text):
+    """A stub without generic types that lack their arguments. An object that C++ returns may be anything."""
+    text = re.sub(r"-> object:", "-> typing.Any:", text)
+    text = re.sub(r"(?<=[:>] )tuple(?=[,:) ])", "tuple[typing.Any, ...]", text)
+    text = re.sub(r"(?<=[:>] )(list|Sequence)(?=[,:) ])", r"\1[typing.Any]", text)
+    text = re.sub(r"(?<=[:>] )(dict|Mapping)(?=[,:) ])", r"\1[typing.Any, typing.Any]", text)
+    text = re.sub(r"(?<=[:>] )(type)(?=[,:) ])", r"\1[typing.Any]", text)
+    text = re.sub(r"\*args(?=[,)])", "*args: typing.Any", text)
+    return re.sub(r"\*\*kwargs(?=[,)])", "**kwargs: typing.Any", text)
+
+
 def declared(text):
     """The classes that a stub declares."""
     return set(re.findall(r"^class (\w+)", text, re.MULTILINE)) | {"ArrayLike"} & set(re.findall(r"^ArrayLike", text, re.MULTILINE))
@@ -65,6 +76,7 @@ def completed(text, known, results):
     text = text.replace(OPERAND, "ArrayLike")
     if "class Tensor:" in text:
         text = "import builtins\nfrom typing import TypeAlias\nimport numpy\n" + with_operators(text) + "\n" + ARRAY_LIKE
+    text = with_full_types(text)
     code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
     used = set(re.findall(r"\b[A-Z]\w+\b", code))
     own = declared(text)
@@ -77,7 +89,8 @@ def completed(text, known, results):
         lines.append("import typing")
     if re.search(r"\bcollections\.abc\.", code):
         lines.append("import collections.abc")
-    return "".join(line + "\n" for line in lines) + "\n" + tuples + text
+    head = '# mypy: disable-error-code="overload-cannot-match"\n'  # C++ overloads by types that Python joins
+    return head + "".join(line + "\n" for line in lines) + "\n" + tuples + text
 
 
 def main():

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 
-def main():
+def main() -> None:
     """Replaces this process by the program `meshard` of the package, or by the one that fetches plugins.
 
     Both find what belongs to this Python environment: the compiler process of the package, and plugins in its
