@@ -14,8 +14,7 @@ std::optional<DType> dtype_of_object(PyObject* object) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (objects[static_cast<std::size_t>(i)] == object) return static_cast<DType>(i);
   for (int i = 0; i < kDTypeCount; ++i) {
-    const int equal =
-        PyObject_RichCompareBool(objects[static_cast<std::size_t>(i)], object, Py_EQ);
+    const int equal = PyObject_RichCompareBool(objects[static_cast<std::size_t>(i)], object, Py_EQ);
     if (equal == 1) return static_cast<DType>(i);
     if (equal < 0) PyErr_Clear();
   }

@@ -328,6 +328,7 @@ void bind_tensor(nb::module_& module) {
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
+  type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours
   type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
                    "The sizes of the dimensions.")
       .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")

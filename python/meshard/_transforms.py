@@ -44,6 +44,11 @@ def _positions(numbers: int | Sequence[int] | None) -> list[int]:
     return [numbers] if isinstance(numbers, int) else list(numbers)
 
 
+def _pair(result: Any) -> Any:
+    """A list as a tuple; anything else as it is, for the C++ side to reject."""
+    return tuple(result) if isinstance(result, list) else result
+
+
 def _parameter_names(function: Function) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
@@ -270,8 +275,8 @@ class custom_vjp:
         forward, backward = self._forward, self._backward
         if forward is None or backward is None:
             raise RuntimeError(f"{getattr(self, '__name__', 'the function')} has no derivative yet: call defvjp(forward, backward)")
-        return _meshard.custom_vjp(lambda inputs: tuple(forward(*inputs)),
-                                   lambda residuals, cotangent: tuple(backward(residuals, cotangent)), args)
+        return _meshard.custom_vjp(lambda inputs: _pair(forward(*inputs)),
+                                   lambda residuals, cotangent: _pair(backward(residuals, cotangent)), args)
 
 
 def apply_backward_optimization_barrier(function: Callable[..., R]) -> Callable[..., R]:
@@ -290,7 +295,7 @@ def scan(function: Function, init: Any, xs: Any = None, *, length: int | None = 
 
     The result is the last carry, and the y of all steps stacked along a new first dimension.
     """
-    carry, ys = _meshard.scan(lambda carry, x: tuple(function(carry, x)), init, xs, reverse, length, unroll)
+    carry, ys = _meshard.scan(lambda carry, x: _pair(function(carry, x)), init, xs, reverse, length, unroll)
     return carry, ys
 
 
