@@ -1,4 +1,4 @@
-# What the wheel contains besides the files of python/meshard: the extension module and its stubs, the program meshard
+# What the wheel contains besides the files of python/meshard: the extension module, stubs, the program meshard
 # with what `meshard fetch` needs, and the program meshard-compile, which the extension module finds in its own folder.
 install(TARGETS _meshard LIBRARY DESTINATION meshard COMPONENT python)
 
@@ -7,9 +7,10 @@ file(GLOB_RECURSE package_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/me
 add_custom_command(OUTPUT ${stubs}/_meshard/__init__.pyi
   COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py --package ${PROJECT_BINARY_DIR}/python
           --results ${made}/results.pyi --out ${stubs}
-  DEPENDS _meshard ${package_files} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py VERBATIM)
+  DEPENDS _meshard ${package_files} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py
+          ${CMAKE_CURRENT_SOURCE_DIR}/bindings/package_stubs.py VERBATIM)
 add_custom_target(meshard_stubs ALL DEPENDS ${stubs}/_meshard/__init__.pyi)
-install(DIRECTORY ${stubs}/_meshard DESTINATION meshard COMPONENT python)
+install(DIRECTORY ${stubs}/ DESTINATION meshard COMPONENT python)
 
 # Programs of this build, or of the installed library. The program meshard may be missing (tools/meshard).
 if(TARGET meshard_compile)

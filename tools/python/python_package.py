@@ -170,7 +170,7 @@ def types():
     """Checks the stubs of the installed package and a program that uses them. Returns how many checks passed and failed."""
     python = locked_environment.interpreter(BUILD_LOCK)
     installed()
-    checks = [("the stubs", ["-p", "meshard._meshard"]),
+    checks = [("the stubs", ["-p", "meshard"]),
               ("the sample program", [ROOT / "python" / "tests" / "typing_sample.py"])]
     failed = 0
     for name, words in checks:
