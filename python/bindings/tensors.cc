@@ -175,7 +175,7 @@ PyObject* converted(PyObject* self, const char* name, PyObject* (*convert)(PyObj
 
 PyObject* int_slot(PyObject* self) noexcept {
   return converted(self, "int", [](PyObject* item) {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyLong_Type), item);
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyLong_Type), item, nullptr);
   });
 }
 PyObject* float_slot(PyObject* self) noexcept { return converted(self, "float", PyNumber_Float); }
@@ -271,11 +271,11 @@ Tensor* tensor_in(PyObject* object) {
   return nullptr;
 }
 
-nb::object tensor_object(Tensor tensor) {
+TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
-  return made;
+  return nb::steal<TensorObject>(made.release());
 }
 
 bool Operand::load(PyObject* object) noexcept {
@@ -408,6 +408,7 @@ void bind_tensor(nb::module_& module) {
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
+  type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours
   type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
                    "The sizes of the dimensions.")
       .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")
