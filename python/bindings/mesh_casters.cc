@@ -13,10 +13,6 @@ bool is_unconstrained(PyObject* object) {
   return nb::isinstance<UnconstrainedType>(nb::handle(object));
 }
 
-std::string repr_of(nb::handle object) {
-  return nb::cast<std::string>(nb::object(nb::repr(object)));
-}
-
 // `('x', 'y')`, `('x',)`.
 std::string tuple_code(const std::vector<std::string>& items) {
   std::string code = "(";
@@ -31,7 +27,7 @@ nb::object unconstrained_object() {
   return nb::borrow(only);
 }
 
-std::string quoted(std::string_view text) { return repr_of(nb::str(text.data(), text.size())); }
+std::string quoted(std::string_view text) { return repr_text(nb::str(text.data(), text.size())); }
 
 bool load_axis(PyObject* object, AxisList& axes) noexcept {
   std::int64_t position = 0;
@@ -153,7 +149,7 @@ void throw_not_axes(nb::handle object) {
   throw_invalid({},
                 "[axes] an axis is a name, a position from 0 on or an AxisRef, several are a "
                 "list or tuple of these; got ",
-                repr_of(object));
+                repr_text(object));
 }
 
 void throw_not_spec(nb::handle object) {
@@ -161,7 +157,7 @@ void throw_not_spec(nb::handle object) {
                 "[partition spec] each dimension is None, an axis (its name, its position from "
                 "0 on or an AxisRef), a tuple of axes, or UNCONSTRAINED (alone or last in a "
                 "tuple); got ",
-                repr_of(object));
+                repr_text(object));
 }
 
 }  // namespace meshard::python

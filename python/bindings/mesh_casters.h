@@ -14,6 +14,7 @@
 #include "meshard/ops/collective_axes.h"
 #include "meshard/sharding/partition_spec.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/explaining_caster.h"
 
 namespace meshard::python {
 
@@ -53,28 +54,6 @@ AxisKind axis_kind_named(std::string_view name);
 }  // namespace meshard::python
 
 namespace nanobind::detail {
-
-/// A caster for values that a list or a tuple with wrong elements gives an error of its own, not
-/// "incompatible function arguments". Within another caster (optional, vector) it is the latter.
-template <class Value>
-struct ExplainingCaster {
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class T>
-  bool can_cast() const noexcept {
-    return !wrong;
-  }
-  operator Value*() { return &get(); }
-  operator Value&() { return get(); }
-  operator Value&&() { return static_cast<Value&&>(get()); }
-  Value& get() {
-    if (wrong) fail(wrong);
-    return value;
-  }
-  Value value{};
-  PyObject* wrong = nullptr;  // borrowed: the arguments of the call hold it
-  void (*fail)(handle) = nullptr;
-};
 
 template <>
 struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {

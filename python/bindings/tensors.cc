@@ -173,7 +173,7 @@ PyObject* converted(PyObject* self, const char* name, PyObject* (*convert)(PyObj
 
 PyObject* int_slot(PyObject* self) noexcept {
   return converted(self, "int", [](PyObject* item) {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyLong_Type), item);
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyLong_Type), item, nullptr);
   });
 }
 PyObject* float_slot(PyObject* self) noexcept { return converted(self, "float", PyNumber_Float); }
@@ -268,11 +268,11 @@ Tensor* tensor_in(PyObject* object) {
   return nullptr;
 }
 
-nb::object tensor_object(Tensor tensor) {
+TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
-  return made;
+  return nb::steal<TensorObject>(made.release());
 }
 
 bool Operand::load(PyObject* object) noexcept {
@@ -280,7 +280,7 @@ bool Operand::load(PyObject* object) noexcept {
   if (tensor_) return true;
   if (is_numpy_array(object) || is_numpy_scalar(object)) {
     try {
-      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly));
+      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
       tensor_ = &*own_;
       return true;
     } catch (...) {
@@ -405,6 +405,7 @@ void bind_tensor(nb::module_& module) {
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
+  type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours
   type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
                    "The sizes of the dimensions.")
       .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")

@@ -50,10 +50,11 @@ def from_dlpack(x, /, *, device=None, copy=None):
     Nothing is copied if the array is dense, row-major and aligned to its elements; then nobody may write to it while
     the tensor exists, and placing the tensor may use the memory in place. `copy=True` always copies, `copy=False` raises
     BufferError if a copy is needed. Arrays in the memory of other devices are copied to the host if their library can
-    do so. `x` may also be a DLPack capsule. `device` may be None, "cpu" or `x.device` of a tensor, which are the same.
+    do so. `x` may also be a DLPack capsule, or a tensor, which is returned.
     """
-    if device != "cpu":
-        check_device(device)
+    check_device(device)
+    if isinstance(x, _meshard.Tensor):
+        return _meshard.copy_tensor(x) if copy else _meshard.same_tensor(x)
     capsule = _capsule(x, copy) if hasattr(x, "__dlpack__") else x
     return _meshard.dlpack_import(capsule, copy)
 

@@ -171,7 +171,6 @@ _METHODS = {
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 
-Tensor.__array_priority__ = 100  # NumPy's operators leave operations with tensors to Tensor
 Tensor.device = property(lambda self: DEVICE, doc="The device in the sense of the array API: always the only one.")
 Tensor.T = property(_transposed, doc="The transposed matrix.")
 Tensor.mT = property(lambda self: ops.matrix_transpose(self), doc="The matrices, the last two dimensions, transposed.")

@@ -39,7 +39,8 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if isinstance(obj, (numpy.ndarray, numpy.generic)):
         array = obj
     elif hasattr(obj, "__dlpack__"):
-        return _as_dtype(from_dlpack(obj, copy=copy), dtype)
+        # copied, because the other library may write to its memory
+        return _as_dtype(from_dlpack(obj, copy=copy is not False), dtype)
     else:
         array = numpy.asarray(obj)
     if dtype is not None and array.dtype != dtype:
