@@ -4,9 +4,10 @@ import math
 import pathlib
 import sys
 
-import meshard as ms
 import numpy as np
 import pytest
+
+import meshard as ms
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import compare_numpy  # noqa: E402

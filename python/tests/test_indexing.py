@@ -1,8 +1,9 @@
 """x[...] and x[...] = value against NumPy."""
 
-import meshard as ms
 import numpy as np
 import pytest
+
+import meshard as ms
 
 A = np.arange(120, dtype=np.int32).reshape(2, 3, 4, 5)
 I = np.asarray  # noqa: E741  (short names make the keys readable)

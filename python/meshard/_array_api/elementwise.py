@@ -2,8 +2,23 @@
 
 from .. import _meshard
 from .common import COMPLEX, INTEGERS, Tensor, as_tensor, ops
-from .complex_functions import (acos, acosh, asin, asinh, atan, atanh, cosh, exp, expm1, log, log1p, sign, sinh, sqrt,
-                                tanh)
+from .complex_functions import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cosh,
+    exp,
+    expm1,
+    log,
+    log1p,
+    sign,
+    sinh,
+    sqrt,
+    tanh,
+)
 
 __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
            "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign",
