@@ -61,7 +61,9 @@ def clip(x, /, min=None, max=None):
     Where min is greater than max the result is max.
     """
     x = as_tensor(x)
-    result = x[...]
+    if min is None and max is None:
+        return x[...]
+    result = x
     for bound, op in ((min, ops.maximum), (max, ops.minimum)):
         if bound is not None:
             result = op(result, _bound_of(x, bound))
