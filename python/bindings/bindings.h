@@ -20,6 +20,7 @@ void bind_runtime(nanobind::module_& module);
 void bind_sharding(nanobind::module_& module);
 void bind_shards(nanobind::module_& module);
 void bind_topology(nanobind::module_& module);
+void bind_traces(nanobind::module_& module);
 void bind_transforms(nanobind::module_& module);
 
 }  // namespace meshard::python

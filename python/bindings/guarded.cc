@@ -41,6 +41,8 @@ Error in_words_of_python(const Error& error) {
 
 // An error without a line gets that of the Python code that is running.
 void set_error(const Error& thrown, int code) noexcept {
+  // Ctrl-C in a callback that this thread ran made the launch fail: KeyboardInterrupt says why.
+  if (PyErr_CheckSignals() != 0) return;
   Error error = thrown;
   try {
     if (code != 0) error = in_words_of_python(thrown).at(caller_line());

@@ -40,6 +40,7 @@ NB_MODULE(_meshard, module) {
   bind_control_flow(module);
   bind_marking(module);
   bind_runtime(module);
+  bind_traces(module);
   bind_shards(module);
   bind_dlpack(module);
   bind_files(module);

@@ -201,7 +201,7 @@ class Flattener {
       for (nb::handle key : keys) visit(PyDict_GetItem(object, key.ptr()));
     } else if (std::optional<Tensor> value = tensor_of_value(object, {})) {
       form_.push_back(word(Node::kTensor));
-      sink_.tensor(*value);
+      sink_.value(object, *value);
     } else {
       visit_instance(object);
     }
@@ -420,6 +420,15 @@ class Keeper : public LeafSink {
   std::vector<ObjectRef> others;
 };
 
+// Keeps the leaves as they are in the structure.
+class ValueKeeper : public LeafSink {
+ public:
+  void tensor(const Tensor& tensor) override { values.append(tensor_object(tensor)); }
+  void value(PyObject* object, const Tensor&) override { values.append(nb::handle(object)); }
+  void other(PyObject*) override {}
+  nb::list values;
+};
+
 void register_node(nb::type_object type, nb::object flatten, nb::object unflatten) {
   auto* key = reinterpret_cast<PyTypeObject*>(type.ptr());
   ClassInfo info;
@@ -541,6 +550,12 @@ void bind_pytree(nb::module_& module) {
       .def("__repr__", [](const TreeShape& shape) {
         return cat("TreeStructure(", leaf_paths(shape.form).tensors.size(), " leaves)");
       });
+  module.def("tree_values", [](nb::handle object) {
+    std::vector<std::uint64_t> form;
+    ValueKeeper keeper;
+    flatten(object.ptr(), form, keeper);
+    return keeper.values;
+  }, nb::arg("tree").none());
   module.def(
       "tree_flatten",
       [](nb::handle object) {
