@@ -9,9 +9,9 @@ from . import init
 from ._functions import gelu, silu
 from ._make import AxisRules
 
-__all__ = ["Attention", "Embedding", "GatedMlp", "KeyValueCache", "LayerNorm", "Linear", "Mixture", "MixtureResult", "Mlp",
-           "RmsNorm", "Rotary", "make_attention", "make_cache", "make_embedding", "make_gated_mlp", "make_layer_norm",
-           "make_linear", "make_mixture", "make_mlp", "make_rms_norm"]
+__all__ = ["Attention", "Embedding", "GatedMlp", "KeyValueCache", "LayerNorm", "Linear", "Mixture", "MixtureResult",
+           "Mlp", "RmsNorm", "Rotary", "make_attention", "make_cache", "make_embedding", "make_gated_mlp",
+           "make_layer_norm", "make_linear", "make_mixture", "make_mlp", "make_rms_norm"]
 
 _NO_RULES = AxisRules()
 
@@ -162,8 +162,8 @@ class Attention:
     """Multi-head attention over a sequence.
 
     query is [width, heads, size], key and value [width, key_heads, size], out [heads, size, width]. The biases, if any,
-    are [heads, size], twice [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads share
-    one (Ainslie et al.: GQA, 2023).
+    are [heads, size], twice [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads
+    share one (Ainslie et al.: GQA, 2023).
     """
 
     query: Tensor
