@@ -65,7 +65,7 @@ PLAIN = {
 # Optional values: None in Python.
 OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding"}
 RESULTS = {"Tensor", "std::vector<Tensor>", "std::pair<Tensor, Tensor>", "void"}
-RENAMED = {"dimension": "axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
+RENAMED = {"dimension": "axis", "channel_dimension": "channel_axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
 
 
 class Unknown(Exception):
