@@ -35,7 +35,7 @@ def _option(default):
     return dataclasses.field(default=default, metadata={"static": True})
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class AdamState:
     """Adam's running means of the gradients and of their squares, in the structure of the parameters."""
 
@@ -118,7 +118,7 @@ class AdamW:
         return _adam_update(self, self.weight_decay, self.decay_rank, params, gradients, state)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class SgdState:
     """The velocities, in the structure of the parameters; None without momentum."""
 
@@ -177,7 +177,7 @@ def accumulated(function, parts):
     return in_parts
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class LossScale:
     """The current scale of the loss, f32, and the number of steps for which it has been held, i32."""
 

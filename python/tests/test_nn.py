@@ -452,6 +452,28 @@ def test_a_loop_over_layers_is_one_loop():
             close(a, b.numpy(), 1e-5)
 
 
+def test_layers_whose_values_are_recomputed():
+    layers, x = nn.create(None, 5, lambda make: make_blocks(make, 4)), varied((2, 4))
+
+    def loss(layers, x, apply):
+        for block in layers:
+            x = apply(block, x)
+        return meshard.sum(x)
+
+    recomputed = meshard.jit(lambda layers, x: meshard.grad(loss)(layers, x, meshard.checkpoint(apply_block)))
+    expected = meshard.grad(loss)(layers, x, apply_block)
+    for one, other in zip(tree.leaves(recomputed(layers, x)), tree.leaves(expected), strict=True):
+        close(one, other.numpy(), 1e-5)
+    assert recomputed.stats.unrolled == []
+
+
+def test_parameters_made_by_a_jitted_function():
+    made = meshard.jit(lambda: nn.create(None, 5, make_blocks))()
+    expected = nn.create(None, 5, make_blocks)
+    for one, other in zip(tree.leaves(made), tree.leaves(expected), strict=True):
+        close(one, other.numpy())
+
+
 def test_unequal_layers_are_reported():
     layers = nn.create(None, 5, lambda make: make_blocks(make, 4))
 
@@ -493,3 +515,4 @@ def test_layers_are_dataclasses():
     linear = nn.Linear(varied((2, 2)))
     assert [field.name for field in dataclasses.fields(linear)] == ["weight", "bias"]
     assert dataclasses.replace(linear, bias=varied(2))(varied((1, 2))).shape == (1, 2)
+    assert linear == linear != nn.Linear(linear.weight) and len({linear, linear}) == 1  # by identity

@@ -10,7 +10,7 @@ from .._transforms import scan
 __all__ = ["Layers", "Sequential", "make_layers", "stack_layers"]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Layers:
     """The equal layers of a model: a structure like one layer, with the layers along each tensor's first dimension.
 
@@ -91,7 +91,7 @@ def make_layers(make, count, make_layer):
     return Layers(_nn.make_layers(make, count, make_layer))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Sequential:
     """Layers and functions that are applied one after the other: `Sequential([up, nn.gelu, down])(x)`."""
 
