@@ -121,12 +121,30 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
                    std::span<Tensor>(results.tensors.data(), results.tensors.size()));
 }
 
+namespace {
+
+template <class Entry>
+std::vector<std::string> texts_of(const std::vector<Entry>& entries) {
+  std::vector<std::string> texts;
+  for (const Entry& entry : entries) texts.push_back(entry.to_string());
+  return texts;
+}
+
+}  // namespace
+
 void bind_jit(nb::module_& module) {
   nb::class_<JitStats>(module, "JitStats", "Statistics of a jitted function.")
       .def_ro("calls", &JitStats::calls)
       .def_ro("traces", &JitStats::traces)
       .def_ro("reasons", &JitStats::reasons,
               "Why each trace after the first was needed, compared with the one before.")
+      .def_prop_ro(
+          "rolling", [](const JitStats& stats) { return texts_of(stats.rolling); },
+          "Runs of equal layers in the programs. With an nn.Layers, each run would be recorded and "
+          "compiled as one layer.")
+      .def_prop_ro(
+          "unrolled", [](const JitStats& stats) { return texts_of(stats.unrolled); },
+          "Layers of an nn.Layers that did not become one loop, and why.")
       .def("__repr__", [](const JitStats& stats) {
         return cat("JitStats(calls=", stats.calls, ", traces=", stats.traces, ")");
       });

@@ -283,7 +283,7 @@ bool Operand::load(PyObject* object) noexcept {
   if (tensor_) return true;
   if (is_numpy_array(object) || is_numpy_scalar(object)) {
     try {
-      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly));
+      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
       tensor_ = &*own_;
       return true;
     } catch (...) {
