@@ -85,7 +85,8 @@ def with_tabs(text):
         second = end
         while second < len(lines) and not lines[second].strip():
             second += 1
-        if (last := block_at(second, "python")) is None:
+        last = block_at(second, "python")
+        if last is None or not any(re.match(r"(import|from) meshard\b", line) for line in lines[second:last]):
             out += lines[i:end]
             i = end
             continue
