@@ -35,7 +35,7 @@ def parameters(count, devices, donate=False, chained=False, calls=24):
     state = [[ms.mark_sharding(ms.asarray(np.ones((8, 8), np.float32)), mesh, ms.P("tp")) for _ in range(count)]]
     step = ms.jit(lambda all: [each * 0.5 + 1.0 for each in all], donate_argnums=(0,) if donate else ())
     state[0] = step(state[0])
-    ms.block_until_ready(state[0])
+    ms.sync(state[0])
 
     def run():
         now = state[0]
