@@ -1,5 +1,5 @@
 # What the wheel contains besides the files of python/meshard: the extension module, stubs, the program meshard
-# with what `meshard fetch` needs, and the program meshard-compile, which the extension module finds in its own folder.
+# with what `meshard fetch` needs, and beside it the program meshard-compile, which compiles for absent hardware.
 install(TARGETS _meshard LIBRARY DESTINATION meshard COMPONENT python)
 
 set(stubs ${CMAKE_CURRENT_BINARY_DIR}/stubs)
@@ -14,13 +14,13 @@ install(DIRECTORY ${stubs}/ DESTINATION meshard COMPONENT python)
 
 # Programs of this build, or of the installed library. The program meshard may be missing (tools/meshard).
 if(TARGET meshard_compile)
-  install(TARGETS meshard_compile RUNTIME DESTINATION meshard COMPONENT python)
+  install(TARGETS meshard_compile RUNTIME DESTINATION meshard/bin COMPONENT python)
   if(TARGET meshard_tool)
     install(TARGETS meshard_tool RUNTIME DESTINATION meshard/bin COMPONENT python)
   endif()
 else()
   get_filename_component(prefix ${meshard_DIR}/../../.. ABSOLUTE)
-  install(PROGRAMS ${prefix}/libexec/meshard/meshard-compile DESTINATION meshard COMPONENT python)
+  install(PROGRAMS ${prefix}/libexec/meshard/meshard-compile DESTINATION meshard/bin COMPONENT python)
   if(EXISTS ${prefix}/bin/meshard)
     install(PROGRAMS ${prefix}/bin/meshard DESTINATION meshard/bin COMPONENT python)
   endif()

@@ -18,7 +18,7 @@ from meshard import Mesh, P, io, nn, optim
 
 BYTES = 256
 
-# --- text --------------------------------------------------------------------------------------------------------------
+# --- text -------------------------------------------------------------------------------------------------------------
 
 
 def random_numbers(state, count):
@@ -54,7 +54,7 @@ def windows_in_order(text, count, length, first):
     return windows(text, np.arange(first, first + count) * length % (len(text) - length), length)
 
 
-# --- model -------------------------------------------------------------------------------------------------------------
+# --- model ------------------------------------------------------------------------------------------------------------
 
 
 @dataclasses.dataclass
@@ -115,7 +115,7 @@ def rules_for(mesh, sequence=False):
     return nn.AxisRules(mesh, rules | ({"time": "model"} if sequence else {}))
 
 
-# --- training ----------------------------------------------------------------------------------------------------------
+# --- training ---------------------------------------------------------------------------------------------------------
 
 
 class Trainer:
@@ -179,7 +179,7 @@ class Trainer:
         return np.mean([float(self.loss(self.model, self.to_devices(batch))) for batch in batches])
 
 
-# --- generation --------------------------------------------------------------------------------------------------------
+# --- generation -------------------------------------------------------------------------------------------------------
 
 
 @functools.partial(meshard.jit, donate_argnames="caches", static_argnames="read")
@@ -191,11 +191,20 @@ def next_byte(model, tokens, caches, start, read):
     """
     x, new = model.bytes(tokens), []
     for block, cache in zip(model.blocks, caches):
-        attended, cache = block.attention.with_cache(block.attention_norm(x), cache, start, rotary=nn.Rotary(), read=read)
+        attended, cache = block.attention.with_cache(block.attention_norm(x), cache, start, rotary=nn.Rotary(),
+                                                     read=read)
         new.append(cache)
         x = x + attended
         x = x + block.mlp(block.mlp_norm(x))
     return model.head(model.norm(x[:, -1])), new
+
+
+def drawn(logits, temperature, number):
+    """A byte, with probability proportional to exp(logit / temperature); at temperature 0 the likeliest."""
+    if temperature <= 0:
+        return int(logits.argmax())
+    sums = np.cumsum(np.exp((logits - logits.max()) / temperature))
+    return int(np.searchsorted(sums[:-1], int(number >> np.uint64(11)) / 2**53 * sums[-1], side="right"))
 
 
 def sample(model, rules, prompt, count, context, temperature, seed):
@@ -211,13 +220,11 @@ def sample(model, rules, prompt, count, context, temperature, seed):
         read = min(max(64, 1 << (end - 1).bit_length()), context)  # a few programs serve all positions
         logits, caches = next_byte(model, fresh, caches, np.array([seen], np.int32), read)
         logits, seen = logits.numpy()[0].astype(np.float64), end
-        sums = np.cumsum(np.exp((logits - logits.max()) / temperature)) if temperature > 0 else None
-        at = int(number >> np.uint64(11)) / 2**53
-        text.append(int(np.searchsorted(sums[:-1], at * sums[-1], side="right") if temperature > 0 else logits.argmax()))
+        text.append(drawn(logits, temperature, number))
         yield text[-1]
 
 
-# --- command line ------------------------------------------------------------------------------------------------------
+# --- command line -----------------------------------------------------------------------------------------------------
 
 
 def parse_options(arguments=None):
@@ -235,7 +242,7 @@ def parse_options(arguments=None):
     parser.add_argument("--data", required=True, help="training text")
     parser.add_argument("--checkpoint", help="a safetensors file, written during training and at the end")
     parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")
-    parser.add_argument("--resume", action="store_true", help="resumes from the checkpoint, on the same mesh or another")
+    parser.add_argument("--resume", action="store_true", help="resumes from the checkpoint, also on another mesh")
     parser.add_argument("--losses", type=pathlib.Path, help="writes the loss of every step, one per line")
     options = parser.parse_args(arguments)
     if options.resume and not options.checkpoint:

@@ -66,7 +66,7 @@ PLAIN = {
 # Optional values: None in Python.
 OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding"}
 RESULTS = {"Tensor", "std::vector<Tensor>", "std::pair<Tensor, Tensor>", "void"}
-RENAMED = {"dimension": "axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
+RENAMED = {"dimension": "axis", "channel_dimension": "channel_axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
 
 
 class Unknown(Exception):
@@ -200,6 +200,7 @@ def binding(headers, name, result, text, comment, module):
     parameters, arguments = parameters_of(headers, text)
     if [p.cpp_type for p in parameters] == ["In", "In"] and [p.name for p in parameters] == ["a", "b"]:
         parameters[0].python, parameters[1].python = "x1", "x2"
+        comment = op_docs.with_operands(comment)
     takes = ", ".join(f"{p.bound(headers)[0]} {p.name}" for p in parameters)
     body = []
     operands = [p.name for p in parameters if p.cpp_type == "In"]
@@ -264,7 +265,8 @@ def read_functions(root, names):
             match = re.match(r"(.+?)\s+(\w+)\((.*)\);$", text)
             if not match:
                 raise Unknown(f"{name}: the declaration {text}")
-            yield name, found.name, match[1], match[3], op_docs.docstring(f"{results.get(match[1], '')}\n///\n{found.comment}")
+            comment = f"{results.get(match[1], '')}\n///\n{found.comment}"
+            yield name, found.name, match[1], match[3], op_docs.docstring(comment)
 
 
 def enum_text(name, enumerators):

@@ -8,12 +8,18 @@ _TAGS = {"error": "Errors:", "pre": "Requires:"}
 def docstring(comment):
     """The text of a `///` comment, with the notation of Python.
 
-    C++ examples between `@code` and `@endcode` are left out; calls in the text become Python calls. `@error`, `@pre` and
-    `@param` become paragraphs.
+    C++ examples between `@code` and `@endcode` are left out; calls in the text become Python calls. `@error`, `@pre`
+    and `@param` become paragraphs.
     """
     lines = [re.sub(r"^\s*/// ?", "", line) for line in comment.splitlines()]
     text = re.sub(r"@code.*?@endcode\n?", "", "\n".join(lines), flags=re.S)
     return "\n\n".join(_paragraph(part) for part in _parts(text) if part.strip())
+
+
+def with_operands(text):
+    """A docstring in which the operands `a` and `b` are `x1` and `x2`, their names in the array API standard."""
+    text = re.sub(r"\bb\b", "x2", text)
+    return re.sub(r"\ba\b(?!\s(?!(?:to|and|or|with|in)\s)[a-z]{3})", "x1", text)  # not the article
 
 
 def _parts(text):
@@ -40,6 +46,7 @@ def _name(name):
 def _prose(line):
     """A line of text: names of parameters and enumerators as in Python, and the calls in backquotes."""
     line = line.replace("`dimension`", "`axis`").replace("meshard::", "meshard.").replace("C++ number", "number")
+    line = line.replace("C++ integer", "plain integer")
     line = re.sub(r"\boptions\.(\w+)", r"\1", line)
     line = re.sub(r"(?<!`)\bk([A-Z]\w*)", lambda found: f'"{_snake(found[1])}"', line)
     line = re.sub(r"`([^`]*[{:][^`]*)`", lambda found: f"`{_code(found[1])}`", line)

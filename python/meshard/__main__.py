@@ -45,11 +45,7 @@ def main(arguments=None):
         return 2
     sys.stdout.flush()
     sys.stderr.flush()
-    # The program finds what belongs to this environment: the interpreter for `fetch`, the process that compiles for
-    # absent hardware, and the plugins in site-packages.
-    compiler = os.path.join(os.path.dirname(os.path.abspath(__file__)), "meshard-compile")
-    if os.access(compiler, os.X_OK):
-        os.environ.setdefault("MESHARD_COMPILE", compiler)
+    # The program finds what belongs to this environment: the interpreter for `fetch`, and plugins in site-packages.
     if sys.prefix != sys.base_prefix:
         os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
     os.environ["PATH"] = os.pathsep.join(filter(None, [os.environ.get("PATH"), os.path.dirname(sys.executable)]))

@@ -19,11 +19,12 @@ import typing
 from ._meshard import Tensor
 from ._meshard import optim as _optim
 from ._meshard.optim import (
-    Fsdp, Schedule, cast, chosen, clip_by_global_norm, cosine, global_norm, joined, linear, piecewise, warm_up, zero_layout)
+    Fsdp, Schedule, cast, chosen, clip_by_global_norm, cosine, global_norm, joined, linear, piecewise, warm_up,
+    zero_layout)
 
-__all__ = ["Adam", "AdamState", "AdamW", "Fsdp", "LossScale", "LossScaling", "Schedule", "Sgd", "SgdState", "accumulated",
-           "cast", "chosen", "clip_by_global_norm", "cosine", "global_norm", "joined", "linear", "piecewise", "warm_up",
-           "zero_layout"]
+__all__ = ["Adam", "AdamState", "AdamW", "Fsdp", "LossScale", "LossScaling", "Schedule", "Sgd", "SgdState",
+           "accumulated", "cast", "chosen", "clip_by_global_norm", "cosine", "global_norm", "joined", "linear",
+           "piecewise", "warm_up", "zero_layout"]
 
 
 for _class in (Fsdp, Schedule):
@@ -34,7 +35,7 @@ def _option(default):
     return dataclasses.field(default=default, metadata={"static": True})
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class AdamState:
     """Adam's running means of the gradients and of their squares, in the structure of the parameters."""
 
@@ -84,8 +85,8 @@ class Adam:
     def update(self, params, gradients, state):
         """One step: the pair (new parameters, new state).
 
-        New tensors have the shardings of the old ones; the step of a parameter is computed in the sharding of its state.
-        Call it inside jit.
+        New tensors have the shardings of the old ones; the step of a parameter is computed in the sharding of its
+        state. Call it inside jit.
 
         Raises InvalidArgumentError for gradients of another structure or shapes.
         """
@@ -117,7 +118,7 @@ class AdamW:
         return _adam_update(self, self.weight_decay, self.decay_rank, params, gradients, state)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class SgdState:
     """The velocities, in the structure of the parameters; None without momentum."""
 
@@ -130,10 +131,10 @@ class SgdState:
 class Sgd:
     """Stochastic gradient descent with momentum and weight decay.
 
-    With g the gradient plus weight_decay times the parameter, the velocity v becomes momentum * v + g, and the parameter
-    changes by -rate * v; with `nesterov` by -rate * (g + momentum * v) (Sutskever et al., 2013). `rate` is a number, a
-    Schedule or a function of the number of steps taken. `decay_rank` exempts parameters with fewer dimensions from the
-    decay.
+    With g the gradient plus weight_decay times the parameter, the velocity v becomes momentum * v + g, and the
+    parameter changes by -rate * v; with `nesterov` by -rate * (g + momentum * v) (Sutskever et al., 2013). `rate` is a
+    number, a Schedule or a function of the number of steps taken. `decay_rank` exempts parameters with fewer dimensions
+    from the decay.
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-2)
@@ -158,13 +159,13 @@ class Sgd:
 
 
 def accumulated(function, parts):
-    """A function of the same arguments that processes the batch in `parts` parts, sequentially, and averages the results.
+    """A function of the same arguments that processes the batch in `parts` parts and averages the results.
 
     `function(params, batch)` returns a structure of tensors, such as the pair (loss, gradients) of value_and_grad().
-    `batch` is a structure of tensors whose dimension 0 is the samples. If the loss is a mean over samples, the result is
-    that of the whole batch, up to rounding, with the memory of one part. The parts are processed by a loop, so the size
-    of the program does not depend on their number. Floats of less than 32 bits are summed in f32, and the mean has their
-    dtype. Recording calls `function` twice.
+    `batch` is a structure of tensors whose dimension 0 is the samples. If the loss is a mean over samples, the result
+    is that of the whole batch, up to rounding, with the memory of one part. The parts are processed by a loop, so the
+    size of the program does not depend on their number. Floats of less than 32 bits are summed in f32, and the mean has
+    their dtype. Recording calls `function` twice.
 
     Raises InvalidArgumentError if `parts` does not divide a dimension 0.
     """
@@ -176,7 +177,7 @@ def accumulated(function, parts):
     return in_parts
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class LossScale:
     """The current scale of the loss, f32, and the number of steps for which it has been held, i32."""
 
@@ -184,7 +185,10 @@ class LossScale:
     held: Tensor
 
     def scaled(self, loss):
-        """The loss to differentiate: multiplied by the scale, in f32. Raises InvalidArgumentError for a complex loss."""
+        """The loss to differentiate: multiplied by the scale, in f32.
+
+        Raises InvalidArgumentError for a complex loss.
+        """
         return _optim.scaled_loss(self.scale, loss)
 
     def unscaled(self, gradients):
@@ -199,9 +203,9 @@ class LossScale:
 class LossScaling:
     """How the loss is scaled, so that small gradients do not underflow in f16 (Micikevicius et al., 2018).
 
-    The scale starts as `first`. It is multiplied by `backoff` when a gradient is not finite, but is at least `least`, and
-    by `growth` after `interval` consecutive steps with finite gradients. A larger scale that f32 cannot represent is not
-    used. bf16 has the range of f32 and needs no scaling.
+    The scale starts as `first`. It is multiplied by `backoff` when a gradient is not finite, but is at least `least`,
+    and by `growth` after `interval` consecutive steps with finite gradients. A larger scale that f32 cannot represent
+    is not used. bf16 has the range of f32 and needs no scaling.
 
         loss, raw = value_and_grad(lambda p: scale.scaled(loss_of(p)))(params)
         gradients, finite = scale.unscaled(raw)

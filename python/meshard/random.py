@@ -13,10 +13,10 @@ A key is a tensor u32[2]. Use each key only once: derive new ones with split() o
 """
 
 from ._meshard.random import (
-    ball, bernoulli, beta, bits, categorical, cauchy, chisquare, choice, dirichlet, exponential, fisher_f, fold_in, gamma,
-    generalized_normal, geometric, gumbel, key, laplace, loggamma, logistic, lognormal, maxwell, multivariate_normal,
-    normal, orthogonal, pareto, permutation, poisson, rademacher, randint, rayleigh, shuffle, split, split_into,
-    student_t, threefry, triangular, truncated_normal, uniform, wald, weibull_min)
+    ball, bernoulli, beta, bits, categorical, cauchy, chisquare, choice, dirichlet, exponential, fisher_f, fold_in,
+    gamma, generalized_normal, geometric, gumbel, key, laplace, loggamma, logistic, lognormal, maxwell,
+    multivariate_normal, normal, orthogonal, pareto, permutation, poisson, rademacher, randint, rayleigh, shuffle,
+    split, split_into, student_t, threefry, triangular, truncated_normal, uniform, wald, weibull_min)
 
 __all__ = ["ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
            "exponential", "fisher_f", "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "laplace",

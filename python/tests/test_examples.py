@@ -63,7 +63,8 @@ def test_digits(tmp_path, capfdbinary, monkeypatch):
 @pytest.mark.skipif(not DIGITS.exists(), reason=f"needs {DIGITS}")
 def test_digits_on_another_mesh(tmp_path, capfdbinary, monkeypatch):
     expected = np.loadtxt(pathlib.Path(__file__).parent / "data/digits_losses.txt")[:8]
-    losses, _ = run("digits", ["--steps", 8, "--mesh", "4x1", "--devices", "7,5,3,1", "--data", DIGITS], tmp_path, capfdbinary, monkeypatch)
+    losses, _ = run("digits", ["--steps", 8, "--mesh", "4x1", "--devices", "7,5,3,1", "--data", DIGITS], tmp_path,
+                    capfdbinary, monkeypatch)
     np.testing.assert_allclose(losses, expected, atol=2e-6)
 
 

@@ -87,7 +87,8 @@ def test_sgd(momentum, nesterov):
     (optim.Adam(rate=0.01), "adam", {"learning_rate": 0.01}),
     (optim.AdamW(rate=0.01, weight_decay=0.2), "adamw", {"learning_rate": 0.01, "weight_decay": 0.2}),
     (optim.Sgd(rate=0.1, momentum=0.9), "sgd", {"learning_rate": 0.1, "momentum": 0.9}),
-    (optim.Sgd(rate=0.1, momentum=0.9, nesterov=True), "sgd", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
+    (optim.Sgd(rate=0.1, momentum=0.9, nesterov=True), "sgd",
+     {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
 ])
 def test_steps_are_those_of_optax(mine, name, options):
     optax = pytest.importorskip("optax")
@@ -138,7 +139,7 @@ def test_errors_of_updates():
         optim.Adam(rate="fast").update(params, gradients_of(0), state)
 
 
-# --- schedules ---------------------------------------------------------------------------------------------------------
+# --- schedules --------------------------------------------------------------------------------------------------------
 
 
 def rates(schedule, steps):
@@ -172,7 +173,7 @@ def test_a_schedule_is_part_of_the_program(schedule):
     close(params, expected)
 
 
-# --- gradients ---------------------------------------------------------------------------------------------------------
+# --- gradients --------------------------------------------------------------------------------------------------------
 
 
 def test_clipping():
@@ -237,13 +238,14 @@ def test_cast_leaves_integers():
     assert made["w"].dtype == meshard.bfloat16 and made["n"].dtype == np.int32
 
 
-# --- layouts -----------------------------------------------------------------------------------------------------------
+# --- layouts ----------------------------------------------------------------------------------------------------------
 
 
 def placed(layers=3):
     rules = nn.AxisRules(MESH, {"hidden": "model"})
     return nn.create(rules, 1, lambda make: {
-        "blocks": nn.make_layers(make, layers, lambda one: nn.make_linear(one, 8, 16)), "norm": nn.make_rms_norm(make, 7)})
+        "blocks": nn.make_layers(make, layers, lambda one: nn.make_linear(one, 8, 16)),
+        "norm": nn.make_rms_norm(make, 7)})
 
 
 def specs(params):

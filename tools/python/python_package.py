@@ -60,9 +60,10 @@ def build_wheel(library):
     raw = FOLDER / "raw"
     for folder in (raw, WHEELS):
         shutil.rmtree(folder, ignore_errors=True)
+    cached = ["-Ccmake.define.CMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
     run([python, "-m", "pip", "wheel", ROOT, "--no-deps", "--no-build-isolation", "--disable-pip-version-check",
          "--wheel-dir", raw, f"-Cbuild-dir={FOLDER / 'build'}", "-Ccmake.source-dir=python",
-         f"-Ccmake.define.CMAKE_PREFIX_PATH={pathlib.Path(library).resolve()}"], env=environment)
+         f"-Ccmake.define.CMAKE_PREFIX_PATH={pathlib.Path(library).resolve()}", *cached], env=environment)
     run([python, "-m", "auditwheel", "repair", "--wheel-dir", WHEELS, *raw.glob("*.whl")], env=environment)
     made = the_wheel()
     if LEAST_TAG not in made.name:

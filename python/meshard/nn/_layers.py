@@ -9,14 +9,14 @@ from . import init
 from ._functions import gelu, silu
 from ._make import AxisRules
 
-__all__ = ["Attention", "Embedding", "GatedMlp", "KeyValueCache", "LayerNorm", "Linear", "Mixture", "MixtureResult", "Mlp",
-           "RmsNorm", "Rotary", "make_attention", "make_cache", "make_embedding", "make_gated_mlp", "make_layer_norm",
-           "make_linear", "make_mixture", "make_mlp", "make_rms_norm"]
+__all__ = ["Attention", "Embedding", "GatedMlp", "KeyValueCache", "LayerNorm", "Linear", "Mixture", "MixtureResult",
+           "Mlp", "RmsNorm", "Rotary", "make_attention", "make_cache", "make_embedding", "make_gated_mlp",
+           "make_layer_norm", "make_linear", "make_mixture", "make_mlp", "make_rms_norm"]
 
 _NO_RULES = AxisRules()
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Linear:
     """A linear layer: weight [inputs, outputs], and bias [outputs] or None."""
 
@@ -34,7 +34,7 @@ def make_linear(make, inputs, outputs, *, names=("embed", "hidden"), bias=True, 
     return Linear(*_nn.make_linear(make, inputs, outputs, first, second, bias, weight))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Embedding:
     """An embedding: table [words, width]."""
 
@@ -57,7 +57,7 @@ def make_embedding(make, words, width, table=init.normal(0.02)):
     return Embedding(*_nn.make_embedding(make, words, width, table))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class LayerNorm:
     """Layer normalization: scale and bias [width]."""
 
@@ -74,7 +74,7 @@ def make_layer_norm(make, width):
     return LayerNorm(*_nn.make_layer_norm(make, width))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class RmsNorm:
     """RMS normalization: scale [width]."""
 
@@ -90,7 +90,7 @@ def make_rms_norm(make, width):
     return RmsNorm(*_nn.make_rms_norm(make, width))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Mlp:
     """A two-layer MLP, the feed-forward part of a transformer: down(activation(up(x)))."""
 
@@ -111,7 +111,7 @@ def make_mlp(make, width, hidden, *, bias=True, up=init.lecun_normal(), down=ini
     return Mlp(*(Linear(*each) for each in _nn.make_mlp(make, width, hidden, bias, up, down)))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class GatedMlp:
     """A gated MLP: down(activation(gate(x)) * up(x)) (Shazeer: GLU Variants Improve Transformer, 2020)."""
 
@@ -146,7 +146,7 @@ class Rotary:
         return _nn.rotated(self.theta, x, positions)
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class KeyValueCache:
     """Keys and values of earlier positions: [batch, key_heads, length, size] each.
 
@@ -157,13 +157,13 @@ class KeyValueCache:
     value: Tensor
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Attention:
     """Multi-head attention over a sequence.
 
     query is [width, heads, size], key and value [width, key_heads, size], out [heads, size, width]. The biases, if any,
-    are [heads, size], twice [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads share
-    one (Ainslie et al.: GQA, 2023).
+    are [heads, size], twice [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads
+    share one (Ainslie et al.: GQA, 2023).
     """
 
     query: Tensor
@@ -228,7 +228,7 @@ class MixtureResult(typing.NamedTuple):
     balance_loss: Tensor
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Mixture:
     """A mixture of experts, MLPs of which each token uses a few.
 

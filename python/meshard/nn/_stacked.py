@@ -10,9 +10,9 @@ from .._transforms import scan
 __all__ = ["Layers", "Sequential", "make_layers", "stack_layers"]
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Layers:
-    """The equal layers of a model: a structure like one layer, whose tensors have the layers along their first dimension.
+    """The equal layers of a model: a structure like one layer, with the layers along each tensor's first dimension.
 
     It is used like a list of layers:
 
@@ -31,8 +31,8 @@ class Layers:
     one; JitStats.unrolled and explain() report the reason.
 
     In checkpoints, layer i is saved as element i of a list would be: `blocks.3.weight`. Optimizers regard each layer's
-    parameters as parameters: weight_decay applies by their rank, and zero_layout() and Fsdp do not split the dimension of
-    the layers.
+    parameters as parameters: weight_decay applies by their rank, and zero_layout() and Fsdp do not split the dimension
+    of the layers.
     """
 
     stacked: typing.Any
@@ -91,7 +91,7 @@ def make_layers(make, count, make_layer):
     return Layers(_nn.make_layers(make, count, make_layer))
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Sequential:
     """Layers and functions that are applied one after the other: `Sequential([up, nn.gelu, down])(x)`."""
 
