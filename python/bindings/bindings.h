@@ -12,6 +12,7 @@ void bind_jit(nanobind::module_& module);
 void bind_layout(nanobind::module_& module);
 void bind_marking(nanobind::module_& module);
 void bind_mesh(nanobind::module_& module);
+void bind_nn(nanobind::module_& module);
 void bind_optim(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_processes(nanobind::module_& module);

@@ -35,18 +35,27 @@ namespace {
 using Metadata = std::map<std::string, std::string>;
 using Names = std::vector<std::string>;
 
-// The tensors of a structure under these names, in order.
-std::vector<io::internal::NamedTensors> named(const Names& names, const PyTree& tree) {
+// The sizes of the first dimensions of a tensor, along which it stacks layers.
+std::span<const std::int64_t> stacked_sizes(const std::string& path, const Shape& shape) {
+  return std::span(shape.sizes()).first(structure::stacked_dimensions(path));
+}
+
+// The tensors of a structure under the names for these paths, in order.
+std::vector<io::internal::NamedTensors> named(const Names& paths, const PyTree& tree) {
   std::vector<io::internal::NamedTensors> all;
-  for (std::size_t i = 0; i < names.size(); ++i) all.push_back({{names[i]}, tree.leaves()[i], 0});
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const Tensor& tensor = tree.leaves()[i];
+    std::span<const std::int64_t> sizes = stacked_sizes(paths[i], tensor.shape());
+    all.push_back({io::checkpoint_names(paths[i], sizes), tensor, sizes.size()});
+  }
   return all;
 }
 
-void save(const std::string& path, const Names& names, nb::handle values, const Metadata& metadata,
+void save(const std::string& path, const Names& paths, nb::handle values, const Metadata& metadata,
           bool this_process_only) {
   CallerLine line;
   PyTree tree = PyTree::of(values);
-  auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(names, tree));
+  auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(paths, tree));
   {
     Unlocked unlocked;
     compute(tree.leaves(), line.where());
@@ -56,12 +65,12 @@ void save(const std::string& path, const Names& names, nb::handle values, const 
   });
 }
 
-io::Saving save_async(const std::string& path, const Names& names, nb::handle values,
+io::Saving save_async(const std::string& path, const Names& paths, nb::handle values,
                       const Metadata& metadata, bool this_process_only) {
   CallerLine line;
   PyTree tree = PyTree::of(values);
   Unlocked unlocked;
-  return io::internal::save_in_order_async(path, named(names, tree), metadata, {this_process_only},
+  return io::internal::save_in_order_async(path, named(paths, tree), metadata, {this_process_only},
                                            line.where());
 }
 
@@ -84,16 +93,24 @@ Tensor tensor_of(const WeightsHandle& handle, const std::string& name,
 }
 
 // A tensor of the file for a member of a structure: of the member's type, where the member is.
-Tensor restored(const WeightsHandle& handle, const std::string& name, const Tensor& like) {
+Tensor restored(const WeightsHandle& handle, const std::string& path, const Tensor& like) {
   CallerLine line;
   Unlocked unlocked;
-  const TensorType stored = handle.weights->type(name).value();
+  const std::span<const std::int64_t> layers = stacked_sizes(path, like.shape());
+  const Names names = io::checkpoint_names(path, layers);
+  if (names.empty()) return like;
+  Dimensions sizes(layers.begin(), layers.end());
+  const Shape stack(sizes);
+  const TensorType one = handle.weights->type(names[0]).value();
+  for (std::int64_t size : one.shape) sizes.push_back(size);
+  const TensorType stored{one.dtype, Shape(std::move(sizes))};
   if (stored != like.type())
-    throw_invalid(line.where(), "[io] \"", name, "\" is ", stored,
+    throw_invalid(line.where(), "[io] \"", names[0], "\"",
+                  names.size() > 1 ? cat(" to \"", names.back(), "\"") : "", " is ", stored,
                   " in the checkpoint, but the destination is ", like.type());
   std::optional<Sharding> sharding = like.sharding();
-  return (sharding ? handle.weights->placed(name, *sharding, line.where())
-                   : handle.weights->tensor(name, line.where()))
+  return (sharding ? handle.weights->placed_stacked(names, stack, *sharding, line.where())
+                   : handle.weights->stacked(names, stack, line.where()))
       .value();
 }
 
@@ -156,7 +173,7 @@ void bind_weights(nb::module_& module) {
            "reads only what its devices hold. Raises NotFoundError.")
       .def("__getitem__", [](const WeightsHandle& w,
                              const std::string& name) { return tensor_of(w, name, std::nullopt); })
-      .def("_restored", restored, nb::arg("name"), nb::arg("like"))
+      .def("_restored", restored, nb::arg("path"), nb::arg("like"))
       .def("_load", load_all, nb::arg("patterns"));
 }
 
@@ -172,13 +189,16 @@ void bind_files(nb::module_& module) {
           [](const io::Saving& saving) { run_waiting([saving] { saving.wait().value(); }); },
           "Waits until the checkpoint is complete on the disk; raises the error of the save. May "
           "be called again.");
-  module.def("save_tensors", save, nb::arg("path"), nb::arg("names"), nb::arg("values"),
+  module.def("save_tensors", save, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
              nb::arg("metadata"), nb::arg("this_process_only"));
-  module.def("save_tensors_async", save_async, nb::arg("path"), nb::arg("names"), nb::arg("values"),
+  module.def("save_tensors_async", save_async, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
              nb::arg("metadata"), nb::arg("this_process_only"));
   module.def(
-      "checkpoint_name", [](const std::string& path) { return io::checkpoint_name(path); },
-      nb::arg("path"));
+      "checkpoint_names",
+      [](const std::string& path, const Shape& shape) {
+        return io::checkpoint_names(path, stacked_sizes(path, shape));
+      },
+      nb::arg("path"), nb::arg("shape"));
   bind_weights(module);
   module.def(
       "load_npy",

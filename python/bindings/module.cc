@@ -50,6 +50,7 @@ NB_MODULE(_meshard, module) {
   bind_callbacks(module);
   bind_reports(module);
   bind_plan(module);
+  bind_nn(module);
   bind_optim(module);
   nb::module_ ops = module.def_submodule("ops", "Every op, as in C++.");
   nb::module_ random = module.def_submodule("random", "Random numbers.");

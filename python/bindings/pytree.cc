@@ -89,6 +89,7 @@ struct ClassInfo {
   std::uint64_t number = 0;  // of the class
   PyObject* fields = nullptr;   // of a dataclass: a tuple of the names that are children
   PyObject* statics = nullptr;  // of a dataclass: names of fields with metadata {"static": True}
+  bool is_stacked = false;      // a dataclass with one field, like nn::Layers
   PyObject* flatten = nullptr;
   PyObject* unflatten = nullptr;
 };
@@ -112,6 +113,7 @@ ClassInfo examined(PyTypeObject* type) {
           nb::object(field.attr("metadata")).attr("get")("static", nb::bool_(false));
       (nb::cast<bool>(nb::bool_(is_static)) ? statics : children).append(field.attr("name"));
     }
+    info.is_stacked = nb::hasattr(handle, "__meshard_stacked__");
     info.fields = nb::tuple(children).release().ptr();
     info.statics = nb::tuple(statics).release().ptr();
   } else {
@@ -396,7 +398,8 @@ class PathLister {
             info_of(reinterpret_cast<PyTypeObject*>(numbered().object(form_[next_++])));
         for (PyObject* names : {info.fields, info.statics})
           for (nb::handle name : nb::handle(names))
-            visit(cat(path, ".", nb::cast<std::string>(name)));
+            visit(info.is_stacked ? cat(path, "[:]")
+                                  : cat(path, ".", nb::cast<std::string>(name)));
         return;
       }
       case Node::kRegistered:
@@ -496,7 +499,14 @@ PyTree PyTree::empty() {
 }
 
 std::string PyTree::leaf_path(std::size_t leaf) const {
-  return leaf_paths(shape_->form).tensors.at(leaf);
+  // Who visits the leaves asks for the paths of all, one after the other.
+  thread_local std::weak_ptr<const TreeShape> last;
+  thread_local std::vector<std::string> paths;
+  if (last.lock() != shape_) {
+    paths = leaf_paths(shape_->form).tensors;
+    last = shape_;
+  }
+  return paths.at(leaf);
 }
 
 void PyTree::append_form(std::vector<std::uint64_t>& form) const {

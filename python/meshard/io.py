@@ -29,17 +29,19 @@ _NUMBERS = (bool, int, float, complex)
 def names(structure):
     """The names that the tensors of a structure have in a checkpoint, in the order of its leaves.
 
-    A name is the path of the tensor: keys, indices and field names, separated by dots, as in `params.blocks.2.wq`.
+    A name is the path of the tensor: keys, indices and field names, separated by dots, as in `params.blocks.2.wq`. A
+    tensor of an nn.Layers has a name for each layer, as if the layers were a list.
     """
-    return [_meshard.checkpoint_name(path) for path in tree.structure(structure).paths]
+    leaves, around = tree.flatten(structure)
+    return [name for path, leaf in zip(around.paths, leaves) for name in _meshard.checkpoint_names(path, leaf.shape)]
 
 
-def _named(structure):
+def _checked_paths(structure):
     found = names(structure)
     if len(set(found)) != len(found):
         twice = next(name for name in found if found.count(name) > 1)
         raise ValueError(f"two tensors would both have the name {twice!r}")
-    return found
+    return tree.structure(structure).paths
 
 
 def save(path, structure, *, metadata=None, this_process_only=False):
@@ -51,7 +53,7 @@ def save(path, structure, *, metadata=None, this_process_only=False):
     index names the files. With `this_process_only` this process alone writes values that it has as a whole. `metadata`
     is a dict of strings for the file.
     """
-    _meshard.save_tensors(os.fspath(path), _named(structure), structure, {**_METADATA, **(metadata or {})},
+    _meshard.save_tensors(os.fspath(path), _checked_paths(structure), structure, {**_METADATA, **(metadata or {})},
                           this_process_only)
 
 
@@ -60,7 +62,7 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
 
     The tensors may be donated then. The end of the process waits for it.
     """
-    return _meshard.save_tensors_async(os.fspath(path), _named(structure), structure,
+    return _meshard.save_tensors_async(os.fspath(path), _checked_paths(structure), structure,
                                        {**_METADATA, **(metadata or {})}, this_process_only)
 
 
@@ -77,8 +79,8 @@ def restore(path, like):
     leaves, around = tree.flatten(like)
     originals = _meshard.tree_values(like)
     values = []
-    for name, leaf, original in zip(names(like), leaves, originals, strict=True):
-        value = weights._restored(name, leaf)
+    for path, leaf, original in zip(around.paths, leaves, originals, strict=True):
+        value = weights._restored(path, leaf)
         values.append(type(original)(value.item()) if isinstance(original, _NUMBERS) else value)
     return around.unflatten(values)
 

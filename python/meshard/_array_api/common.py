@@ -1,7 +1,5 @@
 """What the chapters share: dtypes by kind, the device, operands."""
 
-import builtins
-
 import numpy
 
 from .. import _dtypes as dtypes
@@ -46,8 +44,8 @@ DEVICE = Device()
 def check_device(device):
     """Raises an error unless the argument `device` of a function is the only one, or None."""
     if device is not None and device is not DEVICE:
-        raise ValueError(f"unsupported device {device!r}: place values by their sharding, and pass "
-                         f"None or x.device here")
+        raise ValueError(f"unsupported device {device!r}: place values with mark_sharding, and pass None or x.device "
+                         f"here")
 
 
 def dtype_of(dtype):
@@ -59,11 +57,6 @@ def dtype_of(dtype):
 
 
 _KNOWN = frozenset(DTYPES)
-
-
-def is_concrete(x):
-    """True for a tensor whose elements can be read now."""
-    return not x.is_traced
 
 
 def as_tensor(x):
@@ -110,6 +103,3 @@ def made_by_numpy(array):
 def shape_tuple(shape):
     """The argument `shape` of a function as a tuple."""
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-
-
-all_of, any_of = builtins.all, builtins.any
