@@ -28,14 +28,19 @@ def wait_in_program(seconds):
 """
 
 
+def environment(**variables):
+    """That of this process, without what other tests set in it: JAX sets the log level of plugins."""
+    return {**{name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}, **variables}
+
+
 def command(program, *arguments):
     return [sys.executable, "-c", BEGIN + textwrap.dedent(program), *arguments]
 
 
-def run(program, *arguments, **environment):
+def run(program, *arguments):
     """What a program prints, its errors and its status."""
     done = subprocess.run(command(program, *arguments), capture_output=True, text=True, timeout=120,
-                          env={**os.environ, **environment})
+                          env=environment())
     return done.stdout, done.stderr, done.returncode
 
 
@@ -233,10 +238,10 @@ def mpi_is_there():
 def test_two_processes_give_what_one_gives(tmp_path):
     begin = BEGIN.split("mesh = ")[0]
     one = subprocess.run([sys.executable, "-c", begin + TOGETHER, str(tmp_path / "one.safetensors")],
-                         capture_output=True, text=True, timeout=120, env={**os.environ, "MESHARD_CPU_DEVICES": "4"})
+                         capture_output=True, text=True, timeout=120, env=environment(MESHARD_CPU_DEVICES="4"))
     two = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", "-x", "MESHARD_CPU_DEVICES=2",
                           sys.executable, "-c", begin + TOGETHER, str(tmp_path / "two.safetensors")],
-                         capture_output=True, text=True, timeout=120)
+                         capture_output=True, text=True, timeout=120, env=environment())
     assert one.returncode == 0 and two.returncode == 0, one.stderr + two.stderr
     assert one.stdout == two.stdout != ""
 
@@ -251,7 +256,7 @@ def test_processes_find_each_other_by_a_socket(tmp_path):
     begin = BEGIN.split("mesh = ")[0] + textwrap.dedent(program)
     path = str(tmp_path / "socket")
     both = [subprocess.Popen([sys.executable, "-c", begin, path, str(rank)], stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, text=True) for rank in range(2)]
+                             stderr=subprocess.PIPE, text=True, env=environment()) for rank in range(2)]
     results = [each.communicate(timeout=120) for each in both]
     assert results == [("process 0 of 2 1 2\n", ""), ("process 1 of 2 0 2\n", "")]
     assert [each.returncode for each in both] == [0, 0]
@@ -272,7 +277,8 @@ def test_ctrl_c_ends_a_barrier(tmp_path):
         run.put("done", "")
         """)
     both = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "socket"), str(rank)],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(2)]
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+            for rank in range(2)]
     results = [each.communicate(timeout=120) for each in both]
     assert results[0] == ("interrupted\n", "") and [each.returncode for each in both] == [0, 0]
 
@@ -292,7 +298,8 @@ def test_a_lost_process_is_reported(tmp_path):
         os._exit(0)
         """)
     both = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path / "socket"), str(rank)],
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for rank in range(2)]
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+            for rank in range(2)]
     results = [each.communicate(timeout=120) for each in both]
     assert results[0] == ("1 died True\nTrue\n", "")
     assert both[1].returncode == -signal.SIGKILL
