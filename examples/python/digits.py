@@ -159,6 +159,7 @@ def main():
     data, model = map(int, options.mesh.split("x"))
     devices = options.devices and list(map(int, options.devices.split(",")))
     mesh = Mesh({"data": data, "model": model}, device_ids=devices)
+    meshard.configure_runtime(cpu_devices=max(8, mesh.size, *(id + 1 for id in devices or [])))
     digits, held_back = split(*read_digits(options.data))
     print(f"{len(digits[1])} training digits, {len(held_back[1])} held out; an MLP 64-256-128-10 on {mesh}")
 

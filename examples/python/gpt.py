@@ -254,6 +254,7 @@ def parse_options(arguments=None):
 
 def main():
     options = parse_options()
+    meshard.configure_runtime(cpu_devices=options.mesh["data"] * options.mesh["model"])
     train, held_back = text_of_file(options.data)
     print(f"{len(train)} training bytes, {len(held_back)} held out")
     trainer = Trainer(options, train, held_back)
