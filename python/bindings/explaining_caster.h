@@ -8,6 +8,11 @@ namespace nanobind::detail {
 /// of "incompatible function arguments". Within another caster (optional, vector) it is the latter.
 /// Its from_python sets `wrong` and `fail`, and returns true, for what only looks like a value.
 template <class Value>
+Value empty_value() {
+  return Value{};
+}
+
+template <class Value>
 struct ExplainingCaster {
   template <class T>
   using Cast = movable_cast_t<T>;
@@ -22,7 +27,7 @@ struct ExplainingCaster {
     if (wrong) fail(wrong);
     return value;
   }
-  Value value{};
+  Value value = empty_value<Value>();
   PyObject* wrong = nullptr;       // borrowed: the arguments of the call hold it
   void (*fail)(handle) = nullptr;  // throws
 };

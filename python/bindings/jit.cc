@@ -167,6 +167,12 @@ void bind_jit(nb::module_& module) {
            [](const PythonJit& jit, nb::args args, nb::kwargs kwargs) {
              return jit(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr);
            })
+      .def("__get__",  // a jitted method gets its instance, as functions do
+           [](nb::object self, nb::object instance, nb::object) -> nb::object {
+             if (instance.is_none()) return self;
+             return nb::module_::import_("types").attr("MethodType")(self, instance);
+           },
+           nb::arg("instance").none(), nb::arg("owner").none() = nb::none())
       .def_prop_ro("stats", [](const PythonJit& jit) { return jit.programs().stats(); },
                    "Calls, traces, and why it was traced again.");
 }

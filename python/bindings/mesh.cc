@@ -239,7 +239,7 @@ void bind_derivation(MeshClass& type) {
           [](const Mesh& mesh, const AxisNames& names, std::string name) {
             return mesh.flatten(names, std::move(name), kNoLine);
           },
-          nb::arg("names"), nb::arg("name"),
+          nb::arg("names"), nb::arg("name") = "",
           "Merges some axes into one, at the position of the first of them; the other axes remain.")
       .def(
           "unflatten",
@@ -369,6 +369,7 @@ void bind_mesh(nb::module_& module) {
     Mesh(numpy.arange(8).reshape(2, 4), ("x", "y"))  # device ids in the shape of the mesh
     Mesh("mesh<data=2, model=4>")                    # its text
     Mesh(layout, ("x", "y"))                         # a layout into the rank map
+    Mesh(jax_mesh)                                   # a jax.sharding.Mesh or AbstractMesh
 
 `explicit` names the axes over which the program, not the compiler, decides how tensors are sharded.
 Positions 0 to size-1 enumerate the axes in row-major order. A mesh made from sizes is a root; the

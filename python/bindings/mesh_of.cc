@@ -74,6 +74,32 @@ Mesh mesh_of_layout(const Layout& layout, nb::handle names, nb::handle device_id
                               : Mesh(layout, rank_map_given(device_ids), *given, SourceLocation{});
 }
 
+// A jax.sharding.Mesh, or an AbstractMesh, whose devices are 0 to n-1.
+bool is_mesh_of_jax(nb::handle object) {
+  return nb::hasattr(object, "axis_names") && nb::hasattr(object, "axis_sizes") &&
+         !nb::isinstance<Mesh>(object);
+}
+
+Mesh mesh_of_jax(nb::handle given) {
+  std::vector<MeshAxis> axes =
+      mesh_axes(nb::cast<Dimensions>(given.attr("axis_sizes")),
+                names_given(nb::object(given.attr("axis_names"))), SourceLocation{});
+  nb::object kinds = nb::getattr(given, "axis_types", nb::none());
+  for (std::size_t i = 0; !kinds.is_none() && i < axes.size(); ++i)
+    if (nb::cast<std::string>(nb::object(kinds[i].attr("name"))) == "Explicit")
+      axes[i].kind = AxisKind::kExplicit;
+  nb::object devices;
+  try {
+    devices = given.attr("devices");
+  } catch (nb::python_error&) {  // an AbstractMesh
+    return Mesh(std::move(axes), SourceLocation{});
+  }
+  std::vector<std::int64_t> ids;
+  for (nb::handle device : nb::object(devices.attr("reshape")(-1)))
+    ids.push_back(integer_of(nb::object(device.attr("id")), "a device id"));
+  return Mesh(std::move(axes), std::move(ids), SourceLocation{});
+}
+
 void make_explicit(std::vector<MeshAxis>& axes, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     MeshAxis* found = nullptr;
@@ -156,6 +182,11 @@ Mesh mesh_of(nb::object axes, nb::object names, nb::object device_ids,
     if (!names.is_none() || !device_ids.is_none() || !explicit_axes.empty())
       throw_invalid({}, "[mesh] the text of a mesh says all; nothing else may be given");
     return Mesh::parse(nb::cast<std::string>(axes)).value();
+  }
+  if (is_mesh_of_jax(axes)) {
+    if (!names.is_none() || !device_ids.is_none() || !explicit_axes.empty())
+      throw_invalid({}, "[mesh] JAX's mesh says all; nothing else may be given");
+    return mesh_of_jax(axes);
   }
   if (device_ids.is_none() && are_ids(names)) {
     device_ids = std::move(names);

@@ -3,7 +3,8 @@
 
 usage: op_bindings.py --root ROOT --out FOLDER --files N HEADER...
 
-Reads every documented function of the headers (paths relative to ROOT) and writes FOLDER/ops_0.cc to ops_<N-1>.cc.
+Reads every documented function of the headers (paths relative to ROOT) and writes FOLDER/ops_0.cc to ops_<N-1>.cc,
+op_enums.h, which they include, and results.pyi, the named tuples of the stubs.
 A new op with parameters of known types needs nothing else. A parameter of another type is an error, which says what to
 add here: to the types below, or to WRITTEN_BY_HAND.
 
@@ -222,10 +223,10 @@ def binding(headers, name, result, text, comment, module):
         names = ", ".join(f'"{field}"' for _, field, _ in headers.fields(result))
         values = ", ".join(f"tensor_object(result.{field})" for _, field, _ in headers.fields(result))
         body.append(f"auto result = {call};")
-        body.append(f'return named_result("{result}", {{{names}}}, {{{values}}});')
+        body.append(f'return nb::steal<{result}Object>(named_result("{result}", {{{names}}}, {{{values}}}).release());')
     elif result == "std::pair<Tensor, Tensor>":
         body += [f"auto [first, second] = {call};",
-                 "return nb::make_tuple(tensor_object(first), tensor_object(second));"]
+                 "return TensorPair(nb::make_tuple(tensor_object(first), tensor_object(second)));"]
     elif result == "std::vector<Tensor>":
         body.append(f"return list_of({call});")
     elif result == "Tensor":
@@ -281,6 +282,20 @@ inline const std::vector<std::pair<const char*, meshard::{name}>>
 """
 
 
+def result_class(name):
+    """The class of a named tuple, for the types of results."""
+    return f"""struct {name}Object : nanobind::object {{
+  NB_OBJECT({name}Object, nanobind::object, "{name}", PyTuple_Check)
+}};
+"""
+
+
+def result_stub(headers, name):
+    """The named tuple in the stubs (make_stubs.py)."""
+    fields = "".join(f"    {field}: Tensor\n" for _, field, _ in headers.fields(name))
+    return f"class {name}(NamedTuple):\n{fields}\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--root", required=True, type=pathlib.Path)
@@ -305,9 +320,12 @@ def main():
         return 1
     arguments.out.mkdir(parents=True, exist_ok=True)
     used = [name for name in headers.enums if any(re.search(rf"\b{name} \w+[,)]|<{name}>", s) for s in statements)]
+    named = [name for name in headers.structs if any(f'named_result("{name}"' in s for s in statements)]
     (arguments.out / "op_enums.h").write_text(
         "// Made by op_bindings.py.\n#pragma once\n#include \"meshard/core.h\"\n"
-        "#include \"python/bindings/op_arguments.h\"\n" + "".join(enum_text(n, headers.enums[n]) for n in used))
+        "#include \"python/bindings/op_arguments.h\"\n" + "".join(enum_text(n, headers.enums[n]) for n in used) +
+        "namespace meshard::python {\n" + "".join(result_class(n) for n in named) + "}  // namespace meshard::python\n")
+    (arguments.out / "results.pyi").write_text("".join(result_stub(headers, n) for n in named))
     each = -(-len(statements) // arguments.files)
     for i in range(arguments.files):
         body = "\n".join(statements[i * each:(i + 1) * each])

@@ -1,14 +1,22 @@
 #include "python/bindings/read_part.h"
 
-#include <array>
+#include <nanobind/nanobind.h>
+
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "meshard/core.h"
+#include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/storage.h"
+#include "meshard/runtime/device_array.h"
+#include "python/bindings/tensors.h"
+#include "python/bindings/waiting.h"
+
+namespace nb = nanobind;
 
 namespace meshard::python {
 namespace {
@@ -22,8 +30,8 @@ struct PartStep {
   Shape shape;
 };
 
-// The part is known by its node's address and number, without a reference: a value that only this
-// table refers to would become a result of the next program.
+// Where the elements of a tensor are. An attribute of its object, so that the whole value is kept
+// no longer than the object. The node tells whether the object was bound to another value since.
 struct Part {
   const Node* node = nullptr;
   std::uint64_t id = 0;
@@ -31,17 +39,24 @@ struct Part {
   std::vector<PartStep> steps;  // from the part to the whole
 };
 
-struct RecentParts {
-  std::array<Part, 16> all;
-  std::size_t next = 0;
+constexpr const char* kAttribute = "_part";
 
-  const Part* find(const Value& value) const {
-    for (const Part& part : all)
-      if (part.node == value.node() && part.id == value->id()) return &part;
+PyObject* attribute_name() {
+  static PyObject* name = PyUnicode_InternFromString(kAttribute);
+  return name;
+}
+
+const Part* part_in(PyObject* object) {
+  const Value& value = tensor_in(object)->value();
+  nb::object capsule = nb::steal(PyObject_GetAttr(object, attribute_name()));
+  if (!capsule) {
+    PyErr_Clear();
     return nullptr;
   }
-};
-thread_local RecentParts recent_parts;
+  const auto* part = static_cast<const Part*>(PyCapsule_GetPointer(capsule.ptr(), kAttribute));
+  if (!part) PyErr_Clear();
+  return part && part->node == value.node() && part->id == value->id() ? part : nullptr;
+}
 
 bool add_step(const Node& node, std::vector<PartStep>& steps) {
   const std::string_view name = node.op().name;
@@ -88,41 +103,70 @@ HostArray taken(const HostArray& from, const PartStep& part) {
   return made;
 }
 
+HostArray elements(const Tensor& whole, const std::vector<PartStep>& steps,
+                   const SourceLocation& where) {
+  HostArray array = whole.to_host(where);
+  for (std::size_t i = steps.size(); i-- > 0;) array = taken(array, steps[i]);
+  return array;
+}
+
+bool is_small_and_computed(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage && storage->kind() != Storage::Kind::kAbstract &&
+         value.type().bytes() <= kMostBytes;
+}
+
+// True if the value is on the host, or on one device and not still being computed.
+bool is_readable_now(const Storage& storage) {
+  if (storage.kind() == Storage::Kind::kHost) return true;
+  const auto& array = static_cast<const DeviceArray&>(storage);
+  if (!array.is_live() || array.num_shards() != 1) return false;
+  Result<pjrt::Event> event = array.buffers()[0].ready_event();
+  return event.ok() && event->is_ready().value_or(false);
+}
+
 }  // namespace
 
-void remember_part(const Tensor& whole, const Tensor& part) {
-  if (only_recording() || internal::recorder().manual || part.value() == whole.value()) return;
-  Part made{part.value().node(), part.value()->id(), whole.value(), {}};
-  if (const Part* inner = whole.value().storage() ? nullptr : recent_parts.find(whole.value()))
-    made.whole = inner->whole;
-  const Storage* storage = made.whole.storage();
-  if (!storage || storage->kind() == Storage::Kind::kAbstract ||
-      made.whole.type().bytes() > kMostBytes)
-    return;
-  for (const Node* node = made.node; node != whole.value().node();
-       node = node->operands()[0].node())
-    if (node->operands().size() != 1 || !add_step(*node, made.steps)) return;
-  if (!(made.whole == whole.value())) {
-    const Part* inner = recent_parts.find(whole.value());
-    made.steps.insert(made.steps.end(), inner->steps.begin(), inner->steps.end());
+nb::object part_object(PyObject* whole, Tensor part, const SourceLocation& where) {
+  const Value& from = tensor_in(whole)->value();
+  const Value& value = part.value();
+  if (only_recording() || internal::recorder().manual || value == from)
+    return tensor_object(std::move(part));
+  const Part* inner = from.storage() ? nullptr : part_in(whole);
+  auto made =
+      std::make_unique<Part>(Part{value.node(), value->id(), inner ? inner->whole : from, {}});
+  if (!is_small_and_computed(made->whole)) return tensor_object(std::move(part));
+  for (const Node* node = made->node; node != from.node(); node = node->operands()[0].node())
+    if (node->operands().size() != 1 || !add_step(*node, made->steps))
+      return tensor_object(std::move(part));
+  if (inner) made->steps.insert(made->steps.end(), inner->steps.begin(), inner->steps.end());
+  if (is_unplaced(made->whole) && is_readable_now(*made->whole.storage())) {
+    nb::gil_scoped_release unlocked;
+    part = from_host(elements(Tensor(made->whole), made->steps, where), where);
   }
-  recent_parts.all[recent_parts.next] = std::move(made);
-  recent_parts.next = (recent_parts.next + 1) % recent_parts.all.size();
+  nb::object object = tensor_object(std::move(part));
+  if (tensor_in(object.ptr())->value().storage()) return object;
+  nb::object capsule = nb::steal(PyCapsule_New(made.get(), kAttribute, [](PyObject* self) {
+    delete static_cast<Part*>(PyCapsule_GetPointer(self, kAttribute));
+  }));
+  if (!capsule) nb::raise_python_error();
+  (void)made.release();  // the capsule has it
+  if (PyObject_SetAttr(object.ptr(), attribute_name(), capsule.ptr()) != 0)
+    nb::raise_python_error();
+  return object;
 }
 
-Tensor needed_to_read(const Tensor& part) {
-  if (!part.defined() || part.value().storage()) return part;
-  const Part* found = recent_parts.find(part.value());
-  return found ? Tensor(found->whole) : part;
-}
-
-std::optional<HostArray> read_part(const Tensor& part, const SourceLocation& where) {
-  if (!part.defined() || part.value().storage()) return std::nullopt;
-  const Part* found = recent_parts.find(part.value());
+std::optional<HostArray> read_part(PyObject* part, const SourceLocation& where) {
+  const Tensor& tensor = *tensor_in(part);
+  if (!tensor.defined() || tensor.value().storage()) return std::nullopt;
+  const Part* found = part_in(part);
   if (!found) return std::nullopt;
-  HostArray array = Tensor(found->whole).to_host(where);
-  for (std::size_t i = found->steps.size(); i-- > 0;) array = taken(array, found->steps[i]);
-  return array;
+  const Tensor whole(found->whole);
+  const std::vector<PartStep> steps = found->steps;  // another thread may bind the object anew
+  const Storage* storage = whole.value().storage();
+  if (!storage || storage->kind() == Storage::Kind::kDevice) wait_for({&whole, 1}, where);
+  nb::gil_scoped_release unlocked;
+  return elements(whole, steps, where);
 }
 
 }  // namespace meshard::python

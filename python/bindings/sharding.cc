@@ -131,6 +131,25 @@ void bind_sharding_construction(ShardingClass& type) {
           },
           nb::arg("mesh"), nb::arg("spec"), nb::arg("ndim").none() = nb::none(), nb::kw_only(),
           nb::arg("replicated") = nb::tuple(), nb::arg("unreduced") = nb::tuple())
+      .def(
+          "__init__",
+          [](Sharding* self, nb::handle sharding) {
+            if (!nb::hasattr(sharding, "mesh") || !nb::hasattr(sharding, "spec"))
+              throw_invalid({},
+                            "[sharding] Sharding takes a mesh and a spec, or JAX's "
+                            "NamedSharding; got ",
+                            repr_text(sharding));
+            nb::object given = sharding.attr("spec");
+            PartitionSpec spec;
+            AxisList unreduced;
+            if (!is_spec_of_jax(given.ptr()) || !load_spec_of_jax(given.ptr(), spec, unreduced))
+              throw_not_spec(given);
+            Sharding made(mesh_of(sharding.attr("mesh"), nb::none(), nb::none(), {}), spec,
+                          kNoWhere);
+            new (self)
+                Sharding(unreduced.empty() ? made : made.with_unreduced(unreduced, kNoWhere));
+          },
+          nb::arg("sharding"))
       .def_static("replicated", &Sharding::replicated, nb::arg("mesh"), nb::arg("ndim"),
                   "The sharding with the whole tensor on every device of the mesh.")
       .def(
@@ -339,6 +358,7 @@ void bind_sharding(nb::module_& module) {
     Sharding(mesh, P("data", None))             # dimension 0 is split along "data"
     Sharding(mesh, P("data"), ndim=3)           # of three dimensions
     Sharding(mesh, P(), 2, unreduced=("model",)) # the value is the sum of the shards along "model"
+    Sharding(jax.sharding.NamedSharding(...))   # JAX's
 
 A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last ones
 may be shorter or empty.

@@ -1,5 +1,7 @@
 #include "python/bindings/standard_ops.h"
 
+#include <cmath>
+
 #include "meshard/core.h"
 #include "python/bindings/op_arguments.h"
 
@@ -20,14 +22,20 @@ nb::object bound(const Operand& x1, const Operand& x2) {
 Tensor standard_floor_divide(In a, In b) {
   Tensor exact = floor_divide(a, b);
   if (!is_floating(exact.dtype())) return exact;
-  Tensor is_ordinary = logical_and(logical_and(isfinite(a), isfinite(b)), not_equal(a, 0));
+  // A number as divisor is known to be finite.
+  const bool is_finite = !b.tensor && std::isfinite(b.scalar.as_double());
+  Tensor is_ordinary = logical_and(isfinite(a), not_equal(a, 0));
+  if (!is_finite) is_ordinary = logical_and(is_ordinary, isfinite(b));
   return where(is_ordinary, exact, floor(divide(a, b)));
 }
 
 Tensor standard_remainder(In a, In b) {
   Tensor rest = remainder(a, b);
   if (!is_floating(rest.dtype())) return rest;
-  return where(equal(rest, 0), copysign(rest, b), rest);
+  const bool is_negative = !b.tensor && b.scalar.as_double() < 0;
+  Tensor zero =
+      b.tensor ? copysign(zeros_like(rest), b) : full({}, is_negative ? -0.0 : 0.0, rest.dtype());
+  return where(equal(rest, 0), zero, rest);
 }
 
 void bind_standard_ops(nb::module_& module) {

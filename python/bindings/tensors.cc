@@ -109,16 +109,14 @@ bool is_pending(const Value& value) {
                  : value->trace() == 0 && !manual_axes(value);
 }
 
-HostArray read(const Tensor& tensor) {
+HostArray read(PyObject* object) {
+  const Tensor& tensor = *tensor_in(object);
   CallerLine line;
   release_collected();
+  if (std::optional<HostArray> part = read_part(object, line.where())) return *std::move(part);
   // Ctrl-C ends the wait for a value that is not there yet.
-  if (tensor.defined() && is_pending(tensor.value())) {
-    const Tensor needed = needed_to_read(tensor);
-    wait_for(std::span(&needed, 1), line.where());
-  }
+  if (tensor.defined() && is_pending(tensor.value())) wait_for(std::span(&tensor, 1), line.where());
   nb::gil_scoped_release unlocked;
-  if (std::optional<HostArray> part = read_part(tensor, line.where())) return *std::move(part);
   return tensor.to_host(line.where());
 }
 
@@ -128,7 +126,7 @@ HostArray read_single(PyObject* object, const char* as) {
     throw nb::type_error(cat("only a tensor of one element can be converted to ", as, "; this is ",
                              tensor.type())
                              .c_str());
-  return read(tensor);
+  return read(object);
 }
 
 // The text of a traced, local or abstract value, or of one whose parts are in several processes;
@@ -175,7 +173,7 @@ PyObject* converted(PyObject* self, const char* name, PyObject* (*convert)(PyObj
 
 PyObject* int_slot(PyObject* self) noexcept {
   return converted(self, "int", [](PyObject* item) {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyLong_Type), item);
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyLong_Type), item, nullptr);
   });
 }
 PyObject* float_slot(PyObject* self) noexcept { return converted(self, "float", PyNumber_Float); }
@@ -243,8 +241,7 @@ PyObject* item_slot(PyObject* self, PyObject* key) noexcept {
     CallerLine line;
     const Tensor& whole = *tensor_in(self);
     Tensor part = index(In(whole, line.where()), items);
-    remember_part(whole, part);
-    return tensor_object(std::move(part)).release().ptr();
+    return part_object(self, std::move(part), line.where()).release().ptr();
   });
 }
 
@@ -271,11 +268,11 @@ Tensor* tensor_in(PyObject* object) {
   return nullptr;
 }
 
-nb::object tensor_object(Tensor tensor) {
+TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
-  return made;
+  return nb::steal<TensorObject>(made.release());
 }
 
 bool Operand::load(PyObject* object) noexcept {
@@ -408,6 +405,7 @@ void bind_tensor(nb::module_& module) {
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
+  type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours
   type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
                    "The sizes of the dimensions.")
       .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")
@@ -421,7 +419,7 @@ void bind_tensor(nb::module_& module) {
                    "How its bytes are laid out on devices now, or None.")
       .def_prop_ro("placement", &Tensor::placement,
                    "Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.")
-      .def("numpy", [](const Tensor& x) { return numpy_array(read(x)); },
+      .def("numpy", [](nb::handle_t<Tensor> x) { return numpy_array(read(x.ptr())); },
            "The whole value as a read-only NumPy array. Computes it first if needed.")
       .def("item", [](nb::handle_t<Tensor> x) {
         return nb::steal(item_of(read_single(x.ptr(), "a Python number")));

@@ -30,7 +30,7 @@ def _capsule(x, copy):
     arguments = {"max_version": _VERSION}
     if kind not in _HOST_KINDS:
         if copy is False:
-            raise BufferError(f"the array is in the memory of a device ({x.__dlpack_device__()}), so it must be copied, "
+            raise BufferError(f"the array is in the memory of a device, {x.__dlpack_device__()}, so it must be copied, "
                               "but copy is False")
         arguments["dl_device"] = (_CPU, 0)
     elif copy is not None:
@@ -48,8 +48,8 @@ def from_dlpack(x, /, *, device=None, copy=None):
     """A tensor of an array of another library (PyTorch, JAX, NumPy, ...), in host memory.
 
     Nothing is copied if the array is dense, row-major and aligned to its elements; then nobody may write to it while
-    the tensor exists, and placing the tensor may use the memory in place. `copy=True` always copies, `copy=False` raises
-    BufferError if a copy is needed. Arrays in the memory of other devices are copied to the host if their library can
+    the tensor exists, and placing the tensor may use the memory in place. `copy=True` always copies, `copy=False`
+    raises BufferError if a copy is needed. Arrays in the memory of other devices are copied to the host if their library can
     do so. `x` may also be a DLPack capsule, or a tensor, which is returned.
     """
     check_device(device)

@@ -41,9 +41,11 @@ def picture(of, shape=None, *, group_by=()):
         return Picture(*draw(sharding, of.shape))
     if isinstance(of, Mesh):
         return Picture(*draw(of, group_by))
-    if isinstance(of, Sharding) and shape is not None:
-        return Picture(*draw(of, shape))
-    return Picture(*draw(of))
+    if isinstance(of, Sharding):
+        return Picture(*(draw(of) if shape is None else draw(of, shape)))
+    if isinstance(of, Layout):
+        return Picture(*draw(of))
+    raise TypeError(f"picture draws a mesh, a sharding, a layout or a sharded tensor, not {type(of).__name__}")
 
 
 def _html(value):

@@ -5,7 +5,8 @@ import sys
 import numpy
 
 from . import _meshard
-from ._array_api import (complex_functions, creation, data_types, elementwise, indexing, info, linear_algebra,  # noqa: F401
+from ._array_api import (complex_functions, creation, data_types, elementwise, indexing, info, linear_algebra,
+                          # noqa: F401
                          manipulation, searching, sorting, statistical, utility)
 from ._array_api.common import DEVICE, check_device, ops
 from ._errors import Error
@@ -25,7 +26,7 @@ def _array(self, dtype=None, copy=None):
     array = self.numpy()
     if dtype is not None and array.dtype != dtype:
         if copy is False:
-            raise ValueError(f"an array of {dtype} of a tensor of {self.dtype} needs a copy: copy=False is not possible")
+            raise ValueError(f"an array of {dtype} of a tensor of {self.dtype} needs a copy, but copy is False")
         return array.astype(dtype)
     return array.copy() if copy else array
 
@@ -150,10 +151,10 @@ def _cumulative(function):
 
 _METHODS = {
     "__array_namespace__": _array_namespace, "__array__": _array, "__repr__": _repr, "__str__": _str,
-    "__format__": _format, "__iter__": _iter, "__contains__": _contains,
-    "to_device": _to_device, "tolist": _tolist, "astype": _astype,
-    "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze, "copy": _copy, "flatten": manipulation.flatten,
-    "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
+    "__format__": _format, "__iter__": _iter, "__contains__": _contains, "to_device": _to_device,
+    "tolist": _tolist, "astype": _astype, "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze,
+    "copy": _copy,
+    "flatten": manipulation.flatten, "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
     "cumsum": _cumulative(statistical.cumulative_sum), "cumprod": _cumulative(statistical.cumulative_prod),
     "sum": _reduction(statistical.sum, "dtype"), "prod": _reduction(statistical.prod, "dtype"),
     "mean": _reduction(statistical.mean), "max": _reduction(statistical.max), "min": _reduction(statistical.min),
@@ -170,7 +171,6 @@ _METHODS = {
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 
-Tensor.__array_priority__ = 100  # NumPy's operators leave operations with tensors to Tensor
 Tensor.device = property(lambda self: DEVICE, doc="The device in the sense of the array API: always the only one.")
 Tensor.T = property(_transposed, doc="The transposed matrix.")
 Tensor.mT = property(lambda self: ops.matrix_transpose(self), doc="The matrices, the last two dimensions, transposed.")

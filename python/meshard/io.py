@@ -18,8 +18,8 @@ Weights.__module__ = __name__
 Weights.__doc__ = """The tensors of a model or a checkpoint, in one safetensors file or several, which are read on use.
 
 `Weights(path)` opens a safetensors file, an index (`*.index.json`), or a folder with `model.safetensors` or
-`model.safetensors.index.json`, and reads only the headers. `weights[name]` is a tensor on the host, in the memory of the
-mapped file; `weights.tensor(name, sharding)` is one on the devices of a mesh.
+`model.safetensors.index.json`, and reads only the headers. `weights[name]` is a tensor on the host, in the memory of
+the mapped file; `weights.tensor(name, sharding)` is one on the devices of a mesh.
 """
 
 _METADATA = {"format": "meshard"}
@@ -105,7 +105,7 @@ def load_npy(path):
 
 
 def save_npy(path, x):
-    """Writes a .npy file, atomically replacing the file at `path`. Raises UnimplementedError for bf16, f8 and complex."""
+    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16, f8, complex."""
     _meshard.save_npy(os.fspath(path), x)
 
 

@@ -1,7 +1,7 @@
 """Linear algebra: the `linalg` extension of the array API standard.
 
 Matrices are the last two dimensions; those before them are batches. eig, pinv, matrix_rank, svd and svdvals, and
-decompositions of complex matrices, are computed by NumPy on the host.
+decompositions of complex matrices, are computed by NumPy on the host, in jit by a callback, and have no derivative.
 """
 
 import math
@@ -16,7 +16,8 @@ from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecd
 from ._array_api.manipulation import broadcast_shapes
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
-           "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd", "svdvals",
+           "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd",
+           "svdvals",
            "tensordot", "trace", "triangular_solve", "vecdot", "vector_norm"]
 
 EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
@@ -26,6 +27,16 @@ SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
 outer, triangular_solve = ops.outer, ops.triangular_solve
+
+
+def _real(x):
+    """The dtype of absolute values."""
+    return numpy.zeros(0, x.dtype).real.dtype
+
+
+def _complex(x):
+    """The dtype of eigenvalues."""
+    return numpy.result_type(x.dtype, numpy.complex64)
 
 
 def _matrices(x, name):
@@ -84,7 +95,7 @@ def det(x, /):
     """The determinants."""
     x = _matrices(x, "det")
     if x.dtype in COMPLEX:
-        return on_host("det of complex matrices", lambda a: (numpy.linalg.det(a),), x)[0]
+        return on_host(lambda a: (numpy.linalg.det(a),), [(x.shape[:-2], x.dtype)], x)[0]
     return ops.det(x) if x.size else ops.ones(_square(x, "det").shape[:-2], x.dtype)
 
 
@@ -92,7 +103,8 @@ def slogdet(x, /):
     """The determinants as sign and logarithm of the absolute value, which do not overflow."""
     x = _matrices(x, "slogdet")
     if x.dtype in COMPLEX:
-        return SlogdetResult(*on_host("slogdet of complex matrices", numpy.linalg.slogdet, x))
+        batch = x.shape[:-2]
+        return SlogdetResult(*on_host(numpy.linalg.slogdet, [(batch, x.dtype), (batch, _real(x))], x))
     if not x.size:
         batch = _square(x, "slogdet").shape[:-2]
         return SlogdetResult(ops.ones(batch, x.dtype), ops.zeros(batch, x.dtype))
@@ -115,7 +127,7 @@ def eigh(x, /):
     """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices."""
     x = _matrices(x, "eigh")
     if x.dtype in COMPLEX:
-        return EighResult(*on_host("eigh of complex matrices", numpy.linalg.eigh, x))
+        return EighResult(*on_host(numpy.linalg.eigh, [(x.shape[:-1], _real(x)), (x.shape, x.dtype)], x))
     if not x.size:
         return EighResult(ops.zeros(_square(x, "eigh").shape[:-1], x.dtype), x[...])
     return EighResult(*ops.eigh(x))
@@ -125,23 +137,20 @@ def eigvalsh(x, /):
     """The eigenvalues of symmetric or Hermitian matrices, ascending."""
     x = _matrices(x, "eigvalsh")
     if x.dtype in COMPLEX:
-        return on_host("eigvalsh of complex matrices", lambda a: (numpy.linalg.eigvalsh(a),), x)[0]
+        return on_host(lambda a: (numpy.linalg.eigvalsh(a),), [(x.shape[:-1], _real(x))], x)[0]
     return ops.eigvalsh(x) if x.size else ops.zeros(_square(x, "eigvalsh").shape[:-1], x.dtype)
-
-
-def _complex_of(array):
-    """NumPy gives real eigenvalues where all are; the dtype must not depend on the elements."""
-    return array.astype(numpy.result_type(array.dtype, numpy.complex64))
 
 
 def eig(x, /):
     """The complex eigenvalues and eigenvectors of square matrices. Computed by NumPy on the host."""
-    return EigResult(*on_host("eig", lambda a: map(_complex_of, numpy.linalg.eig(a)), _matrices(x, "eig")))
+    x = _square(x, "eig")
+    return EigResult(*on_host(numpy.linalg.eig, [(x.shape[:-1], _complex(x)), (x.shape, _complex(x))], x))
 
 
 def eigvals(x, /):
     """The complex eigenvalues of square matrices. Computed by NumPy on the host."""
-    return on_host("eigvals", lambda a: (_complex_of(numpy.linalg.eigvals(a)),), _matrices(x, "eigvals"))[0]
+    x = _square(x, "eigvals")
+    return on_host(lambda a: (numpy.linalg.eigvals(a),), [(x.shape[:-1], _complex(x))], x)[0]
 
 
 def matrix_power(x, n, /):
@@ -191,9 +200,9 @@ def matrix_rank(x, /, *, rtol=None):
         values = numpy.linalg.svd(a, compute_uv=False)
         tolerance = given[0] if given else _default_tolerance(a) if rtol is None else rtol
         largest = values.max(axis=-1, initial=0)
-        return (numpy.asarray((values > (tolerance * largest)[..., None]).sum(axis=-1), dtype=numpy.int32),)
+        return ((values > (tolerance * largest)[..., None]).sum(axis=-1),)
 
-    return on_host("matrix_rank", ranks, x, *([rtol] if isinstance(rtol, Tensor) else []))[0]
+    return on_host(ranks, [(x.shape[:-2], "int32")], x, *([rtol] if isinstance(rtol, Tensor) else []))[0]
 
 
 def _default_tolerance(array):
@@ -209,9 +218,10 @@ def pinv(x, /, *, rtol=None):
 
     def inverses(a, *given):
         tolerance = given[0] if given else _default_tolerance(a) if rtol is None else rtol
-        return (numpy.linalg.pinv(a, tolerance).astype(a.dtype),)
+        return (numpy.linalg.pinv(a, tolerance),)
 
-    return on_host("pinv", inverses, x, *([rtol] if isinstance(rtol, Tensor) else []))[0]
+    types = [((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)]
+    return on_host(inverses, types, x, *([rtol] if isinstance(rtol, Tensor) else []))[0]
 
 
 def qr(x, /, *, mode="reduced"):
@@ -219,20 +229,26 @@ def qr(x, /, *, mode="reduced"):
     if mode not in ("reduced", "complete"):
         raise ValueError(f"unknown mode {mode!r} of qr: use 'reduced' or 'complete'")
     x = _matrices(x, "qr")
-    if x.dtype in COMPLEX or (mode == "complete" and (x.shape[-2] > x.shape[-1] or not x.size)):
-        return QRResult(*on_host(f"qr of complex matrices or with mode {mode!r}", lambda a: numpy.linalg.qr(a, mode), x))
-    if not x.size:
-        batch, rows, columns = x.shape[:-2], *x.shape[-2:]
-        return QRResult(ops.zeros((*batch, rows, min(rows, columns)), x.dtype),
-                        ops.zeros((*batch, min(rows, columns), columns), x.dtype))
-    return QRResult(*ops.qr(x))
+    *batch, rows, columns = x.shape
+    inner = rows if mode == "complete" else min(rows, columns)
+    types = [((*batch, rows, inner), x.dtype), ((*batch, inner, columns), x.dtype)]
+    if x.dtype in COMPLEX or inner > columns:
+        return QRResult(*on_host(lambda a: numpy.linalg.qr(a, mode), types, x))
+    return QRResult(*ops.qr(x)) if x.size else QRResult(*(ops.zeros(*each) for each in types))
 
 
 def svd(x, /, *, full_matrices=True):
     """The singular value decomposition x = U diag(S) Vh, with S descending. Computed by NumPy on the host."""
-    return SVDResult(*on_host("svd", lambda a: numpy.linalg.svd(a, full_matrices), _matrices(x, "svd")))
+    x = _matrices(x, "svd")
+    *batch, rows, columns = x.shape
+    inner = min(rows, columns)
+    types = [((*batch, rows, rows if full_matrices else inner), x.dtype), ((*batch, inner), _real(x)),
+             ((*batch, columns if full_matrices else inner, columns), x.dtype)]
+    return SVDResult(*on_host(lambda a: numpy.linalg.svd(a, full_matrices), types, x))
 
 
 def svdvals(x, /):
     """The singular values, descending. Computed by NumPy on the host."""
-    return on_host("svdvals", lambda a: (numpy.linalg.svd(a, compute_uv=False),), _matrices(x, "svdvals"))[0]
+    x = _matrices(x, "svdvals")
+    types = [((*x.shape[:-2], min(x.shape[-2:])), _real(x))]
+    return on_host(lambda a: (numpy.linalg.svd(a, compute_uv=False),), types, x)[0]

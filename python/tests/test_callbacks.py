@@ -65,8 +65,8 @@ def test_structures_of_arguments_and_results(transform):
                 "none": None}
 
     scalar = ms.abstract_tensor((), np.float32)
-    types = {"pair": Pair(scalar, scalar), "found": Found(ms.abstract_tensor((4,), np.float32), _meshard.from_numpy(i32)),
-             "list": [tensor()], "none": None}
+    found = Found(ms.abstract_tensor((4,), np.float32), ms.asarray(i32))
+    types = {"pair": Pair(scalar, scalar), "found": found, "list": [tensor()], "none": None}
     result = transform(lambda tree, pair: ms.pure_callback(f, types, tree, pair))(
         {"a": tensor(), "b": tensor(DATA[1])}, (tensor(), np.int32(3)))
     assert isinstance(result["pair"], Pair) and isinstance(result["found"], Found)

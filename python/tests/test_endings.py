@@ -108,11 +108,12 @@ def test_other_handlers_run_during_a_wait():
     "wait_in_program(0.5)(x)",
     "y = x * 2 + 1  # recorded",
     "f = ms.jit(lambda v: v @ v); z = f(ms.mark_sharding(np.ones((512, 512), np.float32), mesh, P('x')))",
-    "batches = iter(ms.data.loader((np.full((64, 64), i, np.float32) for i in range(10**9)), mesh, P('x'))); next(batches)",
+    "source = (np.full((64, 64), i, np.float32) for i in range(10**9)); "
+    "batches = iter(ms.data.loader(source, mesh, P('x'))); next(batches)",
     "ms.io.save_async(sys.argv[1], {'x': x * 2})",
     "keep = [np.from_dlpack(x + i) for i in range(9)]; more = [ms.from_dlpack(k) for k in keep]",
     "class Cycle: pass\nc = Cycle(); c.c = c; c.y = wait_in_program(0.5)(x)",
-    "trace = ms.trace_events(); y = wait_in_program(0.5)(x)",
+    "trace = ms.start_trace(); y = wait_in_program(0.5)(x)",
     "threading.Thread(target=lambda: wait_in_program(0.5)(x).numpy()).start()",
     "ms.set_debug_print_handler(lambda line: None)\nms.jit(lambda v: (ms.debug_print('{}', v), v * 3)[1])(x)",
 ])
@@ -258,7 +259,7 @@ def test_a_lost_process_is_reported(tmp_path):
         def on_loss(loss):
             print(loss.rank, loss.kind, loss.pid > 0, flush=True)
             lost.set()
-        run = ms.initialize_processes(address=sys.argv[1], rank=int(sys.argv[2]), count=2, join_seconds=60, on_loss=on_loss)
+        run = ms.initialize_processes(address=sys.argv[1], rank=int(sys.argv[2]), count=2, on_loss=on_loss)
         run.barrier("begin", seconds=60)
         if run.rank == 1:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -55,7 +55,9 @@ def test_setitem_as_numpy(key, kind):
 
 
 @pytest.mark.parametrize("key, error", [
-    (2, IndexError), ((0, 0, 0, 0, 0), (IndexError, ValueError)), ((0, -4), IndexError), (I([0, 2]), IndexError), (I([-3]), IndexError),
+    (2, IndexError), ((0, 0, 0, 0, 0), (IndexError, ValueError)), ((0, -4), IndexError), (I([0, 2]),
+                                                                                          IndexError), (I([-3]),
+                                                                                                        IndexError),
     ((slice(None), I([True, False])), IndexError), (I([0.5]), IndexError), ("a", IndexError), (0.5, IndexError),
     ((I([0, 1]), I([0, 1, 2])), IndexError), ((Ellipsis, Ellipsis), (IndexError, ValueError)),
     ((Ellipsis, I([0]), Ellipsis), (IndexError, ValueError))])
@@ -79,7 +81,8 @@ def test_values_that_do_not_fit():
     assert x.tolist() == [2, 2, 3]
 
 
-@pytest.mark.parametrize("key", [1, slice(1, 3), (slice(None), -1), (slice(None, None, 2),), I([2, 0]), (I([0, 1]), I([1, 1]))],
+@pytest.mark.parametrize("key", [1, slice(1, 3), (slice(None), -1), (slice(None, None, 2),), I([2, 0]), (I([0, 1]),
+                                                                                                         I([1, 1]))],
                          ids=str)
 def test_keys_inside_jit(key):
     array = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -141,7 +144,8 @@ def test_reading_elements_of_computed_values():
     y = x * 2
     y.numpy()
     for tensor, expected in ((x, array), (y, array * 2)):
-        assert [float(tensor[i, j, k]) for i in range(2) for j in range(3) for k in range(4)] == expected.ravel().tolist()
+        assert [float(tensor[i, j,
+                             k]) for i in range(2) for j in range(3) for k in range(4)] == expected.ravel().tolist()
         np.testing.assert_array_equal(tensor[1][::-1][:, ::-2].numpy(), expected[1][::-1][:, ::-2])
         np.testing.assert_array_equal(tensor[:, None, 2, 1:3].numpy(), expected[:, None, 2, 1:3])
         assert tensor[1][2][3].item() == expected[1, 2, 3]
@@ -159,7 +163,8 @@ def test_take_and_take_along_axis():
     x = ms.asarray(A)
     np.testing.assert_array_equal(ms.take(x, ms.asarray([-1, 0]), axis=2).numpy(), np.take(A, [-1, 0], 2))
     order = np.argsort(-A, axis=1).astype(np.int32)
-    np.testing.assert_array_equal(ms.take_along_axis(x, ms.asarray(order), axis=1).numpy(), np.take_along_axis(A, order, 1))
+    along = ms.take_along_axis(x, ms.asarray(order), axis=1)
+    np.testing.assert_array_equal(along.numpy(), np.take_along_axis(A, order, 1))
     with pytest.raises(ValueError, match="axis"):
         ms.take(x, ms.asarray([0]))
     with pytest.raises(IndexError):

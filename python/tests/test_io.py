@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import meshard as ms
-from meshard import P, _meshard, io
+from meshard import P, io
 
 MESH = ms.Mesh({"x": 4})
 DATA = np.arange(32, dtype=np.float32).reshape(8, 4)
@@ -97,7 +97,7 @@ def test_errors(tmp_path):
         io.save(path, {"a": {"b": DATA}, "a.b": DATA})
     with pytest.raises(ms.Error):
         io.save_async(tmp_path / "no folder" / "a.safetensors", {"x": DATA}).wait()
-    (tmp_path / "bad.safetensors").write_bytes(b"12345678 this is no header")
+    (tmp_path / "bad.safetensors").write_bytes(b"12345678 not a header")
     with pytest.raises(ms.InvalidArgumentError):
         io.Weights(str(tmp_path / "bad.safetensors"))
     np.testing.assert_array_equal(io.load(path)["x"].numpy(), DATA)  # the failed saves left it alone
@@ -161,8 +161,8 @@ def test_an_index_of_several_files(tmp_path):
     names = sorted(hugging_face_names())
     io.save(tmp_path / "model-00001.safetensors", {name: hugging_face_names()[name] for name in names[:2]})
     io.save(tmp_path / "model-00002.safetensors", {name: hugging_face_names()[name] for name in names[2:]})
-    index = {"metadata": {}, "weight_map": {name: f"model-0000{1 + i // 2}.safetensors" for i, name in enumerate(names)}}
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    files = {name: f"model-0000{1 + i // 2}.safetensors" for i, name in enumerate(names)}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": files}))
     loaded = io.load(tmp_path)
     assert sorted(loaded) == names
     np.testing.assert_array_equal(loaded[names[3]].numpy(), hugging_face_names()[names[3]])
@@ -182,7 +182,7 @@ def test_npy_both_ways(tmp_path):
     for i, array in enumerate([DATA, DATA.T.copy(order="F"), np.array(3, np.int16), np.zeros((0, 2), bool)]):
         np.save(tmp_path / f"{i}.npy", array)
         np.testing.assert_array_equal(io.load_npy(tmp_path / f"{i}.npy").numpy(), array)
-        io.save_npy(tmp_path / "ours.npy", ms.from_dlpack(array) if array.size else _meshard.from_numpy(array))
+        io.save_npy(tmp_path / "ours.npy", ms.from_dlpack(array) if array.size else ms.asarray(array))
         read = np.load(tmp_path / "ours.npy")
         np.testing.assert_array_equal(read, array)
         assert read.dtype == array.dtype
@@ -211,7 +211,7 @@ def test_pickle_keeps_values_and_shardings():
                                    np.ones(3, ml_dtypes.float8_e5m2), np.array([1 + 2j])])
 @pytest.mark.parametrize("protocol", [2, 5])
 def test_pickle_of_each_kind(array, protocol):
-    x = pickle.loads(pickle.dumps(_meshard.from_numpy(array), protocol))
+    x = pickle.loads(pickle.dumps(ms.asarray(array), protocol))
     assert x.dtype == array.dtype
     np.testing.assert_array_equal(x.numpy(), array)
 

@@ -77,6 +77,10 @@ def test_structures_of_shardings_and_placements():
     other = ms.Mesh({"data": 2})
     marked = ms.mark_sharding([tensor(), tensor()], [ms.Sharding(MESH, P("x")), ms.Sharding(other, P("data"))])
     assert [m.sharding.mesh for m in marked] == [MESH, other]
+    minibatch = ms.ShardingSpec(other, P("data"), minibatch=True)
+    assert ms.mark_sharding((tensor(), tensor()), minibatch)[1].sharding == ms.Sharding(other, P("data", None))
+    with pytest.raises(ms.InvalidArgumentError):
+        ms.mark_sharding(tensor(DATA[:7]), minibatch)
     placed = ms.mark_sharding({"a": tensor()}, MESH, {"a": [ms.Replicate(), ms.Shard(1)]})
     assert placed["a"].sharding == ms.Sharding(MESH, P(None, "y"))
 

@@ -162,6 +162,19 @@ def test_transfer_to_other_devices():
         ms.jit(lambda v: ms.transfer(v, other, P("a")))(DATA)
 
 
+def test_transfer_of_structures():
+    other = ms.Mesh({"a": 2, "b": 2})
+    moved = ms.transfer({"w": DATA, "b": [ms.asarray(DATA), None]}, other,
+                        {"w": P("a"), "b": [ms.Replicate(), ms.Shard(0)]})
+    assert moved["w"].sharding == ms.Sharding(other, P("a", None))
+    assert moved["b"][0].sharding == ms.Sharding(other, P("b", None)) and moved["b"][1] is None
+    spec = ms.ShardingSpec(other, P("a"))
+    assert ms.transfer(ms.asarray(DATA), spec).sharding == ms.Sharding(other, P("a", None))
+    with pytest.raises(ms.Error, match='no axis "q"') as raised:
+        ms.transfer([DATA, DATA], other, [P("a"), P("q")])
+    assert raised.value.__notes__ == ["while moving [1]"]
+
+
 def test_gather_in_one_process():
     x = ms.mark_sharding(DATA, MESH, P("x"))
     np.testing.assert_array_equal(ms.gather_to_all(x), DATA)
@@ -295,9 +308,9 @@ def test_loader_and_tqdm():
 def test_traces(tmp_path):
     x = ms.mark_sharding(DATA, MESH, P("x"))
     f = ms.jit(lambda x: x * 5 + 2, name="traced_program")
-    with ms.trace_events() as trace:
+    with ms.start_trace() as trace:
         with pytest.raises(ms.FailedPreconditionError):
-            ms.trace_events()
+            ms.start_trace()
         f(x).block_until_ready()
     events = trace.events()
     executed = [e for e in events if e.category == "execute"]
@@ -309,7 +322,7 @@ def test_traces(tmp_path):
     written = json.loads((tmp_path / "trace.json").read_text())
     assert any(e.get("name", "").startswith("traced_program") or "traced_program" in json.dumps(e)
                for e in written["traceEvents"])
-    with ms.trace_events(most_events=1) as short:
+    with ms.start_trace(most_events=1) as short:
         f(x).block_until_ready()
     assert len(short.events()) == 1 and short.left_out() > 0
 

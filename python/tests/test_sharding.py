@@ -346,6 +346,25 @@ def test_against_jax():
             assert box_of(made.slice(row["dims"], mesh.position(int(device)))) == box, row
 
 
+def test_values_of_jax():
+    jax = pytest.importorskip("jax")
+    from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
+
+    mesh = AbstractMesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto, AxisType.Explicit))
+    mine = Mesh({"data": 2, "model": 4}, explicit=["model"])
+    assert Mesh(mesh) == mine
+    spec = PartitionSpec(("data",), None, PartitionSpec.UNCONSTRAINED)
+    assert Sharding(mine, spec) == Sharding(mine, P("data", None, UNCONSTRAINED))
+    assert P(*spec) == P("data", None, UNCONSTRAINED)
+    assert Sharding(NamedSharding(mesh, PartitionSpec("data", "model"))) == Sharding(mine, P("data", "model"))
+    partial = NamedSharding(mesh, PartitionSpec("data", unreduced={"model"}))
+    with pytest.raises(ms.InvalidArgumentError, match="a spec is P"):
+        Sharding(mine, partial.spec)
+    assert Sharding(partial) == Sharding(mine, P("data"), unreduced="model")
+    device = jax.devices()[0]
+    assert Mesh(jax.sharding.Mesh(np.array([[device]]), ("x", "y"))) == Mesh({"x": 1, "y": 1}, [device.id])
+
+
 # --- random properties -------------------------------------------------------------------------
 
 
@@ -391,6 +410,9 @@ def test_random_shardings():
     (lambda: Sharding(MESH, P("data", "data")), ms.InvalidArgumentError, 'axis "data" is used twice'),
     (lambda: Sharding(MESH, P(("data", "data"))), ms.InvalidArgumentError, "twice"),
     (lambda: Sharding(MESH, P(7)), ms.Error, "7"),
+    (lambda: Sharding(MESH, "data"), ms.InvalidArgumentError, "a spec is P.* got 'data'"),
+    (lambda: Sharding(MESH), ms.InvalidArgumentError, "takes a mesh and a spec"),
+    (lambda: Sharding(MESH, P(), unreduced={"data"}), ms.InvalidArgumentError, "got {'data'}"),
     (lambda: Sharding(MESH, ("data", 2.5)), ms.InvalidArgumentError, "each dimension is"),
     (lambda: Sharding(MESH, P("data", None), 1), ms.InvalidArgumentError, "2 dimensions"),
     (lambda: Sharding(MESH, P(AxisRef("model", 1, 3))), ms.InvalidArgumentError, "3"),

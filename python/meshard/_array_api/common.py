@@ -46,8 +46,8 @@ DEVICE = Device()
 def check_device(device):
     """Raises an error unless the argument `device` of a function is the only one, or None."""
     if device is not None and device is not DEVICE:
-        raise ValueError(f"unsupported device {device!r}: place values by their sharding, and pass "
-                         f"None or x.device here")
+        raise ValueError(f"unsupported device {device!r}: place values with mark_sharding, and pass None or x.device "
+                         f"here")
 
 
 def dtype_of(dtype):

@@ -10,7 +10,8 @@ from .._dlpack import from_dlpack
 from .common import (COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INTEGER, FLOATS, INT32, Tensor, as_tensor,
                      check_device, dtype_of, ops)
 
-__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace", "meshgrid",
+__all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
+           "meshgrid",
            "ones", "ones_like", "tri", "tril", "triu", "zeros", "zeros_like"]
 
 

@@ -37,13 +37,15 @@ def _wrapped(indices, size):
     """Indices that count from the end as indices from the beginning."""
     if indices.dtype in UNSIGNED:
         return indices
-    if indices.placement == "host":
+    if not indices.is_recorded and indices.placement == "host":
         # Known values: most indices are not negative, and errors can be reported.
         values = indices.numpy()
-        if values.size and (values.min() < -size or values.max() >= size):
+        low, high = (values.min(), values.max()) if values.size else (0, -1)
+        if low < -size or high >= size:
             raise IndexError(f"an index is outside a dimension of size {size}")
-        return indices if not values.size or values.min() >= 0 else made_by_numpy(
-            numpy.where(values < 0, values + values.dtype.type(size), values))
+        if low >= 0:
+            return indices
+        return made_by_numpy(numpy.where(values < 0, values + values.dtype.type(size), values))
     return ops.where(ops.less(indices, 0), indices + size, indices)
 
 
@@ -131,7 +133,7 @@ class _Key:
             yield _wrapped(item, sizes[0])
             return
         if any(size != has for size, has in zip(item.shape, sizes, strict=True) if size != 0 or has == 0):
-            raise IndexError(f"the mask has the shape {item.shape}, but the dimensions that it selects from are {sizes}")
+            raise IndexError(f"the mask has the shape {item.shape}, but it selects from the sizes {sizes}")
         mask = read(item, _MASK)
         found = mask.nonzero() if mask.ndim else (numpy.zeros(int(mask), numpy.int32),)
         for each in found:

@@ -2,7 +2,8 @@
 
 from .common import as_tensor, axes_of, axis_of, ops, shape_tuple
 
-__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flatten", "flip", "moveaxis",
+__all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flatten", "flip",
+           "moveaxis",
            "permute_dims", "repeat", "reshape", "roll", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack"]
 
 

@@ -4,6 +4,7 @@ from collections import namedtuple
 
 import numpy
 
+from .. import _meshard
 from .common import as_tensor, made_by_numpy, ops, read
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
@@ -23,7 +24,10 @@ def _unique(x):
     dtype = "int32" if x.size < 2**31 else "int64"
     values, indices, inverse, counts = found
     rest = (made_by_numpy(each.astype(dtype)) for each in (indices, inverse.reshape(x.shape), counts))
-    return made_by_numpy(values), *rest
+    indices, inverse, counts = rest
+    if _meshard.is_differentiating():  # not a constant
+        return ops.take(ops.flatten(x), indices), indices, inverse, counts
+    return made_by_numpy(values), indices, inverse, counts
 
 
 def unique_all(x, /, *, size=None):
