@@ -503,6 +503,24 @@ def test_errors_of_layers():
         nn.stack_layers([nn.Linear(varied((2, 2))), nn.Linear(varied((2, 2)), varied(2))])
 
 
+def test_checkpoints_of_layers_are_those_of_a_list(tmp_path):
+    path = tmp_path / "layers.safetensors"
+    rules = nn.AxisRules(MESH, {"hidden": "model"})
+    stacked = nn.create(rules, 5, lambda make: {"blocks": make_blocks(make)})
+    separate = {"blocks": stacked["blocks"].unstacked()}
+    assert meshard.io.names(stacked)[:3] == [f"blocks.{i}.linear.weight" for i in range(3)]
+    assert sorted(meshard.io.names(stacked)) == sorted(meshard.io.names(separate))
+    meshard.io.save(path, stacked)
+    same(meshard.io.restore(path, separate), separate)
+    meshard.io.save(path, separate)
+    restored = meshard.io.restore(path, stacked)
+    same(restored, stacked)
+    assert restored["blocks"].stacked["linear"].weight.sharding.spec == P(None, None, "model")
+    more = nn.describe(rules, lambda make: {"blocks": make_blocks(make, 4)})
+    with pytest.raises(meshard.NotFoundError, match="blocks.3"):
+        meshard.io.restore(path, more)
+
+
 def test_a_maker_may_outlive_the_call():
     kept = []
     nn.create(None, 1, lambda make: nn.make_layers(make, 2, lambda one: (kept.append(one), make_block(one))[1]))
