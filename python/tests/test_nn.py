@@ -383,6 +383,20 @@ def test_errors_name_the_line():
         nn.Linear("weight")(varied((2, 3)))
 
 
+def test_errors_of_functions_pass_through():
+    def fails(*_):
+        raise KeyError("mine")
+
+    def make_failing(make):
+        return nn.make_linear(make, 2, 3, weight=fails)
+
+    for call in (lambda: nn.create(None, 1, make_failing),
+                 lambda: nn.create(None, 1, lambda make: nn.make_layers(make, 2, make_failing)),
+                 lambda: nn.Mlp(nn.Linear(varied((2, 3))), nn.Linear(varied((3, 2))))(varied((1, 2)), activation=fails)):
+        with pytest.raises(KeyError, match="mine"):
+            call()
+
+
 # --- stacked layers ---------------------------------------------------------------------------------------------------
 
 
