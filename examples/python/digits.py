@@ -168,6 +168,9 @@ def main():
             print(f"step {step:5} of {options.steps}   loss {loss:.4f}", flush=True)
 
     classifier, losses = train(mesh, digits, options.steps, options.seed, progress)
+    print("the collectives of a training step:")
+    for group in meshard.explain(train_step).groups:
+        print(f"  {group}")
     print(f"accuracy on the held-out digits: {100 * accuracy(classifier, held_back, mesh):.2f} %")
     if options.losses:
         options.losses.write_text("\n".join(map(repr, losses)) + "\n")

@@ -59,6 +59,7 @@ def test_digits(tmp_path):
     losses, printed = run("digits", arguments, tmp_path)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-6)
     assert b"1437 training digits, 360 held out" in printed
+    assert b'all-reduce on axis "model", 32 KiB, from digits.py:' in printed
     assert float(printed.split()[-2]) > 90  # percent
 
 
@@ -112,6 +113,21 @@ def test_gpt_checkpoints_are_exchanged_with_cpp(first_is_python, tmp_path):
     resumed = losses_of(not first_is_python, "--steps", "6", "--resume")
     again = losses_of(first_is_python, "--steps", "3"), losses_of(first_is_python, "--steps", "6", "--resume")
     np.testing.assert_allclose(resumed, again[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.skipif("MESHARD_EXAMPLES" not in os.environ, reason="needs the C++ examples")
+def test_gpt_is_the_program_of_cpp(tmp_path):
+    """Both record the same operations in the same order."""
+    texts = []
+    built = pathlib.Path(os.environ["MESHARD_EXAMPLES"]) / "gpt"
+    for program in ([sys.executable, ROOT / "examples/python/gpt.py"], [built]):
+        module = tmp_path / "step.mlir"
+        subprocess.run([*program, *ON_MESH, "--export", module], check=True, timeout=300, stdout=subprocess.PIPE,
+                       env={**os.environ, "PYTHONPATH": PACKAGES})
+        lines = [line.split(" loc(")[0] for line in module.read_text().splitlines() if not line.startswith("#loc")]
+        texts.append(lines)
+    assert len(texts[0]) > 1000
+    assert texts[0] == texts[1]
 
 
 @pytest.fixture(scope="module")
