@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "meshard/base/error.h"
+#include "python/bindings/source_line.h"
 
 namespace nb = nanobind;
 
@@ -17,7 +18,14 @@ std::unordered_map<int, PyObject*>& classes() {
   return *all;
 }
 
-void set_error(const Error& error, int code) noexcept {
+// An error without a line gets that of the Python code that is running.
+void set_error(const Error& thrown, int code) noexcept {
+  Error error = thrown;
+  try {
+    if (code != 0) error = thrown.at(caller_line());
+  } catch (...) {
+    PyErr_Clear();
+  }
   auto found = classes().find(code);
   PyObject* type = found != classes().end() ? found->second : PyExc_RuntimeError;
   try {
@@ -54,7 +62,7 @@ void set_python_error() noexcept {
   } catch (const Error& error) {
     set_error(error, static_cast<int>(error.code()));
   } catch (const nb::builtin_exception& error) {
-    PyErr_SetString(error.type() == nb::exception_type::value_error ? PyExc_ValueError
+    PyErr_SetString(error.type() == nb::exception_type::value_error   ? PyExc_ValueError
                     : error.type() == nb::exception_type::index_error ? PyExc_IndexError
                                                                       : PyExc_TypeError,
                     error.what());
@@ -70,9 +78,8 @@ void set_python_error() noexcept {
 void bind_errors(nb::module_& module) {
   nb::register_exception_translator(
       [](const std::exception_ptr& thrown, void*) { translate(thrown); });
-  module.def("set_error_class", [](int code, nb::object type) {
-    classes()[code] = type.release().ptr();
-  });
+  module.def("set_error_class",
+             [](int code, nb::object type) { classes()[code] = type.release().ptr(); });
 }
 
 }  // namespace meshard::python
