@@ -15,6 +15,8 @@ from ._array import *  # noqa: E402,F403
 from ._marking import *  # noqa: E402,F403
 from ._runtime import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
+from ._expect import *  # noqa: E402,F403
+from ._plan import *  # noqa: E402,F403
 from . import io, nn, optim, random  # noqa: E402
 
 Tensor = _meshard.Tensor

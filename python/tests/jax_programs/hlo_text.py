@@ -19,9 +19,9 @@ _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)
 _ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 
 
-def _bytes_of(types):
+def _bytes_of(arrays):
     total = 0
-    for dtype, sizes in _ARRAY.findall(types):
+    for dtype, sizes in arrays:
         total += BYTES[dtype] * int(np.prod([int(s) for s in sizes.split(",") if s], dtype=np.int64))
     return total
 
@@ -68,16 +68,26 @@ def _computations(text):
         yield start[2], bool(start[1]), text[start.end():end.start() if end else len(text)].split("\n}")[0]
 
 
+def _trip_count(line, bodies):
+    """Of a while loop, if the compiler wrote it, or the condition only compares a counter that starts at 0."""
+    if trips := re.search(r'"known_trip_count":\{"n":"(\d+)"\}', line):
+        return int(trips[1])
+    condition = bodies[re.search(r"condition=%?([\w.\-]+)", line)[1]]
+    root = re.search(r"ROOT [^\n]* pred\[\][^ ]* compare\(%[\w.\-]+, %([\w.\-]+)\), direction=LT", condition)
+    bound = root and re.search(rf"%{re.escape(root[1])} = s32\[\][^ ]* constant\((\d+)\)", condition)
+    return int(bound[1]) if bound else None
+
+
 def collectives(text):
     """The collectives of a module's text, as sorted Found."""
     devices = int((re.search(r"num_partitions=(\d+)", text) or [0, 1])[1])
-    bodies, entry = {}, None
+    bodies, entry, channels = {}, None, set()
     for name, is_entry, body in _computations(text):
         bodies[name] = body
         entry = name if is_entry else entry
     found = []
 
-    def visit(name, times):
+    def visit(name, times, fused=False):
         for line in bodies.get(name, "").splitlines():
             instruction = _INSTRUCTION.match(line)
             if not instruction:
@@ -86,20 +96,24 @@ def collectives(text):
             if instruction[3].endswith("-done"):
                 continue
             if opcode in KINDS:
-                size = _bytes_of(instruction[2])
+                channel = re.search(r"channel_id=(\d+)", line)
+                if fused and channel and channel[1] in channels:
+                    continue  # one collective, spread over several fusions
+                channels.add(channel and channel[1])
+                size = _bytes_of(_ARRAY.findall(instruction[2]))
                 groups = groups_of(line, devices)
-                if instruction[3].endswith("-start") and opcode in ("all-gather", "collective-permute"):
-                    size = _bytes_of(re.sub(r"^\((?:\([^()]*\)|[^,()]*(?:\[[^\]]*\])?(?:\{[^}]*\})?), ", "(", instruction[2]))
+                if instruction[3] in ("all-gather-start", "collective-permute-start"):  # (operand, result, ...)
+                    size = _bytes_of(_ARRAY.findall(instruction[2])[1:2])
                 if opcode == "reduce-scatter":
                     size *= len(next(iter(groups)))
                 found.append(Found(opcode, size, times, groups))
             elif opcode == "while":
                 body = re.search(r"body=%?([\w.\-]+)", line)[1]
-                trips = re.search(r'"known_trip_count":\{"n":"(\d+)"\}', line)
-                visit(body, times * int(trips[1]) if trips and times is not None else None)
+                trips = _trip_count(line, bodies)
+                visit(body, times * trips if trips and times is not None else None)
             elif opcode in ("call", "fusion", "async", "conditional"):
                 for called in re.findall(r"(?:to_apply|calls|computation)=%?([\w.\-]+)", line):
-                    visit(called, times)
+                    visit(called, times, fused or opcode in ("fusion", "async"))
                 if branches := re.search(r"branch_computations=\{([^}]*)\}", line):
                     for called in branches[1].split(","):
                         visit(called.strip().lstrip("%"), times)
@@ -109,7 +123,8 @@ def collectives(text):
 
 
 def sort_key(found):
-    return (found.kind, found.bytes, found.executions or 0, sorted(map(sorted, found.groups)))
+    groups = sorted(tuple(group) if isinstance(group, tuple) else tuple(sorted(group)) for group in found.groups)
+    return (found.kind, found.bytes, found.executions or 0, groups)
 
 
 def reported(report):
@@ -118,6 +133,8 @@ def reported(report):
     names, grid = list(axes), np.arange(int(np.prod(list(axes.values()), dtype=int))).reshape(list(axes.values()))
     found = []
     for one in report.collectives:
+        if one.continues:
+            continue
         if one.kind == "collective-permute":
             groups = _shifted(one, names, grid)
         else:
