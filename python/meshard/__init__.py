@@ -14,6 +14,8 @@ from ._mesh import *  # noqa: E402,F403
 from ._array import *  # noqa: E402,F403
 from ._marking import *  # noqa: E402,F403
 from ._runtime import *  # noqa: E402,F403
+from ._dlpack import *  # noqa: E402,F403
+from ._callbacks import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
 from ._expect import *  # noqa: E402,F403
 from ._plan import *  # noqa: E402,F403
