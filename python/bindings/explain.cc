@@ -1,6 +1,7 @@
 // explain(): reports on modules, recorded functions and compiled programs.
 #include "meshard/explain/explain.h"
 
+#include <algorithm>
 #include <chrono>
 #include <unordered_map>
 #include <unordered_set>
@@ -9,7 +10,10 @@
 #include "meshard/core.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
+#include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/trace/trace_function.h"
@@ -108,6 +112,26 @@ ProgramReport explain_on_devices(const std::string& module, const Target& target
   throw compiled.error();
 }
 
+// Gives recorded arguments the shardings that a call would find: those of marks, or else, unless
+// they depend on abstract tensors, those that they get when they are computed.
+void settle_shardings(std::vector<Tensor>& arguments, const SourceLocation& where) {
+  std::vector<Tensor> pending;
+  for (Tensor& tensor : arguments) {
+    if (tensor.value()->storage() || leaf_sharding(tensor.value()) || is_abstract(tensor)) continue;
+    if (std::optional<Sharding> marked = marked_sharding(tensor.value()))
+      tensor = abstract_tensor(tensor.value().type(), std::move(marked), where);
+    else
+      pending.push_back(tensor);
+  }
+  if (pending.empty()) return;
+  nb::gil_scoped_release unlocked;
+  try {
+    compute(pending, where);
+  } catch (const Error&) {
+    // They stay as they are: only their types matter.
+  }
+}
+
 ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportOptions& options) {
   CallerLine line;
   std::string module(bytes.c_str(), bytes.size());
@@ -152,6 +176,48 @@ ProgramReport explain_newest(const PythonJit& jit, const ReportOptions& options)
                 "arguments to explain()",
                 line.where());
   return explain(*programs.back(), links, line.where());
+}
+
+// The location of an op or argument in a module for others, instead of its number `n7`.
+std::string location_of(const TracedProgram& traced, const std::string& path) {
+  const Graph& graph = traced.program.graph;
+  std::size_t number = 0;
+  for (char digit : path) {
+    if (digit < '0' || digit > '9' || number > (1u << 28)) number = graph.num_leaves();
+    if (number == graph.num_leaves()) break;
+    number = number * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  const std::vector<std::string>& names = traced.program.parameter_names;
+  if (number < names.size()) {
+    std::string name = names[number];
+    std::replace(name.begin(), name.end(), '"', '\'');  // as in the modules of JAX
+    return name.find('\\') == std::string::npos ? cat("\"", name, "\"") : "";
+  }
+  const Node* node = graph.find(path);
+  if (!node || !node->where().known()) return "";
+  std::string file(node->where().file);
+  if (file.find_first_of("\"\\\n") != std::string::npos) return "";
+  return cat("\"", node->op().name, "\"(\"", file, "\":", node->where().line, ":1)");
+}
+
+// The module with the parameters' names and the user's lines as locations, for plan() and the
+// tools, which do not have the graph.
+std::string named_module_text(const TracedProgram& traced) {
+  const std::string text = internal::module_text_of(traced);
+  constexpr std::string_view kStart = "loc(\"n";
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = text.find(kStart); at != std::string::npos;
+       at = text.find(kStart, at + 1)) {
+    std::size_t first = at + kStart.size(), end = text.find('"', first);
+    if (end == std::string::npos) break;
+    std::string location = location_of(traced, text.substr(first, end - first));
+    if (location.empty()) continue;
+    out.append(text, done, at + 4 - done);
+    out += location;
+    done = end + 1;
+  }
+  return out.append(text, done);
 }
 
 void bind_options(nb::module_& module) {
@@ -231,13 +297,13 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
   ExplainedLeaves leaves;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
   CallPaths paths = call_paths(form, jit.names());
-  std::vector<const Tensor*> pointers;
-  for (std::size_t i = 0; i < leaves.tensors.size(); ++i) {
+  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
     if (!leaves.tensors[i].defined())
       throw Error(ErrorCode::kInvalidArgument, cat("[explain] ", paths.tensors[i], " has no value"),
                   line.where());
-    pointers.push_back(&leaves.tensors[i]);
-  }
+  settle_shardings(leaves.tensors, line.where());
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& tensor : leaves.tensors) pointers.push_back(&tensor);
   auto tracer = [&](std::span<const Tensor> parameters) {
     nb::gil_scoped_acquire locked;
     nb::object both = unflatten(form, parameters, leaves.others);
@@ -265,7 +331,10 @@ void bind_explain(nb::module_& module) {
   nb::class_<TracedProgram>(module, "TracedProgram",
                             "A function, recorded for some arguments and not compiled.")
       .def_prop_ro("name", [](const TracedProgram& t) { return t.program.name; })
-      .def("module_text", &internal::module_text_of, "The StableHLO module.")
+      .def_prop_ro("parameter_names",
+                   [](const TracedProgram& t) { return t.program.parameter_names; })
+      .def("module_text", named_module_text,
+           "The StableHLO module, with the parameters' names and the lines of Python as locations.")
       .def("__repr__", [](const TracedProgram& t) {
         return cat("<TracedProgram: ", t.program.name, ", ", t.program.graph.nodes().size(),
                    " ops>");

@@ -148,8 +148,8 @@ def lowered_of_call(what, args, kwargs, donate=None):
     import jax
 
     if not _is_jax_function(what):
-        what = jax.jit(what, donate_argnums=tuple(donate or ()))
-    elif donate:
+        what = jax.jit(what, donate_argnums=() if donate is None else donate)
+    elif donate is not None:
         raise ValueError("[explain] the function is jitted already: pass donate_argnums to jax.jit")
     return what.lower(*args, **kwargs)
 

@@ -91,7 +91,7 @@ def compile_options(*, mesh=None, device_order="torus", device_ids=None, partiti
 def jitted(function, donate=None):
     """The function as a jitted one, and whether it was one already."""
     if isinstance(function, _meshard.Jit):
-        if donate:
+        if donate is not None:
             raise ValueError("[explain] the function is jitted already: pass donate_argnums to meshard.jit")
         return function
     if not callable(function):
@@ -109,7 +109,7 @@ def foreign_module(what, args, kwargs, donate=None):
         return None
     if args or kwargs:
         raise TypeError("a compiled or lowered program takes no arguments here: it has the types of its own")
-    if donate:
+    if donate is not None:
         raise ValueError("[explain] the module says which arguments are donated")
     return module
 
@@ -117,18 +117,18 @@ def foreign_module(what, args, kwargs, donate=None):
 def place_module(module, topology, options):
     """The target for a module; sets the devices if the module was made for the target's own."""
     name = _foreign.topology_of(module)
-    if topology is None:
+    chosen = topology is None
+    if chosen:
         if name is None:
             raise TypeError("explain needs the hardware to compile this program for: topology=\"v5e:4x4\", \"h100:8\", "
                             "\"cpu:8\"")
         topology = name
     target = target_of(topology)
     platform = {"gpu": "cuda"}.get(module.platform, module.platform)
-    ids = module.device_ids
-    if ids and not options.device_ids and not options.mesh and platform == target.platform:
-        own = target.device_ids
-        # On a CPU the ids are places in a row; without an order of the program's, the default is the same.
-        if set(ids) <= set(own) and (platform != "cpu" or ids != sorted(own)[:len(ids)] or len(ids) < len(own)):
+    ids, own = module.device_ids, target.device_ids
+    if ids and not options.device_ids and not options.mesh and platform == target.platform and set(ids) <= set(own):
+        # For more hardware than the program has devices, `part_of_target` is needed, as for any other program.
+        if chosen or len(ids) == len(own) or options.part_of_target:
             options.device_ids = ids
     return target
 
