@@ -73,9 +73,9 @@ void bind_targets(nb::module_& module) {
            [](const Target& target) {
              return cat("<Target: ", target.name(), ", ", target.size(), " devices>");
            })
-      .def("__reduce__", [](const Target& target) {
-        nb::object parse = nb::object(nb::type<Target>().attr("parse"));
-        return nb::make_tuple(parse, nb::make_tuple(target.name()));
+      .def("__getstate__", &Target::name)
+      .def("__setstate__", [](Target& target, const std::string& name) {
+        new (&target) Target(Target::parse(name).value());
       });
   module.def(
       "find_compile_program", [] { return find_compile_program().value(); },
