@@ -45,9 +45,10 @@ def expect(what, expectations, *args, **options):
 
         expect(step, "1 all-reduce over model, at most 1 KiB; fits with 10% spare", params, batch)
 
-    Expectations are lines, or items separated by `;`. `2 all-gathers over data`, `at most 3 all-reduces`, `no all-to-all`
-    and `any collective-permutes` count the collectives of a kind; collectives of kinds that are not listed are errors,
-    unless `others allowed`. `no collectives`; `no full replication above 64 KiB except "p['pos']"`; `fits with 10% spare`.
+    Expectations are lines, or items separated by `;`. `2 all-gathers over data`, `at most 3 all-reduces`, `no
+    all-to-all` and `any collective-permutes` count the collectives of a kind; collectives of kinds that are not listed
+    are errors, unless `others allowed`. `no collectives`; `no full replication above 64 KiB except "p['pos']"`; `fits
+    with 10% spare`.
     """
     expected = _parsed(expectations)
     report = explain(what, *args, **options)

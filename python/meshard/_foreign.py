@@ -39,8 +39,8 @@ _LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+
 def user_lines(text):
     """Module text whose locations begin with the innermost frame that is not in an installed package.
 
-    A location of JAX is a call stack, and a report has the innermost line of it. For a layer of an installed library that
-    is the library's line, the same for all layers. If the whole stack is in such packages, it stays.
+    A location of JAX is a call stack, and a report has the innermost line of it. For a layer of an installed library
+    that is the library's line, the same for all layers. If the whole stack is in such packages, it stays.
     """
     # The aliases are lines at the end. What cannot be read stays as it is.
     places = dict(_ALIAS.findall(text))
@@ -118,8 +118,8 @@ def _module_of_lowered(lowered):
 def _module_of_exported(exported):
     polymorphic = [str(aval) for aval in exported.in_avals if any(not isinstance(size, int) for size in aval.shape)]
     if polymorphic:
-        raise ValueError(f"[explain] the exported program has symbolic sizes, such as {polymorphic[0]}: export it for the "
-                         "sizes that it runs with, or explain the function with its arguments")
+        raise ValueError(f"[explain] the exported program has symbolic sizes, such as {polymorphic[0]}: export it for "
+                         "the sizes that it runs with, or explain the function with its arguments")
     module = _with_devices(exported.mlir_module(), None)
     if exported.platforms:
         module.platform = {"cuda": "gpu", "rocm": "gpu"}.get(exported.platforms[0], exported.platforms[0])
@@ -171,8 +171,8 @@ def _module_of_torch(program):
     else:
         _, exported = exported_program_to_stablehlo(program)
         return _module_of_exported(exported)
-    raise ImportError("[explain] a torch.export.ExportedProgram becomes StableHLO through torch_xla or torchax, and neither "
-                      f"can be imported ({'; '.join(problems)}): pip install torchax")
+    raise ImportError("[explain] a torch.export.ExportedProgram becomes StableHLO through torch_xla or torchax, and "
+                      f"neither can be imported ({'; '.join(problems)}): pip install torchax")
 
 
 # --- files and bytes ----------------------------------------------------------------------------------
@@ -195,8 +195,8 @@ def _module_of_bytes(data, name):
         try:
             from jax import export
         except ImportError as error:
-            raise ValueError(f"[explain] {name} seems to be a serialized jax.export.Exported, and JAX is needed to read "
-                             f"it: {error}") from error
+            raise ValueError(f"[explain] {name} seems to be a serialized jax.export.Exported, and JAX is needed to "
+                             f"read it: {error}") from error
         return _module_of_exported(export.deserialize(bytearray(data)))
     return Module(data)  # whose reader says what is wrong
 
@@ -223,7 +223,7 @@ def module_of(what):
         if kind == "Traced":
             return _module_of_lowered(what.lower())
         if kind == "Compiled":
-            raise TypeError("[explain] a jax.stages.Compiled has no StableHLO: pass the Lowered that it was compiled from")
+            raise TypeError("[explain] a jax.stages.Compiled has no StableHLO: pass the Lowered that was compiled")
         if hasattr(what, "compiler_ir"):
             return _module_of_lowered(what)
     if _from(what, "jaxlib") or type(what).__name__ in ("Module", "OpView") and hasattr(what, "operation"):

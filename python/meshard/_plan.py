@@ -33,7 +33,7 @@ def _module_text(what, args, kwargs, donate):
     try:
         return module.data.decode()
     except UnicodeDecodeError as error:
-        raise ValueError("[plan] the module is bytecode, in which no shardings can be replaced: pass its text") from error
+        raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
 
 
 def _search_options(time_limit, most_compiled, most_candidates, margin, journal):
@@ -51,19 +51,19 @@ def plan(what, *args, topology, axes=None, pinned=None, free=(), values=None, do
          overrides=None, partitioner=None, links=None, processes=None, use_cache=True, cache="", plugin="", **kwargs):
     """Tries every mesh of a target's devices and every sharding of the free values, and ranks what compiles.
 
-    `what` is a program as explain() takes it: a function with its arguments, a program of JAX, the text of a module. `free`
-    has the names of the arguments whose sharding is searched (`*` matches any text: `"params[*]"`), or their numbers;
-    dimensions that a sharding leaves open are free too. `axes` names the mesh axes, by default those of the program;
-    `pinned` gives axes a fixed size: `{"data": 4}`.
+    `what` is a program as explain() takes it: a function with its arguments, a program of JAX, the text of a module.
+    `free` has the names of the arguments whose sharding is searched (`*` matches any text: `"params[*]"`), or their
+    numbers; dimensions that a sharding leaves open are free too. `axes` names the mesh axes, by default those of the
+    program; `pinned` gives axes a fixed size: `{"data": 4}`.
 
     With `values`, a list of FreeValue, `what` is a function `build(mesh, specs)` that returns trace_program(...), or a
     Report. With a `journal`, `identity` must then say which program it is.
 
     The most promising candidates, by predicted communication, are compiled first. No candidate is started after
-    `time_limit` seconds, and at most `most_compiled` are compiled (0: all). `margin` is the fraction of memory that must
-    stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True, False, or
-    None: a line on a terminal and in notebooks. `compile_limit` ends a single compile after so many seconds. The other
-    options are those of explain().
+    `time_limit` seconds, and at most `most_compiled` are compiled (0: all). `margin` is the fraction of memory that
+    must stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True,
+    False, or None: a line on a terminal and in notebooks. `compile_limit` ends a single compile after so many seconds.
+    The other options are those of explain().
     """
     target = target_of(topology)
     search = _search_options(time_limit, most_compiled, most_candidates, margin, journal)
@@ -82,8 +82,8 @@ def plan(what, *args, topology, axes=None, pinned=None, free=(), values=None, do
                                     [str(name) for name in ([free] if isinstance(free, str) else free)])
 
 
-def plan_candidates(what, *args, topology, axes=None, pinned=None, free=(), donate=None, most_candidates=20000, margin=0.0,
-                    **kwargs):
+def plan_candidates(what, *args, topology, axes=None, pinned=None, free=(), donate=None, most_candidates=20000,
+                    margin=0.0, **kwargs):
     """The candidates that plan() would compile, most promising first, and whether these are all. Compiles nothing."""
     search = _search_options(None, 0, most_candidates, margin, "")
     return _meshard.plan_list(_module_text(what, args, kwargs, donate), target_of(topology), compile_options(), search,

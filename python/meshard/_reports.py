@@ -9,8 +9,8 @@ from ._progress import progress_of
 from ._transforms import jit
 
 __all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "diff", "find_compile_program",
-           "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse", "BufferUse",
-           "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures", "TracedProgram",
+           "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse",
+           "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures", "TracedProgram",
            "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
 
 Report = _meshard.Report
@@ -181,17 +181,17 @@ def explain(what, *args, topology=None, donate=None, progress=None, mesh=None, d
     `h100:4x8` (nodes and devices of a node), `cpu:8`. By default the program is compiled for the devices that it was
     made for.
 
-    `donate` has the positions of arguments whose memory the results may reuse. `progress` is a function of a step's text,
-    True, False, or None: a line on a terminal and in notebooks. `mesh` replaces the axes of a module:
+    `donate` has the positions of arguments whose memory the results may reuse. `progress` is a function of a step's
+    text, True, False, or None: a line on a terminal and in notebooks. `mesh` replaces the axes of a module:
     `{"data": 4, "model": 2}`. `device_order` is `torus` (as JAX does) or `ids`; `device_ids` gives the device of each
     partition. `part_of_target` allows a program on only the first devices. `partitioner` is `shardy` or `gspmd`.
-    `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures of
-    links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `time_limit` is in seconds. Other keyword arguments are the
-    function's.
+    `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
+    of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `time_limit` is in seconds. Other keyword arguments are
+    the function's.
     """
     options = compile_options(
-        mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions, part_of_target=part_of_target,
-        partitioner=partitioner, overrides=overrides, processes=processes, links=links, time_limit=time_limit,
+        mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
+        part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links, time_limit=time_limit,
         use_cache=use_cache, cache=cache, plugin=plugin)
     if isinstance(what, Report):
         return what

@@ -38,8 +38,8 @@ def summary(report):
         if one.continues:
             continue
         key = one.kind, one.axes
-        group = groups.setdefault(key, {"kind": one.kind, "axes": None if one.axes is None else list(one.axes), "count": 0,
-                                        "bytes": 0, "from": []})
+        axes = None if one.axes is None else list(one.axes)
+        group = groups.setdefault(key, {"kind": one.kind, "axes": axes, "count": 0, "bytes": 0, "from": []})
         group["count"] += 1
         group["bytes"] += one.total_bytes
         group["from"] += [place for place in one.places if place not in group["from"]]
@@ -74,7 +74,8 @@ def compare(before, report, margin=0.0):
         if b["count"] > a["count"]:
             lines = [f"    {one}" for one in report.collectives
                      if (one.kind, one.axes) == key and not one.continues]
-            known = f", of which {a['count']} expected (from {', '.join(a['from']) or 'unknown places'})" if a["count"] else ""
+            places = ", ".join(a["from"]) or "unknown places"
+            known = f", of which {a['count']} expected (from {places})" if a["count"] else ""
             worse.append("\n".join([f"{_times(b['count'], key[0])} {what}{known}:", *lines, *_causes(report, key)]))
         elif b["bytes"] > a["bytes"] * (1 + margin):
             worse.append(f"{key[0]} {what}: {b['bytes']} bytes, expected {a['bytes']} (from {', '.join(b['from'])})")
@@ -121,8 +122,8 @@ class Expect:
     def baseline(self, what, *args, name=None, margin=0.0, **options):
         """Fails if a program has more collectives, more bytes in them, or needs more memory than its baseline says.
 
-        A test with several baselines gives each a `name`. `margin` is the fraction by which bytes may grow. Programs that
-        need less pass, and the end of the run lists them. `pytest --meshard-update` writes the baseline.
+        A test with several baselines gives each a `name`. `margin` is the fraction by which bytes may grow. Programs
+        that need less pass, and the end of the run lists them. `pytest --meshard-update` writes the baseline.
         """
         __tracebackhide__ = True
         import meshard
@@ -137,8 +138,8 @@ class Expect:
             config.stash[_updated].append(os.path.relpath(path))
             return report
         if not path.is_file():
-            pytest.fail(f"there is no baseline {os.path.relpath(path)}: run pytest with --meshard-update to write it\n\n"
-                        f"{report}", pytrace=False)
+            pytest.fail(f"there is no baseline {os.path.relpath(path)}: run pytest with --meshard-update to write it"
+                        f"\n\n{report}", pytrace=False)
         before = json.loads(path.read_text())
         if before.get("version") != VERSION:
             pytest.fail(f"{os.path.relpath(path)} has version {before.get('version')}, not {VERSION}: run pytest with "

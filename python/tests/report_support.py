@@ -23,5 +23,6 @@ def libtpu():
     return found[-1] if found else None
 
 
-needs_compiler = pytest.mark.skipif(not _has_compile_program(), reason="no program meshard-compile: set MESHARD_COMPILE")
+needs_compiler = pytest.mark.skipif(not _has_compile_program(),
+                                    reason="no program meshard-compile: set MESHARD_COMPILE")
 needs_tpu = pytest.mark.skipif(not libtpu() or not _has_compile_program(), reason="no TPU compiler: meshard fetch tpu")

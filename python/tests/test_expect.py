@@ -45,10 +45,10 @@ def test_what_does_not_hold(report, text, said):
 
 @needs_compiler
 def test_replication_and_memory(report):
+    whole = MODULE.replace('[{"model"}, {}]', "[{}, {}]")
     with pytest.raises(meshard.ExpectationError, match="argument 1 w|w "):
-        meshard.expect_no_full_replication(MODULE.replace('[{"model"}, {}]', "[{}, {}]"), topology="cpu:8", least_bytes=1024)
-    meshard.expect_no_full_replication(MODULE.replace('[{"model"}, {}]', "[{}, {}]"), topology="cpu:8", least_bytes=1024,
-                                       except_names=["w"])
+        meshard.expect_no_full_replication(whole, topology="cpu:8", least_bytes=1024)
+    meshard.expect_no_full_replication(whole, topology="cpu:8", least_bytes=1024, except_names=["w"])
     with pytest.raises(meshard.ExpectationError, match="memory"):
         meshard.expect_fits(report)  # the memory of a CPU is not known
 
@@ -100,7 +100,8 @@ def test_a_baseline(tests):
     tests.makefile(".mlir", product=GATHERED)
     failed = run(tests)
     failed.assert_outcomes(failed=1)
-    failed.stdout.fnmatch_lines(["*1 all-gather over data:*", "*all-gather on axis \"data\"*model.py:12*", "*because*model.py:12 needs all of dimension 0*",
+    failed.stdout.fnmatch_lines(["*1 all-gather over data:*", "*all-gather on axis \"data\"*model.py:12*",
+                                  "*because*model.py:12 needs all of dimension 0*",
                                   "*--meshard-update*"])
     run(tests, "--meshard-update").assert_outcomes(passed=1)
     run(tests).assert_outcomes(passed=1)
@@ -118,7 +119,8 @@ def test_more_bytes(tests):
     tests.makefile(".mlir", product=MODULE.replace("16x", "32x"))
     failed = run(tests)
     failed.assert_outcomes(failed=1)
-    failed.stdout.fnmatch_lines(["*all-reduce over model: 512 bytes, expected 256 (from model.py:12)*", "*memory per device*"])
+    failed.stdout.fnmatch_lines(["*all-reduce over model: 512 bytes, expected 256 (from model.py:12)*",
+                                  "*memory per device*"])
     tests.makepyfile(test_step=TEST.replace('topology="cpu:8"', 'topology="cpu:8", margin=1.5'))
     run(tests).assert_outcomes(passed=1)
 
@@ -139,7 +141,8 @@ def test_several_baselines_have_names(tests):
     run(tests, "--meshard-update").assert_outcomes(failed=1)
     tests.makepyfile(test_step=TEST + '    expect.baseline(MODULE, name="again", topology="cpu:8")\n')
     run(tests, "--meshard-update").assert_outcomes(passed=1)
-    assert sorted(os.listdir(tests.path / "baselines")) == ["test_step-test_product-again.json", "test_step-test_product.json"]
+    assert sorted(os.listdir(tests.path / "baselines")) == ["test_step-test_product-again.json",
+                                                            "test_step-test_product.json"]
 
 
 @needs_compiler

@@ -18,8 +18,8 @@ pytest.importorskip("jax")
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = run.program_names()
-EXPLICIT = {"all-to-all": "all_to_all", "collective-permute": "ppermute", "all-reduce": "psum", "all-gather": "all_gather",
-            "reduce-scatter": "psum_scatter"}
+EXPLICIT = {"all-to-all": "all_to_all", "collective-permute": "ppermute", "all-reduce": "psum",
+            "all-gather": "all_gather", "reduce-scatter": "psum_scatter"}
 
 
 def run_programs(platform, **variables):
@@ -135,7 +135,8 @@ reports = {
     "traced": meshard.explain(jitted.trace(*args)),
     "jitted": meshard.explain(jitted, *args),
     "function": meshard.explain(step, *args, donate=0),
-    "arrays": meshard.explain(jitted, {"w": jnp.zeros((32, 64), device=w.sharding)}, jnp.zeros((16, 32), device=x.sharding)),
+    "arrays": meshard.explain(jitted, {"w": jnp.zeros((32, 64), device=w.sharding)},
+                              jnp.zeros((16, 32), device=x.sharding)),
     "text": meshard.explain(text, topology="cpu:8"),
     "path": meshard.explain(path, topology="cpu:8"),
     "bytes": meshard.explain(text.encode(), topology="cpu:8"),

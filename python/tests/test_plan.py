@@ -21,7 +21,7 @@ def abstract(shape):
 
 def test_candidates():
     found, complete = meshard.plan_candidates(MODULE, topology="cpu:8", free="w")
-    # Every mesh whose axes divide the fixed sharding of x, and for each axis of more than one device three choices for w.
+    # Every mesh whose axes divide the fixed sharding of x, and three choices for w for each axis of several devices.
     assert complete
     meshes = {tuple(one.axes.items()) for one in found}
     assert meshes == {(("data", a), ("model", 8 // a)) for a in (1, 2, 4, 8)}
@@ -104,8 +104,8 @@ def test_errors():
     with pytest.raises(TypeError, match="with `values`"):
         meshard.plan(raising, 1, topology="cpu:4", axes="data", values=[])
     with pytest.raises(meshard.InvalidArgumentError, match="axes"):
-        meshard.plan_candidates("module { func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n return %a : tensor<4xf32>\n} }",
-                                topology="cpu:4")
+        meshard.plan_candidates("module { func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {\n"
+                                "return %a : tensor<4xf32>\n} }", topology="cpu:4")
     with pytest.raises(meshard.InvalidArgumentError):
         meshard.plan_candidates(MODULE, topology="cpu:8", pinned={"data": 3})
 

@@ -1,1 +1,1 @@
-"""Programs of JAX of kinds used in practice. Each module has `lower(mesh_devices)`, which returns a jax.stages.Lowered."""
+"""Programs of JAX of kinds used in practice. The function `lower(devices)` of each module returns a Lowered."""

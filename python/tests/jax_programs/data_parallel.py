@@ -19,4 +19,5 @@ def step(params, x, y):
 def lower(devices):
     mesh = make_mesh(devices, data=8)
     params = {"w1": abstract(mesh, (32, 64)), "b1": abstract(mesh, (64,)), "w2": abstract(mesh, (64, 16))}
-    return jax.jit(step, donate_argnums=0).lower(params, abstract(mesh, (128, 32), "data"), abstract(mesh, (128, 16), "data"))
+    x, y = abstract(mesh, (128, 32), "data"), abstract(mesh, (128, 16), "data")
+    return jax.jit(step, donate_argnums=0).lower(params, x, y)

@@ -16,6 +16,8 @@ BYTES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) (?:\([^\n]*\) -> [^\n]*)?\{$", re.MULTILINE)
 _INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(", re.MULTILINE)
+_MESH_GROUPS = re.compile(
+    r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))? ?\{([^}]*)\}")
 _ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 
 
@@ -37,7 +39,7 @@ def _group_lists(line, devices):
         if found[4]:
             order = order.transpose([int(n) for n in found[4].split(",")])
         return order.reshape(int(found[1]), int(found[2])).tolist()
-    if found := re.search(r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))? ?\{([^}]*)\}", line):
+    if found := _MESH_GROUPS.search(line):
         axes = re.findall(r"'(\w+)'=(\d+)", found[1])
         names, sizes = [name for name, _ in axes], [int(size) for _, size in axes]
         over = re.findall(r"'(\w+)'(?::\((\d+)\)(\d+))?", found[4])
@@ -140,7 +142,8 @@ def reported(report):
         else:
             inside = [names.index(axis) for axis in one.axes]
             outside = [d for d in range(len(names)) if d not in inside]
-            rows = grid.transpose(outside + inside).reshape(-1, int(np.prod([grid.shape[d] for d in inside], dtype=int)))
+            size = int(np.prod([grid.shape[d] for d in inside], dtype=int))
+            rows = grid.transpose(outside + inside).reshape(-1, size)
             groups = frozenset(frozenset(row) for row in rows.tolist() if len(row) > 1)
         found.append(Found(one.kind, one.bytes, one.executions if one.executions_known else None, groups))
     return sorted(found, key=sort_key)

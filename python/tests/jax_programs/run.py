@@ -14,8 +14,10 @@ def program_names():
 
 
 def plain(found):
-    return [[one.kind, one.bytes, one.executions,
-             sorted(list(group) if isinstance(group, tuple) else sorted(group) for group in one.groups)] for one in found]
+    def groups(one):
+        return sorted(list(group) if isinstance(group, tuple) else sorted(group) for group in one.groups)
+
+    return [[one.kind, one.bytes, one.executions, groups(one)] for one in found]
 
 
 def main(platform):
