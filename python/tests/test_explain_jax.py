@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 
 import pytest
 
@@ -95,14 +94,7 @@ def test_arguments_have_their_names(on_cpu):
 def test_collectives_are_those_of_jax_on_a_tpu(on_tpu, name):
     result = on_tpu[name]
     assert result["target"] == "v5e:2x4"
-    if name == "embedding":
-        # JAX's compile moves the looked up rows as bf16, and a compile without JAX's client as f32; all else is equal.
-        assert [one for one in result["jax"] if one[1] not in (4096, 8192)] == [
-            one for one in result["meshard"] if one[1] != 8192]
-        assert Counter((one[0], str(one[3])) for one in result["jax"]) == Counter(
-            (one[0], str(one[3])) for one in result["meshard"])
-    else:
-        assert result["meshard"] == result["jax"]
+    assert result["meshard"] == result["jax"]
 
 
 # --- the forms in which JAX gives programs ------------------------------------------------------------

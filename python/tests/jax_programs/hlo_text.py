@@ -90,6 +90,7 @@ def collectives(text):
     found = []
 
     def visit(name, times, fused=False):
+        types = {one[1]: one[2] for one in _INSTRUCTION.finditer(bodies.get(name, ""))}
         for line in bodies.get(name, "").splitlines():
             instruction = _INSTRUCTION.match(line)
             if not instruction:
@@ -102,13 +103,13 @@ def collectives(text):
                 if fused and channel and channel[1] in channels:
                     continue  # one collective, spread over several fusions
                 channels.add(channel and channel[1])
-                size = _bytes_of(_ARRAY.findall(instruction[2]))
-                groups = groups_of(line, devices)
+                arrays = _ARRAY.findall(instruction[2])
                 if instruction[3] in ("all-gather-start", "collective-permute-start"):  # (operand, result, ...)
-                    size = _bytes_of(_ARRAY.findall(instruction[2])[1:2])
-                if opcode == "reduce-scatter":
-                    size *= len(next(iter(groups)))
-                found.append(Found(opcode, size, times, groups))
+                    arrays = arrays[1:2]
+                operands = line[instruction.end():].partition(")")[0]
+                sent = [array for name in re.findall(r"%([\w.\-]+)", operands) for array in _ARRAY.findall(types[name])]
+                size = max(_bytes_of(arrays), _bytes_of(sent))
+                found.append(Found(opcode, size, times, groups_of(line, devices)))
             elif opcode == "while":
                 body = re.search(r"body=%?([\w.\-]+)", line)[1]
                 trips = _trip_count(line, bodies)
