@@ -181,6 +181,26 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   return {search(problem, search_options, line.where()), nullptr};
 }
 
+// A table for notebooks: the best candidates, and the counts below.
+std::string page_of(const FoundPlans& found) {
+  auto escaped = [](const std::string& text) {
+    std::string out;
+    for (char c : text)
+      out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+    return out;
+  };
+  std::string rows;
+  std::size_t shown = std::min<std::size_t>(found.result.ranking.size(), 10);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PlannedCandidate& one = found.result.ranking[i];
+    append(rows, cat("<tr><td>", i + 1, "</td><td><code>", escaped(one.candidate.to_string()),
+                     "</code></td><td>", escaped(verdict_text(one.verdict)), "</td></tr>"));
+  }
+  return cat("<table><tr><th></th><th>mesh; shardings</th><th></th></tr>", rows, "</table><p>",
+             found.result.candidates, " candidates, ", found.result.compiled, " compiled, ",
+             found.result.ruled_out, " ruled out by the bytes of their arguments</p>");
+}
+
 void bind_candidates(nb::module_& module) {
   nb::class_<FoundPlan>(module, "PlannedCandidate", "A mesh and shardings, as plan() found them.")
       .def_prop_ro(
@@ -305,6 +325,7 @@ void bind_plan(nb::module_& module) {
           "to_string",
           [](const FoundPlans& f, std::size_t most) { return f.result.to_string(most); },
           nb::arg("most") = 5)
+      .def("_repr_html_", page_of)
       .def("__str__", [](const FoundPlans& f) { return f.result.to_string(); })
       .def("__repr__", [](const FoundPlans& f) {
         return cat("<PlanResult: ", f.result.compiled, " of ", f.result.candidates,

@@ -5,13 +5,14 @@ import os
 import re
 
 from . import _foreign, _meshard
+from ._errors import Error
 from ._progress import progress_of
 from ._transforms import jit
 
 __all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "diff", "find_compile_program",
            "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse",
-           "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures", "TracedProgram",
-           "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
+           "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
+           "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
 
 Report = _meshard.Report
 ReportDiff = _meshard.ReportDiff
@@ -145,7 +146,7 @@ def _in_python_terms(function):
     def called(*args, **kwargs):
         try:
             return function(*args, **kwargs)
-        except _meshard_error() as error:
+        except Error as error:
             text = str(error)
             if not _FLAG.search(text):
                 raise
@@ -154,12 +155,6 @@ def _in_python_terms(function):
             raise replaced from None
 
     return called
-
-
-def _meshard_error():
-    from ._errors import Error
-
-    return Error
 
 
 @_in_python_terms
@@ -191,8 +186,8 @@ def explain(what, *args, topology=None, donate=None, progress=None, mesh=None, d
     """
     options = compile_options(
         mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
-        part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links, time_limit=time_limit,
-        use_cache=use_cache, cache=cache, plugin=plugin)
+        part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links,
+        time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     if isinstance(what, Report):
         return what
     with progress_of(progress) as show:

@@ -45,6 +45,8 @@ def test_a_module():
     assert [one.collective_bytes for one in result.ranking] == sorted(one.collective_bytes for one in result.ranking)
     assert best.collective_bytes <= 256
     assert "9 candidates" in str(result)
+    page = result._repr_html_()
+    assert page.count("<tr>") == 1 + 4 and "data=2,model=4" in page and "9 candidates, 4 compiled" in page
 
 
 @needs_compiler

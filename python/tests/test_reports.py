@@ -24,12 +24,15 @@ ops = _meshard.ops
 
 MODULE = """module @product attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @mesh = <["data"=2, "model"=4]>
-  func.func public @main(%arg0: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>} loc("x"), %arg1: tensor<32x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("w")) -> tensor<16x8xf32> {
-    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0] : (tensor<16x32xf32>, tensor<32x8xf32>) -> tensor<16x8xf32> loc("dot"("model.py":12:3))
+  func.func public @main(
+      %arg0: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>} loc("x"),
+      %arg1: tensor<32x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"model"}, {}]>} loc("w")) -> tensor<16x8xf32> {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0]
+        : (tensor<16x32xf32>, tensor<32x8xf32>) -> tensor<16x8xf32> loc("dot"("model.py":12:3))
     return %0 : tensor<16x8xf32>
   }
 }
-"""  # noqa: E501
+"""
 
 
 @pytest.fixture(scope="module")
