@@ -61,7 +61,7 @@ def user_lines(text):
         if alias not in outer:
             call = _CALL.match(places.get(alias, ""))
             if call and is_library(call[1]):
-                outer[alias] = innermost(call[2], depth + 1) if depth < 1000 else None
+                outer[alias] = innermost(call[2], depth + 1) if depth < 200 else alias
             elif not call and is_library(alias):
                 outer[alias] = None
             else:

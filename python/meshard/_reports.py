@@ -152,6 +152,8 @@ def _in_python_terms(function):
                 raise
             replaced = type(error)(_FLAG.sub(lambda found: _FLAGS[found[0]], text))
             replaced.message, replaced.filename, replaced.lineno = error.message, error.filename, error.lineno
+            for note in getattr(error, "__notes__", ()):
+                replaced.add_note(note)
             raise replaced from None
 
     return called

@@ -130,6 +130,13 @@ def test_structures_and_keyword_arguments(mesh):
     assert [one.bytes for one in report.collectives] == [8 * 8 * 4]
 
 
+def test_static_arguments(mesh):
+    jitted = meshard.jit(lambda x, how: getattr(ops, how)(x), static_argnums=1, name="chosen")
+    report = meshard.explain(jitted, placed(mesh, (16, 32), "data", None), "exp")
+    assert report.name == "chosen" and [value.name for value in report.arguments] == ["x"]
+    assert report.cost.transcendentals == 8 * 32
+
+
 def test_what_the_function_raises_comes_out():
     def wrong(x):
         raise KeyError("the user's own")
@@ -235,7 +242,8 @@ def test_the_mesh_and_the_devices():
     assert report.device_ids == list(range(4, 12))
     report = meshard.explain(MODULE, topology="cpu:16", part_of_target=True)
     assert report.device_ids == list(range(8))
-    for text in ("replica=2,column=4", {"replica": 2, "column": 4}, [("replica", 2), ("column", 4)]):
+    for text in ("replica=2,column=4", {"replica": 2, "column": 4}, [("replica", 2), ("column", 4)],
+                 meshard.Mesh({"replica": 2, "column": 4})):
         assert meshard.explain(MODULE, topology="cpu:8", mesh=text).mesh_axes == {"replica": 2, "column": 4}
     with pytest.raises(meshard.InvalidArgumentError, match=r"part_of_target=True"):
         meshard.explain(MODULE, topology="cpu:16")
@@ -288,6 +296,15 @@ def test_a_tpu_that_is_not_here():
 
 # --- progress and Ctrl-C ------------------------------------------------------------------------------
 
+def compile_children():
+    """The compile programs that this process has started and that still run."""
+    children = []
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        children += (task / "children").read_text().split()
+    names = [pathlib.Path(f"/proc/{child}/comm").read_text().strip() for child in children]
+    return [name for name in names if name.startswith("meshard-compil")]
+
+
 @needs_compiler
 def test_progress():
     steps = []
@@ -299,6 +316,7 @@ def test_progress():
 
     with pytest.raises(OSError, match="the callback's own"):
         meshard.explain(MODULE, topology="cpu:8", use_cache=False, progress=failing)
+    assert compile_children() == []
     with pytest.raises(TypeError, match="progress must be"):
         meshard.explain(MODULE, topology="cpu:8", progress="yes")
 
@@ -308,6 +326,7 @@ def test_ctrl_c_ends_a_compile():
     with pytest.raises(KeyboardInterrupt):
         meshard.explain(MODULE, topology="cpu:8", use_cache=False,
                         progress=lambda step: signal.raise_signal(signal.SIGINT))
+    assert compile_children() == []
     check_module(meshard.explain(MODULE, topology="cpu:8", use_cache=False))
 
 
