@@ -148,34 +148,53 @@ ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportO
   return explain_module(module, target, given, line.where());
 }
 
-ProgramReport explain_for_target(const TracedProgram& traced, const Target& target,
-                                 const ReportOptions& options) {
+// The report as an object that knows the recorded program.
+nb::object with_program(ProgramReport report, const TracedProgram& traced) {
+  nb::object made = nb::cast(std::move(report));
+  made.attr("_program") = nb::cast(traced);
+  return made;
+}
+
+nb::object explain_for_target(const TracedProgram& traced, const Target& target,
+                              const ReportOptions& options) {
   ExplainForOptions given;
   given.overrides = options.overrides;
   given.links = options.links();
   given.compile = options.compile();
-  nb::gil_scoped_release unlocked;
-  return internal::explain_traced(target, traced, given);
+  auto run = [&] {
+    nb::gil_scoped_release unlocked;
+    return internal::explain_traced(target, traced, given);
+  };
+  return with_program(run(), traced);
 }
 
-ProgramReport explain_here(const TracedProgram& traced, const ReportOptions& options) {
+nb::object explain_here(const TracedProgram& traced, const ReportOptions& options) {
   LinkOptions links = options.links();
-  nb::gil_scoped_release unlocked;
-  auto compiled = evaluator(traced.where).compile(traced.program, traced.where);
-  return explain(*compiled, links, traced.where);
+  auto run = [&] {
+    nb::gil_scoped_release unlocked;
+    auto compiled = evaluator(traced.where).compile(traced.program, traced.where);
+    return explain(*compiled, links, traced.where);
+  };
+  return with_program(run(), traced);
 }
 
-ProgramReport explain_newest(const PythonJit& jit, const ReportOptions& options) {
+nb::object explain_newest(const PythonJit& jit, const ReportOptions& options) {
   CallerLine line;
   LinkOptions links = options.links();
-  nb::gil_scoped_release unlocked;
-  auto programs = jit.programs().programs();
-  if (programs.empty())
-    throw Error(ErrorCode::kFailedPrecondition,
-                "[explain] the function has no compiled program yet: call it first, or pass its "
-                "arguments to explain()",
-                line.where());
-  return explain(*programs.back(), links, line.where());
+  TracedProgram traced;
+  auto run = [&] {
+    nb::gil_scoped_release unlocked;
+    auto programs = jit.programs().programs();
+    if (programs.empty())
+      throw Error(ErrorCode::kFailedPrecondition,
+                  "[explain] the function has no compiled program yet: call it first, or pass its "
+                  "arguments to explain()",
+                  line.where());
+    traced = {programs.back()->source(), line.where()};
+    return explain(*programs.back(), links, line.where());
+  };
+  ProgramReport report = run();
+  return with_program(std::move(report), traced);
 }
 
 // The location of an op or argument in a module for others, instead of its number `n7`.

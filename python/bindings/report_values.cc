@@ -11,7 +11,7 @@ namespace meshard::python {
 namespace {
 
 // The axes that a collective runs over, or None.
-nb::object axes_or_none(const Collective& one) {
+nb::object axes_or_none(const ExplainedCollective& one) {
   return one.axes ? axes_tuple(*one.axes) : nb::none();
 }
 
@@ -85,10 +85,10 @@ void add_origin(nb::class_<T>& type) {
 }
 
 void bind_collectives(nb::module_& module) {
-  nb::class_<Collective> one(module, "Collective",
-                             "One collective instruction of a compiled program.");
+  nb::class_<ExplainedCollective> one(module, "Collective",
+                                      "One collective instruction of a compiled program.");
   one.def_prop_ro(
-         "kind", [](const Collective& c) { return std::string(to_string(c.kind)); },
+         "kind", [](const ExplainedCollective& c) { return std::string(to_string(c.kind)); },
          "The HLO name: `all-reduce`, `collective-permute`.")
       .def_ro("instruction", &Collective::instruction, "Its name in the compiled module.")
       .def_prop_ro(
@@ -98,7 +98,7 @@ void bind_collectives(nb::module_& module) {
               "Number of devices in a group; 0 for a permutation.")
       .def_prop_ro(
           "shifts",
-          [](const Collective& c) {
+          [](const ExplainedCollective& c) {
             std::vector<std::string> texts;
             for (const AxisShift& shift : c.shifts) texts.push_back(shift.to_string());
             return texts;
@@ -116,7 +116,7 @@ void bind_collectives(nb::module_& module) {
               "False if the trip count of a loop is unknown; such a loop counts as one iteration.")
       .def_ro("conditional", &Collective::conditional, "True in a branch, which may not be taken.")
       .def_prop_ro(
-          "form", [](const Collective& c) { return std::string(to_string(c.form)); },
+          "form", [](const ExplainedCollective& c) { return std::string(to_string(c.form)); },
           "How the compiler wrote it: `plain`, `fused`, `windowed einsum`, `across slices`.")
       .def_ro("continues", &Collective::continues,
               "True for a further fragment of an earlier collective, which has the bytes.")
@@ -124,13 +124,20 @@ void bind_collectives(nb::module_& module) {
               "True if data goes from one process to another.")
       .def_ro("tensor", &Collective::tensor, "The value that is moved; empty if unknown.")
       .def_prop_ro(
-          "cause", [](const Collective& c) { return std::string(to_string(c.cause)); },
+          "cause", [](const ExplainedCollective& c) { return std::string(to_string(c.cause)); },
           "`asked for` by the program, `inserted` by the partitioner; empty if unknown.");
+  one.def_ro("reason", &ExplainedCollective::reason,
+             "Why it is needed, in a sentence; empty if unknown.")
+      .def_ro("suggestion", &ExplainedCollective::suggestion,
+              "How to avoid it, as predict() says; empty if there is nothing to say.");
   add_origin(one);
   add_text(one, "Collective");
   nb::class_<CollectiveGroup> group(module, "CollectiveGroup",
                                     "Collectives that differ only in size and instruction name.");
-  group.def_ro("example", &CollectiveGroup::example, "One of them.")
+  group
+      .def_prop_ro(
+          "example", [](const CollectiveGroup& g) { return ExplainedCollective(g.example); },
+          "One of them.")
       .def_ro("count", &CollectiveGroup::count, "How many.")
       .def_ro("bytes", &CollectiveGroup::bytes, "Sum of Collective.bytes.")
       .def_ro("total_bytes", &CollectiveGroup::total_bytes, "Sum of Collective.total_bytes.");

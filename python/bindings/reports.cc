@@ -3,6 +3,7 @@
 
 #include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
@@ -48,29 +49,61 @@ std::string short_text(const ProgramReport& report) {
              report.fits() ? ">" : ", does not fit>");
 }
 
-// The collectives of one kind and, if given, over these axes.
-std::vector<Collective> chosen(const ProgramReport& report, const std::string& kind,
-                               const std::optional<std::vector<std::string>>& axes) {
-  std::vector<Collective> found;
-  for (const Collective& one : report.collectives()) {
-    if (to_string(one.kind) != kind) continue;
-    if (axes) {
-      if (!one.axes || one.axes->size() != axes->size()) continue;
-      bool same = true;
-      for (std::size_t i = 0; i < axes->size(); ++i) {
-        const AxisRef& axis = (*one.axes)[i];
-        same = same && (axis.is_whole() ? axis.name : axis.to_string()) == (*axes)[i];
-      }
-      if (!same) continue;
-    }
-    found.push_back(one);
+// The moves that predict() expects of the recorded program, if the report is of one.
+std::vector<PredictedMove> predicted_moves(nb::handle report) {
+  nb::object program = nb::getattr(report, "_program", nb::none());
+  const TracedProgram* traced = nullptr;
+  if (!nb::try_cast<const TracedProgram*>(program, traced) || !traced) return {};
+  try {
+    return predict(traced->program.graph).moves;
+  } catch (const Error&) {
+    return {};  // there is a report all the same
   }
+}
+
+bool is_predicted(const Collective& one, const PredictedMove& move) {
+  if (move.kind != one.kind || !one.axes || *one.axes != move.axes) return false;
+  for (const OriginPlace& place : one.origin.places)
+    if (!place.place.empty() && place.place == move.origin.place) return true;
+  return false;
+}
+
+// All collectives, with the causes of their reshards, or else those of predict().
+std::vector<ExplainedCollective> explained(nb::handle_t<ProgramReport> self) {
+  const auto& report = nb::cast<const ProgramReport&>(self);
+  std::vector<PredictedMove> moves = predicted_moves(self);
+  std::vector<ExplainedCollective> all;
+  for (const Collective& one : report.collectives()) {
+    ExplainedCollective made(one);
+    for (const Reshard& reshard : report.parts().reshards)
+      if (reshard.instruction == one.instruction) made.reason = reshard.cause;
+    for (const PredictedMove& move : moves) {
+      if (!is_predicted(one, move)) continue;
+      if (made.reason.empty()) made.reason = move.cause;
+      made.suggestion = move.suggestion;
+      break;
+    }
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+// The collectives of one kind and, if given, over these axes.
+std::vector<ExplainedCollective> chosen(nb::handle_t<ProgramReport> self, const std::string& kind,
+                                        const std::optional<std::vector<std::string>>& axes) {
+  std::vector<ExplainedCollective> found = explained(self);
+  std::erase_if(found, [&](const ExplainedCollective& one) {
+    if (to_string(one.kind) != kind) return true;
+    if (!axes) return false;
+    return !one.axes || !axes_tuple(*one.axes).equal(nb::tuple(nb::cast(*axes)));
+  });
   return found;
 }
 
 void bind_report(nb::module_& module) {
   using Report = ProgramReport;
-  nb::class_<Report>(module, "Report", "What the compiler made of a program. str() shows it.")
+  nb::class_<Report>(module, "Report", nb::dynamic_attr(),
+                     "What the compiler made of a program. str() shows it.")
       .def_prop_ro("name", &Report::name, "The program's name.")
       .def_prop_ro(
           "target", [](const Report& r) { return r.parts().target; },
@@ -105,9 +138,7 @@ void bind_report(nb::module_& module) {
       .def_prop_ro(
           "intermediates", [](const Report& r) { return r.parts().intermediates; },
           "Intermediate values whose sharding the compiler reported.")
-      .def_prop_ro(
-          "collectives", [](const Report& r) { return r.collectives(); },
-          "All collectives, in the module's order.")
+      .def_prop_ro("collectives", explained, "All collectives, in the module's order.")
       .def("collectives_of", chosen, nb::arg("kind"), nb::arg("axes") = nb::none(),
            "The collectives of one kind, and over exactly these axes if they are given.")
       .def_prop_ro("groups", &Report::groups,

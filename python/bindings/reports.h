@@ -55,6 +55,13 @@ struct ReportOptions {
   ExplainModuleOptions module() const;
 };
 
+/// A value: a collective, why it is there, and how to avoid it. The Python class Collective.
+struct ExplainedCollective : Collective {
+  ExplainedCollective(Collective one, std::string why = {}, std::string instead = {})
+      : Collective(std::move(one)), reason(std::move(why)), suggestion(std::move(instead)) {}
+  std::string reason, suggestion;
+};
+
 /// The text of `axes` as a tuple of Python: a name, or the notation of a sub-axis.
 nanobind::object axes_tuple(const AxisList& axes);
 

@@ -76,6 +76,9 @@ def test_a_function(arguments, mesh):
     check_layer(report)
     (one,) = report.collectives
     assert (one.certainty, one.cause, one.group_size) == ("exact", "inserted", 4)
+    assert one.reason == meshard.predict(layer, *arguments).moves[0].cause and "split by" in one.reason
+    assert report.groups[0].example == one and report.collectives_of("all-reduce", ["model"]) == [one]
+    assert report.collectives_of("all-reduce", ["data"]) == report.collectives_of("all-gather") == []
     assert report.mesh == mesh and report.mesh_axes == {"data": 2, "model": 4}
     assert report.arguments[1].sharding == meshard.Sharding(mesh, P(None, "model"))
     assert [value.chosen_by_compiler for value in report.arguments] == [False] * 3
@@ -156,6 +159,20 @@ def test_links(arguments):
         meshard.explain(layer, *arguments, links={"disk": "1MB/s"})
     with pytest.raises(meshard.InvalidArgumentError):
         meshard.explain(layer, *arguments, links={"device": "fast"})
+
+
+def test_suggestions(mesh):
+    x = placed(mesh, (16, 32), None, "model")
+
+    def flat(x):
+        return ops.reshape(x, (512,))
+
+    (one,) = meshard.explain(flat, x).collectives
+    (move,) = meshard.predict(flat, x).moves
+    assert (one.kind, one.axes, one.bytes) == (move.kind, move.axes, move.bytes) == ("all-gather", ("model",), 2048)
+    assert "needs all of a dimension that is split" in one.reason
+    assert one.suggestion == move.suggestion and one.suggestion.startswith("split the outermost of the dimensions")
+    assert meshard.explain(meshard.module_text(flat, x), topology="cpu:8").collectives[0].suggestion == ""
 
 
 # --- modules ------------------------------------------------------------------------------------------
