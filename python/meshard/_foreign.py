@@ -34,6 +34,11 @@ _FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":\d+:\d+')
 _CALL = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
 _NAMED = re.compile(r'^"(?:[^"\\]|\\.)*"\((#loc\d*)\)$')
 _LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]|^<frozen ")
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _is_library_file(file):
+    return bool(_LIBRARY.search(file)) or file.startswith(_OWN)
 
 
 def user_lines(text):
@@ -53,7 +58,7 @@ def user_lines(text):
                 in_library[alias] = is_library(named[1], depth + 1)
             else:
                 file = _FILE.match(value)
-                in_library[alias] = bool(file and _LIBRARY.search(file[1]))
+                in_library[alias] = bool(file and _is_library_file(file[1]))
         return in_library[alias]
 
     def innermost(alias, depth=0):
@@ -157,22 +162,10 @@ def lowered_of_call(what, args, kwargs, donate=None):
 # --- PyTorch ------------------------------------------------------------------------------------------
 
 def _module_of_torch(program):
-    problems = []
-    try:
-        from torch_xla.stablehlo import exported_program_to_stablehlo
-    except ImportError as error:
-        problems.append(f"torch_xla: {error}")
-    else:
-        return Module(exported_program_to_stablehlo(program).get_stablehlo_text("forward").encode())
-    try:
-        from torchax.export import exported_program_to_stablehlo
-    except ImportError as error:
-        problems.append(f"torchax: {error}")
-    else:
-        _, exported = exported_program_to_stablehlo(program)
-        return _module_of_exported(exported)
-    raise ImportError("[explain] a torch.export.ExportedProgram becomes StableHLO through torch_xla or torchax, and "
-                      f"neither can be imported ({'; '.join(problems)}): pip install torchax")
+    from . import _foreign_torch
+
+    made = _foreign_torch.stablehlo_of(program, _is_library_file)
+    return Module(user_lines(made).encode()) if isinstance(made, str) else _module_of_exported(made)
 
 
 # --- files and bytes ----------------------------------------------------------------------------------

@@ -285,14 +285,3 @@ def test_the_target_of_devices(module, name):
     assert _foreign.topology_of(_foreign.Module(b"", **module)) == name
     if name:
         assert meshard.Target.parse(name).size >= len(module["device_ids"])
-
-
-def test_torch_without_a_way_to_stablehlo():
-    class ExportedProgram:
-        pass
-
-    ExportedProgram.__module__ = "torch.export.exported_program"
-    if any(name in sys.modules for name in ("torch_xla", "torchax")):
-        pytest.skip("PyTorch has a way to StableHLO here")
-    with pytest.raises(ImportError, match="torch_xla or torchax"):
-        meshard.explain(ExportedProgram(), topology="cpu:1")

@@ -161,6 +161,7 @@ def test_links(arguments):
         meshard.explain(layer, *arguments, links={"device": "fast"})
 
 
+@needs_compiler
 def test_suggestions(mesh):
     x = placed(mesh, (16, 32), None, "model")
 
