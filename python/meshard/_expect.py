@@ -11,6 +11,10 @@ Expectations = _meshard.Expectations
 ExpectationReport = _meshard.ExpectationReport
 
 
+for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
+    _class.__module__ = "meshard"
+
+
 class ExpectationError(FailedPreconditionError, AssertionError):
     """A program is not as expected. `report` is its report, and `broken` the list of failed expectations."""
 

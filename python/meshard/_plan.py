@@ -13,6 +13,10 @@ PlanResult = _meshard.PlanResult
 PlannedCandidate = _meshard.PlannedCandidate
 
 
+for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
+    _class.__module__ = "meshard"
+
+
 def _names(value):
     if value is None:
         return []

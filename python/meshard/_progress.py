@@ -1,6 +1,6 @@
 """Progress of long compiles and searches, as one line that is overwritten."""
 
-import shutil
+import os
 import sys
 
 __all__ = []
@@ -12,6 +12,13 @@ def _in_notebook():
     return shell is not None and hasattr(shell, "kernel")
 
 
+def _columns():
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
 class ProgressLine:
     """Writes each step over the one before, and nothing is left at the end. A context manager."""
 
@@ -20,7 +27,7 @@ class ProgressLine:
         self._width = 0
 
     def __call__(self, step):
-        columns = max(20, shutil.get_terminal_size().columns - 1)
+        columns = max(20, _columns() - 1)
         step = step if len(step) <= columns else step[:columns - 3] + "..."
         self._stream.write("\r" + step.ljust(self._width))
         self._stream.flush()

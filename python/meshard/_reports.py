@@ -35,6 +35,9 @@ ShardedCheck = _meshard.ShardedCheck
 ShardedDifference = _meshard.ShardedDifference
 find_compile_program = _meshard.find_compile_program
 
+for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
+    _class.__module__ = "meshard"
+
 # A wheel has the program that compiles for absent hardware.
 _bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "meshard-compile")
 if "MESHARD_COMPILE" not in os.environ and os.access(_bundled, os.X_OK):
