@@ -18,3 +18,4 @@ from ._reports import *  # noqa: E402,F403
 from . import io, nn, optim, random  # noqa: E402
 
 Tensor = _meshard.Tensor
+__version__ = _meshard.__version__
