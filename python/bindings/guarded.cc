@@ -2,9 +2,13 @@
 
 #include <nanobind/stl/string.h>
 
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "meshard/base/error.h"
+#include "python/bindings/source_line.h"
 
 namespace nb = nanobind;
 
@@ -17,7 +21,34 @@ std::unordered_map<int, PyObject*>& classes() {
   return *all;
 }
 
-void set_error(const Error& error, int code) noexcept {
+// C++ in messages, and how Python says it.
+constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+    {"AxisSplit::kWhereNeeded", "split='where_needed'"},
+    {"Uneven::kAllow", "uneven='allow'"},
+};
+
+Error in_words_of_python(const Error& error) {
+  std::string message = error.message();
+  bool is_changed = false;
+  for (auto [cpp, python] : kWords)
+    for (std::size_t at; (at = message.find(cpp)) != std::string::npos; is_changed = true)
+      message.replace(at, cpp.size(), python);
+  if (!is_changed) return error;
+  Error changed(error.code(), message, error.where());
+  for (const std::string& note : error.notes()) changed = changed.with_note(note);
+  return changed;
+}
+
+// An error without a line gets that of the Python code that is running.
+void set_error(const Error& thrown, int code) noexcept {
+  // Ctrl-C in a callback that this thread ran made the launch fail: KeyboardInterrupt says why.
+  if (PyErr_CheckSignals() != 0) return;
+  Error error = thrown;
+  try {
+    if (code != 0) error = in_words_of_python(thrown).at(caller_line());
+  } catch (...) {
+    PyErr_Clear();
+  }
   auto found = classes().find(code);
   PyObject* type = found != classes().end() ? found->second : PyExc_RuntimeError;
   try {
@@ -54,7 +85,7 @@ void set_python_error() noexcept {
   } catch (const Error& error) {
     set_error(error, static_cast<int>(error.code()));
   } catch (const nb::builtin_exception& error) {
-    PyErr_SetString(error.type() == nb::exception_type::value_error ? PyExc_ValueError
+    PyErr_SetString(error.type() == nb::exception_type::value_error   ? PyExc_ValueError
                     : error.type() == nb::exception_type::index_error ? PyExc_IndexError
                                                                       : PyExc_TypeError,
                     error.what());
@@ -70,9 +101,8 @@ void set_python_error() noexcept {
 void bind_errors(nb::module_& module) {
   nb::register_exception_translator(
       [](const std::exception_ptr& thrown, void*) { translate(thrown); });
-  module.def("set_error_class", [](int code, nb::object type) {
-    classes()[code] = type.release().ptr();
-  });
+  module.def("set_error_class",
+             [](int code, nb::object type) { classes()[code] = type.release().ptr(); });
 }
 
 }  // namespace meshard::python

@@ -41,6 +41,7 @@ NB_MODULE(_meshard, module) {
   bind_control_flow(module);
   bind_marking(module);
   bind_runtime(module);
+  bind_traces(module);
   bind_shards(module);
   bind_dlpack(module);
   bind_files(module);
@@ -48,6 +49,7 @@ NB_MODULE(_meshard, module) {
   bind_callbacks(module);
   bind_reports(module);
   bind_plan(module);
+  bind_nn(module);
   bind_optim(module);
   nb::module_ ops = module.def_submodule("ops", "Every op, as in C++.");
   nb::module_ random = module.def_submodule("random", "Random numbers.");

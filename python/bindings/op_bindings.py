@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "reference"))
 import declarations  # noqa: E402  (a program's own module)
+import op_docs  # noqa: E402
 
 # Functions that take C++ functions, handles or other things for which Python has a form of its own, in the files of
 # this folder; and functions that only other ops call.
@@ -65,7 +66,7 @@ PLAIN = {
 # Optional values: None in Python.
 OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding"}
 RESULTS = {"Tensor", "std::vector<Tensor>", "std::pair<Tensor, Tensor>", "void"}
-RENAMED = {"dimension": "axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
+RENAMED = {"dimension": "axis", "channel_dimension": "channel_axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
 
 
 class Unknown(Exception):
@@ -199,6 +200,7 @@ def binding(headers, name, result, text, comment, module):
     parameters, arguments = parameters_of(headers, text)
     if [p.cpp_type for p in parameters] == ["In", "In"] and [p.name for p in parameters] == ["a", "b"]:
         parameters[0].python, parameters[1].python = "x1", "x2"
+        comment = op_docs.with_operands(comment)
     takes = ", ".join(f"{p.bound(headers)[0]} {p.name}" for p in parameters)
     body = []
     operands = [p.name for p in parameters if p.cpp_type == "In"]
@@ -248,15 +250,13 @@ def binding(headers, name, result, text, comment, module):
     return f"{module}.def({', '.join(pieces)});"
 
 
-def doc_of(comment):
-    lines = [re.sub(r"^\s*/// ?", "", line) for line in comment.splitlines()]
-    return "\n".join(lines).strip()
-
-
 def read_functions(root, names):
     """(name, result, parameters, comment) of every function to bind, in the order of the headers."""
     for name in names:
+        results = {}  # comments of structs of results, which describe their functions
         for found in declarations.read(name, (root / name).read_text(encoding="utf-8")):
+            if found.kind == "kType":
+                results[found.name] = found.comment
             if found.kind != "kFunction" or found.text.startswith(("template", "friend")):
                 continue
             if found.name.startswith("internal::") or found.name.rpartition("::")[2] in WRITTEN_BY_HAND:
@@ -265,7 +265,8 @@ def read_functions(root, names):
             match = re.match(r"(.+?)\s+(\w+)\((.*)\);$", text)
             if not match:
                 raise Unknown(f"{name}: the declaration {text}")
-            yield name, found.name, match[1], match[3], doc_of(found.comment)
+            comment = f"{results.get(match[1], '')}\n///\n{found.comment}"
+            yield name, found.name, match[1], match[3], op_docs.docstring(comment)
 
 
 def enum_text(name, enumerators):

@@ -14,8 +14,11 @@ from ._mesh import *  # noqa: E402,F403
 from ._array import *  # noqa: E402,F403
 from ._marking import *  # noqa: E402,F403
 from ._runtime import *  # noqa: E402,F403
+from ._dlpack import *  # noqa: E402,F403
+from ._callbacks import *  # noqa: E402,F403
+from ._processes import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
-from . import io, nn, optim, random  # noqa: E402
+from . import data, io, nn, optim, random  # noqa: E402
 
 Tensor = _meshard.Tensor
 __version__ = _meshard.__version__

@@ -1,3 +1,248 @@
-"""Sharding annotations, manual regions and sharded tensors."""
+"""Sharding annotations, manual regions, and tensors made of shards."""
 
-__all__ = []
+import functools
+
+from . import _meshard, tree
+from ._errors import Error
+
+__all__ = ["mark_sharding", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
+           "disable_manual_sharding", "mark_manual_sharding", "abstract_tensor", "is_abstract", "LocalShard",
+           "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
+
+StrictSpecs = _meshard.StrictSpecs
+LocalShard = _meshard.LocalShard
+
+_Tensor = _meshard.Tensor
+_Spec = _meshard.PartitionSpec
+_Placements = _meshard.Placements
+_PLACEMENT = (_meshard.Shard, _meshard.Replicate, _meshard.Partial)
+
+
+
+def _local_shards(self):
+    """The shards on the devices of this process, in mesh order; see meshard.local_shards()."""
+    return _meshard.local_shards(self)
+
+
+_Tensor.local_shards = _local_shards
+_Tensor.addressable_shards = property(_local_shards, doc="local_shards(), as JAX calls it.")
+
+
+def _is_placements(value):
+    return (isinstance(value, _Placements) or
+            isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, _PLACEMENT) for each in value))
+
+
+def _is_where(value):
+    """Whether a value says how one tensor is sharded; None: it stays as it is."""
+    return (value is None or isinstance(value, (_Spec, _meshard.Sharding, _meshard.ShardingSpec)) or
+            _is_placements(value))
+
+
+def _where(value):
+    return _Placements(value) if isinstance(value, (list, tuple)) and _is_placements(value) else value
+
+
+def _each(function, x, specs, what):
+    """Calls `function(leaf, spec)` with each leaf of x and what a prefix says about it; None leaves it as it is."""
+    leaves, around = tree.flatten(x)
+    found = tree.broadcast_prefix(specs, x, _is_where)
+    results = []
+    for i, (leaf, spec) in enumerate(zip(leaves, found, strict=True)):
+        try:
+            results.append(leaf if spec is None else function(leaf, _where(spec)))
+        except Error as error:
+            if path := around.paths[i]:
+                error.add_note(f"while {what} {path}")
+            raise
+    return around.unflatten(results)
+
+
+def mark_sharding(x, *where):
+    """Shards tensors: `mark_sharding(x, mesh, P("data", None))`.
+
+    `where` is a mesh and specs, or specs that have their own mesh: a Sharding, or a ShardingSpec; without a mesh, a P
+    is over the global mesh. `x` is a tensor or a structure of tensors; the specs are one for all tensors, or a
+    structure of them that follows `x` from the top, in which one spec stands for all tensors below its place, and None
+    leaves them as they are. DTensor's form, a placement for each axis of the mesh, is a spec too:
+    `mark_sharding(x, mesh, [Shard(0), Replicate()])`. Dimensions beyond a spec are not split.
+
+    An existing value is placed now: each shard goes directly from host memory, or from the devices that have it, to its
+    device. A value that is only recorded, and every value inside jit or a function that is being differentiated, gets a
+    sharding_constraint. `x` itself is unchanged; a value that already has the sharding is returned.
+
+    Raises InvalidArgumentError if a spec has more dimensions than the tensor (or, inside StrictSpecs, fewer), or an
+    axis that the mesh lacks; ValueError if the specs do not follow `x`.
+    """
+    *mesh, specs = where
+    if len(mesh) > 1:
+        raise TypeError("mark_sharding takes a value, a mesh and specs, or a value and shardings")
+    if isinstance(x, _Tensor):
+        return _meshard.mark_sharding(x, *mesh, _where(specs))
+    return _each(lambda leaf, spec: _meshard.mark_sharding(leaf, *mesh, spec), x, specs, "marking")
+
+
+def transfer(x, *where):
+    """A copy of tensors on the devices of a sharding: `transfer(x, sharding)` or `transfer(x, mesh, spec)`.
+
+    `x` is a tensor or a structure, and `where` is as in mark_sharding, but without a global mesh. `x` is computed first
+    if it is only recorded, and itself stays where it is. Use this to move values between sets of devices, because one
+    program runs on one set. Shards are copied directly between devices if the plugin supports it.
+
+    Raises FailedPreconditionError inside jit and inside a function that is being differentiated.
+    """
+    *mesh, specs = where
+
+    def moved(leaf, spec):
+        if isinstance(spec, _Placements):
+            return _meshard.transfer(leaf, spec.sharding(*mesh, leaf.ndim))
+        return _meshard.transfer(leaf, *mesh, spec)
+
+    return moved(x, _where(specs)) if isinstance(x, _Tensor) else _each(moved, x, specs, "moving")
+
+
+def clear_sharding(x):
+    """The same values without annotations: the compiler chooses their shardings again. No data moves.
+
+    `x` is a tensor or a structure of tensors.
+    """
+    if isinstance(x, _Tensor):
+        return _meshard.ops.clear_sharding(x)
+    return tree.map(_meshard.ops.clear_sharding, x)
+
+
+def sharding_constraint(x, *where):
+    """The same values with shardings that the compiler must use, as mark_sharding, but only recorded for any `x`.
+
+    `where` is a mesh and specs, or Shardings.
+    """
+    *mesh, specs = where
+
+    def constrain(leaf, spec):
+        if mesh:
+            if isinstance(spec, _Placements):
+                spec = spec.sharding(*mesh, leaf.ndim)
+            else:
+                spec = _meshard.Sharding(*mesh, spec)
+        return _meshard.ops.sharding_constraint(leaf, spec)
+
+    return _each(constrain, x, specs, "constraining")
+
+
+def _is_shape(value):
+    return isinstance(value, (list, tuple)) and all(isinstance(size, int) for size in value)
+
+
+def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
+    """A function that runs `f` on the shards of every device of `mesh`. JAX calls this shard_map.
+
+        @manual(mesh, in_specs=P("x"), out_specs=P())
+        def total(part):                              # f32[2] on each of four devices
+            return all_reduce(sum(part), "x")
+
+        total(ones(8))                                # 8
+
+    `f` receives each device's part of the arguments, as `in_specs` split them, and returns each device's part of the
+    results, which `out_specs` combine. `in_specs` is a P for all arguments, or a tuple with an entry for each: a P, or
+    a structure that follows the argument from the top; `out_specs` is the same for the result. Inside, f may use the
+    collectives and axis_index over the manual axes: those named by `axes`, by default all axes of the mesh. Functions
+    of this kind nest, over other axes of the same mesh.
+
+    A local value varies over the axes that split it. In an out_spec, an axis may be left out only if the result does
+    not vary over it. A dimension that does not divide evenly is padded with zeros on entry; `out_shapes`, the full
+    shapes of the results as a structure like out_specs, says where the padding is removed.
+    """
+    if f is None:
+        return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes)
+    names = [axes] if isinstance(axes, str) else list(axes)
+
+    def is_spec(value):
+        return isinstance(value, _Spec)
+
+    def specs_of(result):
+        return tree.broadcast_prefix(out_specs, result, is_spec)
+
+    def shapes_of(result):
+        return tree.broadcast_prefix(out_shapes, result, _is_shape)
+
+    @functools.wraps(f)
+    def on_each_device(*args):
+        specs = tree.broadcast_prefix(in_specs if is_spec(in_specs) else tuple(in_specs), args, is_spec)
+        return _meshard.call_manual(f, args, mesh, specs, specs_of, None if out_shapes is None else shapes_of, names)
+
+    return on_each_device
+
+
+def enable_manual_sharding(x, *where):
+    """Each device's part of `x`, as a spec splits it: `enable_manual_sharding(x, mesh, spec)`, or over the global mesh.
+
+    From here on, all axes of the mesh are manual, until disable_manual_sharding. `manual` does both for a function.
+    """
+    return _meshard.ops.enable_manual_sharding(x, *where)
+
+
+def disable_manual_sharding(x, *where):
+    """The full value whose parts are the local value `x`: `disable_manual_sharding(x, mesh, spec, full_shape)`."""
+    return _meshard.ops.disable_manual_sharding(x, *where)
+
+
+def mark_manual_sharding(x, *mesh):
+    """`x` as a local value on each device of the mesh, with the shape of x, which does not vary."""
+    return _meshard.ops.mark_manual_sharding(x, *mesh)
+
+
+def abstract_tensor(shape, dtype, *where):
+    """A tensor with a type and maybe a sharding, but no value: for explain, plans and shapes of results.
+
+    `where` is nothing, a Sharding, or a mesh and a spec. Functions may be traced with it, and mark_sharding gives it
+    another sharding. Reading it raises FailedPreconditionError.
+    """
+    if len(where) == 2:
+        where = (_meshard.Sharding(*where),)
+    return _meshard.abstract_tensor(shape, dtype, *where)
+
+
+def is_abstract(x):
+    """Whether abstract_tensor() made the tensor."""
+    return _meshard.is_abstract(x)
+
+
+def local_shards(x):
+    """The shards of a tensor on the devices of this process, in mesh order, as a list of LocalShard.
+
+    Computes the tensor if it is only recorded. A tensor on one device has one shard; one on the host has none.
+    """
+    return _meshard.local_shards(x)
+
+
+def from_shards(shards, mesh, spec, shape=None):
+    """A tensor made of one array for each position of the mesh, in mesh order, each sent to its own device.
+
+    `shape` is that of the whole value; None: the spec's number of tiles, of full shards. A shard may be unpadded, or
+    padded to the shard shape. In a run of several processes, each may pass only the shards of its own devices.
+    """
+    return _meshard.from_shards(shards, mesh, spec, shape)
+
+
+def from_local(tensors, mesh, spec, shape=None):
+    """A tensor made of one tensor for each position of the mesh. Those already on their devices stay there."""
+    return _meshard.from_local(list(tensors), mesh, spec, shape)
+
+
+def from_callback(shape, sharding, callback, dtype):
+    """A tensor made of the parts that `callback(index)` returns, each for a tuple of slices.
+
+    It is called once for each distinct part that devices of this process hold; the whole value is never made. The parts
+    are arrays of `dtype`, or what numpy.asarray makes arrays of.
+    """
+    return _meshard.from_callback(shape, sharding, callback, dtype)
+
+
+def load_local_shards(x, shards):
+    """A tensor like `x` with these shards, in mesh order. Raises FailedPreconditionError for a replicated tensor."""
+    return _meshard.load_local_shards(x, shards)
+
+
+def held_parts(x):
+    """The distinct parts of a value as (index, processes that hold it) pairs, in row-major order."""
+    return _meshard.held_parts(x)
