@@ -13,7 +13,7 @@ Contest::Contest(std::map<std::string, std::string> pythons, std::string scripts
 
 std::unique_ptr<Peer> Contest::start(const std::string& peer) const {
   std::vector<std::string> command{pythons_.at(peer), scripts_ + "/" + peer + "_peer.py"};
-  if (peer == "jax") command.push_back(plugin_);
+  if (peer == "jax" || peer == "python") command.push_back(plugin_);
   if (peer != "torch") command.emplace_back("8");
   return std::make_unique<Peer>(command);
 }

@@ -15,7 +15,7 @@ namespace meshard::bench {
 class Contest {
  public:
   /// `pythons`: the interpreter of each peer's environment, by the peer's name: jax, torch,
-  /// torch_xla. `scripts`: the folder of their programs.
+  /// torch_xla; and python, that of our own Python package. `scripts`: the folder of their programs.
   Contest(std::map<std::string, std::string> pythons, std::string scripts, std::string plugin);
 
   /// Rows with ours and theirs.
@@ -67,6 +67,8 @@ void decode_contest(Contest& contest);
 void mesh_contest(Contest& contest);
 void layout_contest(Contest& contest);
 void record_contest(Contest& contest);
+/// Our Python package beside JAX; needs both.
+void python_contest(Contest& contest);
 /// Needs mpirun and libmeshard_mpi.so.
 void processes_contest(Contest& contest);
 

@@ -127,3 +127,24 @@ def start(cache, form, batch, length, sizes, began):
     work = Step(model, form, batch, length)
     loss = work.run(work.step)
     return {"since_start": time.monotonic() - began, "loss": loss}, lambda: None
+
+
+def trace_layers(layers, batch, length):
+    """Traces and lowers the step of a plain loop of layers anew in each run."""
+    jax = jax_setup.jax()
+    import numpy as np
+    import python_layers
+    shapes = python_layers.shapes(layers, length)
+    filled = lambda shape: np.full(shape, 0.01, np.float32)  # noqa: E731
+    model = {name: [{key: filled(shape) for key, shape in block.items()} for block in value] if name == "blocks"
+             else filled(value) for name, value in shapes.items()}
+    work = Step(model, "loop", batch, length)
+    arguments = work.arguments()
+
+    def run():
+        jax.clear_caches()
+        begin = time.perf_counter()
+        work.step.lower(*arguments)
+        return time.perf_counter() - begin
+
+    return {}, run

@@ -72,7 +72,41 @@ def softmax_regression(inputs, classes, batch, jitted, began):
     return {"first_step": done - ready, "since_start": done - began, "loss": loss}, lambda: None
 
 
+def record(ops, number=False):
+    """Traces `ops` additions in a chain: of an array, or of a number. The seconds of one."""
+    jax = jax_setup.jax()
+    import jax.numpy as jnp
+    x = jnp.ones((64, 64))
+
+    def chain(x):
+        other, y = 1.0 if number else x, x
+        for _ in range(ops):
+            y = y + other
+        return y
+
+    def run():
+        begin = time.perf_counter()
+        jax.make_jaxpr(lambda x: chain(x))(x)
+        return (time.perf_counter() - begin) / ops
+
+    return {}, run
+
+
+def first_result(began):
+    """Seconds from `began`, before the process started, to the first result of a jitted product on all devices."""
+    jax = jax_setup.jax()
+    import jax.numpy as jnp
+    imported = time.monotonic()
+    place = jax.sharding.NamedSharding(jax_setup.mesh(dp=len(jax.devices())), jax.sharding.PartitionSpec("dp"))
+    x = jax.device_put(jnp.ones((64, 64)), place)
+    value = float(jax.jit(lambda x: (x @ x).sum())(x))
+    return {"since_start": time.monotonic() - began, "imported": imported - began, "value": value}, lambda: None
+
+
 WORKS = {
+    "record": record,
+    "first_result": first_result,
+    "trace_layers": jax_layers.trace_layers,
     "hello": jax_setup.hello,
     "parameters": parameters,
     "softmax_regression": softmax_regression,

@@ -30,13 +30,16 @@ const ContestGroup kContests[] = {
     {"mesh", "meshes of 1,048,576 ranks (PyTorch)", mesh_contest},
     {"layout", "operations of the layout algebra (PyTorch)", layout_contest},
     {"record", "recording ops (torch_xla)", record_contest},
+    {"python", "our Python package: recording, calls, tracing, start (JAX)", python_contest},
 };
 
 int contest_usage(int status) {
   std::puts(
       "usage: meshard-peers --scripts FOLDER --peer NAME=PYTHON ... [--only ROWS]... [--json FILE] "
       "[--programs FOLDER]\n");
-  std::puts("NAME is jax, torch or torch_xla, PYTHON the interpreter of its environment. Ours and");
+  std::puts(
+      "NAME is jax, torch, torch_xla or python (our package), PYTHON the interpreter of its "
+      "environment. Ours and");
   std::puts(
       "theirs run in turns, and the minimum of each counts: compare ratios. --programs keeps");
   std::puts("the optimized programs of both.\n\nROWS:");

@@ -110,5 +110,47 @@ TEST(Structure, FormHoldsTheKeysThemselves) {
   EXPECT_NE(form_of_keys<std::vector<int>>({{1, 2}}), form_of_keys<std::vector<int>>({{1}, {2}}));
 }
 
+// A structure whose parts are only known when the program runs.
+class Flat {
+ public:
+  explicit Flat(std::vector<std::string> names) : names_(std::move(names)) {
+    for (std::size_t i = 0; i < names_.size(); ++i)
+      leaves_.push_back(number(static_cast<float>(i)));
+  }
+  std::vector<Tensor>& leaves() { return leaves_; }
+  const std::vector<Tensor>& leaves() const { return leaves_; }
+  std::string leaf_path(std::size_t leaf) const { return cat(".", names_[leaf]); }
+  void append_form(std::vector<std::uint64_t>& form) const {
+    form.push_back(names_.size());
+    for (const std::string& name : names_) form.push_back(std::hash<std::string>()(name));
+  }
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<Tensor> leaves_;
+};
+
+TEST(Structure, TypesThatAreFlatAlready) {
+  std::pair<Flat, Tensor> value(Flat({"w", "b"}), number(7));
+  static_assert(structure::is_structure<std::pair<Flat, Tensor>>());
+  std::string paths;
+  structure::for_each(value, [&](auto&, const std::string& path) { append(paths, path + " "); });
+  EXPECT_EQ(paths, "[0].w [0].b [1] ");
+  std::vector<Tensor> all = structure::tensors(value);
+  ASSERT_EQ(all.size(), 3u);
+  std::pair<Flat, Tensor> other =
+      structure::with_tensors(value, std::vector<Tensor>{number(3), number(4), number(5)});
+  EXPECT_EQ(other.first.leaves()[1].item<float>(), 4);
+  EXPECT_EQ(other.second.item<float>(), 5);
+  EXPECT_EQ(value.first.leaves()[1].item<float>(), 1);
+
+  std::vector<std::uint64_t> one, same, another;
+  structure::append_form(value, one);
+  structure::append_form(other, same);
+  structure::append_form(std::pair<Flat, Tensor>(Flat({"w", "c"}), number(0)), another);
+  EXPECT_EQ(one, same);
+  EXPECT_NE(one, another);
+}
+
 }  // namespace
 }  // namespace meshard

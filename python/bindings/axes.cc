@@ -7,7 +7,6 @@
 #include "python/bindings/casters.h"
 #include "python/bindings/mesh_casters.h"
 #include "python/bindings/mesh_parts.h"
-#include "python/bindings/source_line.h"
 #include "python/bindings/values.h"
 
 namespace nb = nanobind;
@@ -69,7 +68,16 @@ void bind_axis_ref(nb::module_& module) {
             return std::nullopt;
           },
           "The position of the axis if it is given by that, or None.")
-      .def_prop_ro("is_whole", &AxisRef::is_whole, "True unless this is a sub-axis.");
+      .def_prop_ro("is_whole", &AxisRef::is_whole, "True unless this is a sub-axis.")
+      .def("contains", &AxisRef::contains, nb::arg("other"),
+           "True if every part of `other` is a part of this.")
+      .def("overlaps", &AxisRef::overlaps, nb::arg("other"),
+           "True if the two have a part in common.")
+      .def("is_prefix_of", &AxisRef::is_prefix_of, nb::arg("other"),
+           "True if this is the most significant part of `other`, or all of it.")
+      .def_static(
+          "parse", [](const std::string& text) { return AxisRef::parse(text).value(); },
+          nb::arg("text"), "The axis with this text, as str prints it.");
 }
 
 void bind_mesh_axis(nb::module_& module) {
@@ -119,11 +127,11 @@ void bind_axis_set(nb::module_& module) {
   type.def(
           "__init__",
           [](AxisSet* self, const Mesh& mesh, const AxisList& axes) {
-            new (self) AxisSet(mesh, axes, caller_line());
+            new (self) AxisSet(mesh, axes, SourceLocation{});
           },
           nb::arg("mesh"), nb::arg("axes") = nb::tuple())
       .def_static(
-          "all", [](const Mesh& mesh) { return AxisSet::all(mesh, caller_line()); },
+          "all", [](const Mesh& mesh) { return AxisSet::all(mesh, SourceLocation{}); },
           nb::arg("mesh"), "All axes of the mesh.")
       .def("of", &AxisSet::of, nb::arg("mesh"), "The axes, in mesh order.")
       .def("__bool__", [](const AxisSet& set) { return !set.empty(); })

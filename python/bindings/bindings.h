@@ -12,6 +12,7 @@ void bind_jit(nanobind::module_& module);
 void bind_layout(nanobind::module_& module);
 void bind_marking(nanobind::module_& module);
 void bind_mesh(nanobind::module_& module);
+void bind_nn(nanobind::module_& module);
 void bind_optim(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_processes(nanobind::module_& module);
@@ -20,6 +21,7 @@ void bind_runtime(nanobind::module_& module);
 void bind_sharding(nanobind::module_& module);
 void bind_shards(nanobind::module_& module);
 void bind_topology(nanobind::module_& module);
+void bind_traces(nanobind::module_& module);
 void bind_transforms(nanobind::module_& module);
 
 }  // namespace meshard::python

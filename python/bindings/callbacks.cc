@@ -40,8 +40,9 @@ struct CalledByPython {
 // `ValueError: text (in file.py:12)`. @pre the lock is held
 std::string text_of(const nb::python_error& error) {
   std::string text = nb::cast<std::string>(nb::object(error.type().attr("__name__")));
-  if (std::string message = nb::cast<std::string>(nb::str(error.value())); !message.empty())
-    text += cat(": ", message);
+  nb::handle value = error.value();
+  const std::string message = value.is_valid() ? nb::cast<std::string>(nb::str(value)) : "";
+  if (!message.empty()) text += cat(": ", message);
   nb::object place = error.traceback();
   while (place.is_valid() && !place.is_none()) {
     nb::object next = place.attr("tb_next");
@@ -64,7 +65,10 @@ auto with_lock(const char* what, const F& f) {
     return f();
   } catch (const nb::python_error& error) {
     if (called_by_python) throw;
-    throw Error(ErrorCode::kUnknown, cat("[", what, "] ", text_of(error)));
+    Error failed(ErrorCode::kUnknown, cat("[", what, "] ", text_of(error)));
+    // Ctrl-C in a function that the main thread runs: raised again when the launch has ended.
+    if (error.matches(PyExc_KeyboardInterrupt)) PyErr_SetInterrupt();
+    throw failed;
   }
 }
 

@@ -22,9 +22,9 @@ nb::object scanned(nb::object function, const PyTree& init, const PyTree& xs, bo
   auto step = [&](const PyTree& carry, const PyTree& slice) {
     return f.pair("the function given to scan must return (carry, y)", carry, slice);
   };
-  auto [carry, ys] = scan(step, init, xs,
-                          ScanOptions{.reverse = reverse, .length = length, .unroll = unroll},
-                          line.where());
+  auto [carry, ys] =
+      scan(step, init, xs, ScanOptions{.reverse = reverse, .length = length, .unroll = unroll},
+           line.where());
   return nb::make_tuple(carry.object(), ys.object());
 }
 
@@ -64,16 +64,15 @@ PyTree branched(const Operand& index, const std::vector<nb::object>& functions,
   for (const PythonFunction& f : all)
     branches.push_back(internal::branch_function(f, given, result, form));
   const Tensor chosen = is_predicate ? internal::case_of(index.in()) : Tensor();
-  std::vector<Tensor> results =
-      switch_tensors(is_predicate ? In(chosen, line.where()) : index.in(), branches,
-                     arguments.leaves(), line.where());
+  std::vector<Tensor> results = switch_tensors(is_predicate ? In(chosen, line.where()) : index.in(),
+                                               branches, arguments.leaves(), line.where());
   return structure::with_tensors(std::move(*result), results);
 }
 
 }  // namespace
 
 void bind_control_flow(nb::module_& module) {
-  module.def("scan", scanned, nb::arg("function"), nb::arg("init"), nb::arg("xs"),
+  module.def("scan", scanned, nb::arg("function"), nb::arg("init").none(), nb::arg("xs").none(),
              nb::arg("reverse"), nb::arg("length").none(), nb::arg("unroll"));
   module.def("while_loop", while_looped);
   module.def("fori_loop", for_looped);

@@ -14,8 +14,7 @@ std::optional<DType> dtype_of_object(PyObject* object) {
   for (int i = 0; i < kDTypeCount; ++i)
     if (objects[static_cast<std::size_t>(i)] == object) return static_cast<DType>(i);
   for (int i = 0; i < kDTypeCount; ++i) {
-    const int equal =
-        PyObject_RichCompareBool(objects[static_cast<std::size_t>(i)], object, Py_EQ);
+    const int equal = PyObject_RichCompareBool(objects[static_cast<std::size_t>(i)], object, Py_EQ);
     if (equal == 1) return static_cast<DType>(i);
     if (equal < 0) PyErr_Clear();
   }
@@ -25,7 +24,7 @@ std::optional<DType> dtype_of_object(PyObject* object) {
 // The dtype object that NumPy makes of a scalar type or a name; null if it makes none.
 nb::object numpy_dtype(PyObject* object) {
   static PyObject* make = nb::object(nb::module_::import_("numpy").attr("dtype")).release().ptr();
-  PyObject* made = PyObject_CallOneArg(make, object);
+  PyObject* made = PyObject_CallFunctionObjArgs(make, object, nullptr);
   if (!made) PyErr_Clear();
   return nb::steal(made);
 }

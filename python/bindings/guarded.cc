@@ -2,7 +2,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "meshard/base/error.h"
 #include "python/bindings/source_line.h"
@@ -18,11 +21,31 @@ std::unordered_map<int, PyObject*>& classes() {
   return *all;
 }
 
+// C++ in messages, and how Python says it.
+constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+    {"AxisSplit::kWhereNeeded", "split='where_needed'"},
+    {"Uneven::kAllow", "uneven='allow'"},
+};
+
+Error in_words_of_python(const Error& error) {
+  std::string message = error.message();
+  bool is_changed = false;
+  for (auto [cpp, python] : kWords)
+    for (std::size_t at; (at = message.find(cpp)) != std::string::npos; is_changed = true)
+      message.replace(at, cpp.size(), python);
+  if (!is_changed) return error;
+  Error changed(error.code(), message, error.where());
+  for (const std::string& note : error.notes()) changed = changed.with_note(note);
+  return changed;
+}
+
 // An error without a line gets that of the Python code that is running.
 void set_error(const Error& thrown, int code) noexcept {
+  // Ctrl-C in a callback that this thread ran made the launch fail: KeyboardInterrupt says why.
+  if (PyErr_CheckSignals() != 0) return;
   Error error = thrown;
   try {
-    if (code != 0) error = thrown.at(caller_line());
+    if (code != 0) error = in_words_of_python(thrown).at(caller_line());
   } catch (...) {
     PyErr_Clear();
   }

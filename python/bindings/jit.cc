@@ -121,12 +121,30 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
                    std::span<Tensor>(results.tensors.data(), results.tensors.size()));
 }
 
+namespace {
+
+template <class Entry>
+std::vector<std::string> texts_of(const std::vector<Entry>& entries) {
+  std::vector<std::string> texts;
+  for (const Entry& entry : entries) texts.push_back(entry.to_string());
+  return texts;
+}
+
+}  // namespace
+
 void bind_jit(nb::module_& module) {
   nb::class_<JitStats>(module, "JitStats", "Statistics of a jitted function.")
       .def_ro("calls", &JitStats::calls)
       .def_ro("traces", &JitStats::traces)
       .def_ro("reasons", &JitStats::reasons,
               "Why each trace after the first was needed, compared with the one before.")
+      .def_prop_ro(
+          "rolling", [](const JitStats& stats) { return texts_of(stats.rolling); },
+          "Runs of equal layers in the programs. With an nn.Layers, each run would be recorded and "
+          "compiled as one layer.")
+      .def_prop_ro(
+          "unrolled", [](const JitStats& stats) { return texts_of(stats.unrolled); },
+          "Layers of an nn.Layers that did not become one loop, and why.")
       .def("__repr__", [](const JitStats& stats) {
         return cat("JitStats(calls=", stats.calls, ", traces=", stats.traces, ")");
       });
@@ -149,6 +167,12 @@ void bind_jit(nb::module_& module) {
            [](const PythonJit& jit, nb::args args, nb::kwargs kwargs) {
              return jit(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr);
            })
+      .def("__get__",  // a jitted method gets its instance, as functions do
+           [](nb::object self, nb::object instance, nb::object) -> nb::object {
+             if (instance.is_none()) return self;
+             return nb::module_::import_("types").attr("MethodType")(self, instance);
+           },
+           nb::arg("instance").none(), nb::arg("owner").none() = nb::none())
       .def_prop_ro("stats", [](const PythonJit& jit) { return jit.programs().stats(); },
                    "Calls, traces, and why it was traced again.");
 }

@@ -9,12 +9,16 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-bool is_unconstrained(PyObject* object) {
-  return nb::isinstance<UnconstrainedType>(nb::handle(object));
+bool has_type_name(PyObject* object, const char* name) {
+  nb::object found = nb::handle(object).type().attr("__name__");
+  return PyUnicode_Check(found.ptr()) && PyUnicode_CompareWithASCIIString(found.ptr(), name) == 0;
 }
 
-std::string repr_of(nb::handle object) {
-  return nb::cast<std::string>(nb::object(nb::repr(object)));
+// UNCONSTRAINED, or JAX's.
+bool is_unconstrained(PyObject* object) {
+  if (nb::isinstance<UnconstrainedType>(nb::handle(object))) return true;
+  return !PyUnicode_Check(object) && !PyLong_Check(object) && object != Py_None &&
+         has_type_name(object, "UnconstrainedSingleton");
 }
 
 // `('x', 'y')`, `('x',)`.
@@ -31,7 +35,7 @@ nb::object unconstrained_object() {
   return nb::borrow(only);
 }
 
-std::string quoted(std::string_view text) { return repr_of(nb::str(text.data(), text.size())); }
+std::string quoted(std::string_view text) { return repr_text(nb::str(text.data(), text.size())); }
 
 bool load_axis(PyObject* object, AxisList& axes) noexcept {
   std::int64_t position = 0;
@@ -68,6 +72,17 @@ bool load_axes(PyObject* object, AxisList& axes) noexcept {
   return true;
 }
 
+bool load_names(PyObject* object, std::vector<std::string>& names) noexcept {
+  AxisList axes;
+  names.clear();
+  if (!load_axes(object, axes)) return false;
+  for (const AxisRef& axis : axes) {
+    if (axis.is_position() || !axis.is_whole()) return false;
+    names.push_back(axis.name);
+  }
+  return true;
+}
+
 bool load_dimension(PyObject* object, DimensionSpec& dimension) noexcept {
   AxisList axes;
   bool is_open = is_unconstrained(object);
@@ -84,6 +99,22 @@ bool load_dimension(PyObject* object, DimensionSpec& dimension) noexcept {
   }
   dimension = DimensionSpec(std::move(axes), is_open);
   return true;
+}
+
+bool is_spec_of_jax(PyObject* object) noexcept {
+  return PyObject_HasAttrString(object, "partitions") != 0 &&
+         PyObject_HasAttrString(object, "unreduced") != 0;
+}
+
+bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced) noexcept {
+  try {
+    nb::handle given(object);
+    nb::tuple partitions(nb::object(given.attr("partitions")));
+    nb::list axes(nb::object(given.attr("unreduced")));
+    return load_spec(partitions.ptr(), spec) && load_axes(axes.ptr(), unreduced);
+  } catch (nb::python_error&) {
+    return false;
+  }
 }
 
 bool load_spec(PyObject* sequence, PartitionSpec& spec) noexcept {
@@ -153,15 +184,21 @@ void throw_not_axes(nb::handle object) {
   throw_invalid({},
                 "[axes] an axis is a name, a position from 0 on or an AxisRef, several are a "
                 "list or tuple of these; got ",
-                repr_of(object));
+                repr_text(object));
+}
+
+void throw_not_names(nb::handle object) {
+  throw_invalid({}, "[mesh] axes are given by a name, or a list or tuple of names; got ",
+                repr_text(object));
 }
 
 void throw_not_spec(nb::handle object) {
   throw_invalid({},
-                "[partition spec] each dimension is None, an axis (its name, its position from "
+                "[partition spec] a spec is P(...) or a tuple; each dimension is None, an axis "
+                "(its name, its position from "
                 "0 on or an AxisRef), a tuple of axes, or UNCONSTRAINED (alone or last in a "
                 "tuple); got ",
-                repr_of(object));
+                repr_text(object));
 }
 
 }  // namespace meshard::python

@@ -14,6 +14,7 @@
 #include "meshard/ops/collective_axes.h"
 #include "meshard/sharding/partition_spec.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/explaining_caster.h"
 
 namespace meshard::python {
 
@@ -21,11 +22,18 @@ namespace meshard::python {
 bool load_axis(PyObject* object, AxisList& axes) noexcept;
 /// An axis, or a sequence of them.
 bool load_axes(PyObject* object, AxisList& axes) noexcept;
+/// A name, or a list or tuple of names.
+bool load_names(PyObject* object, std::vector<std::string>& names) noexcept;
 /// What splits one dimension: None, an axis, UNCONSTRAINED, or a sequence of axes that may end with
 /// UNCONSTRAINED.
 bool load_dimension(PyObject* object, DimensionSpec& dimension) noexcept;
 /// A sequence of the above. False if an element is something else.
 bool load_spec(PyObject* sequence, PartitionSpec& spec) noexcept;
+
+/// True for a jax.sharding.PartitionSpec.
+bool is_spec_of_jax(PyObject* object) noexcept;
+/// What it says: the spec, and the unreduced axes.
+bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced) noexcept;
 
 /// `"x"`, `0`, or an AxisRef if it is a sub-axis.
 nanobind::object axis_object(const AxisRef& axis);
@@ -48,33 +56,12 @@ AxisKind axis_kind_named(std::string_view name);
 
 /// @error invalid argument: the object, which should be what the name says, is not.
 [[noreturn]] void throw_not_axes(nanobind::handle object);
+[[noreturn]] void throw_not_names(nanobind::handle object);
 [[noreturn]] void throw_not_spec(nanobind::handle object);
 
 }  // namespace meshard::python
 
 namespace nanobind::detail {
-
-/// A caster for values that a list or a tuple with wrong elements gives an error of its own, not
-/// "incompatible function arguments". Within another caster (optional, vector) it is the latter.
-template <class Value>
-struct ExplainingCaster {
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class T>
-  bool can_cast() const noexcept {
-    return !wrong;
-  }
-  operator Value*() { return &get(); }
-  operator Value&() { return get(); }
-  operator Value&&() { return static_cast<Value&&>(get()); }
-  Value& get() {
-    if (wrong) fail(wrong);
-    return value;
-  }
-  Value value{};
-  PyObject* wrong = nullptr;  // borrowed: the arguments of the call hold it
-  void (*fail)(handle) = nullptr;
-};
 
 template <>
 struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {
@@ -86,7 +73,7 @@ struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {
     wrong = loaded ? nullptr : source.ptr();
     fail = meshard::python::throw_not_axes;
     return loaded || PyTuple_Check(source.ptr()) || PyList_Check(source.ptr()) ||
-           PyLong_Check(source.ptr());
+           PyLong_Check(source.ptr()) || PyAnySet_Check(source.ptr());
   }
   static handle from_cpp(const meshard::AxisList& axes, rv_policy, cleanup_list*) noexcept {
     return meshard::python::axes_object(axes).release();
@@ -116,33 +103,24 @@ struct type_caster<meshard::CollectiveAxes> {
   meshard::CollectiveAxes value{meshard::AxisList{}};
 };
 
-// One name or a sequence of names. Valid during the call.
 template <>
-struct type_caster<meshard::AxisNames> {
+inline meshard::AxisNames empty_value<meshard::AxisNames>() {
+  return meshard::AxisNames(std::initializer_list<std::string_view>{});
+}
+
+// One name or a list or tuple of names. Valid during the call.
+template <>
+struct type_caster<meshard::AxisNames> : ExplainingCaster<meshard::AxisNames> {
   static constexpr auto Name = const_name("str | collections.abc.Sequence[str]");
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
-  bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-    if (PyUnicode_Check(source.ptr())) {
-      make_caster<std::string> one;
-      if (!one.from_python(source, flags, cleanup)) return false;
-      names = {std::move(one.value)};
-    } else {
-      make_caster<std::vector<std::string>> all;
-      if (!all.from_python(source, flags, cleanup)) return false;
-      names = std::move(all.value);
-    }
+  bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+    const bool loaded = meshard::python::load_names(source.ptr(), names);
+    wrong = loaded ? nullptr : source.ptr();
+    fail = meshard::python::throw_not_names;
     value = meshard::AxisNames(names);
-    return true;
+    return loaded || PyTuple_Check(source.ptr()) || PyList_Check(source.ptr()) ||
+           PyLong_Check(source.ptr()) || PyAnySet_Check(source.ptr());
   }
-  explicit operator meshard::AxisNames&() { return value; }
-  explicit operator meshard::AxisNames&&() { return static_cast<meshard::AxisNames&&>(value); }
   std::vector<std::string> names;
-  meshard::AxisNames value{names};
 };
 
 // A PartitionSpec, or a tuple or a list of what splits each dimension.
@@ -154,8 +132,18 @@ struct type_caster<meshard::PartitionSpec> : type_caster_base<meshard::Partition
     wrong = nullptr;
     made.reset();
     if (Base::from_python(source, flags, cleanup)) return true;
-    if (!PyTuple_Check(source.ptr()) && !PyList_Check(source.ptr())) return false;
-    if (!meshard::python::load_spec(source.ptr(), made.emplace())) wrong = source.ptr();
+    using namespace meshard::python;
+    const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
+    meshard::AxisList unreduced;  // which a spec of ours cannot say
+    bool loaded = false;
+    if (is_list) {
+      loaded = load_spec(source.ptr(), made.emplace());
+    } else if (is_spec_of_jax(source.ptr())) {
+      loaded = load_spec_of_jax(source.ptr(), made.emplace(), unreduced) && unreduced.empty();
+    } else if (!PyUnicode_Check(source.ptr())) {
+      return false;
+    }
+    if (!loaded) wrong = source.ptr();
     return true;
   }
   template <class T>
@@ -167,7 +155,7 @@ struct type_caster<meshard::PartitionSpec> : type_caster_base<meshard::Partition
     return made ? &*made : static_cast<Spec*>(static_cast<Base&>(*this));
   }
   operator Spec&() {
-    if (!made) return static_cast<Base&>(*this);
+    if (!made && !wrong) return static_cast<Base&>(*this);
     return *static_cast<Spec*>(*this);
   }
   operator Spec&&() { return static_cast<Spec&&>(static_cast<Spec&>(*this)); }

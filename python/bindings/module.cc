@@ -23,6 +23,7 @@ void bind_ops_3(nb::module_& ops, nb::module_& random);
 
 NB_MODULE(_meshard, module) {
   using namespace meshard::python;
+  module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("set_package_folder", set_package_folder);
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
@@ -40,6 +41,7 @@ NB_MODULE(_meshard, module) {
   bind_control_flow(module);
   bind_marking(module);
   bind_runtime(module);
+  bind_traces(module);
   bind_shards(module);
   bind_dlpack(module);
   bind_files(module);
@@ -47,6 +49,7 @@ NB_MODULE(_meshard, module) {
   bind_callbacks(module);
   bind_reports(module);
   bind_plan(module);
+  bind_nn(module);
   bind_optim(module);
   nb::module_ ops = module.def_submodule("ops", "Every op, as in C++.");
   nb::module_ random = module.def_submodule("random", "Random numbers.");

@@ -40,8 +40,8 @@ std::vector<In> Operands::ins() const {
   return made;
 }
 
-nb::object list_of(std::vector<Tensor> tensors) {
-  nb::list list;
+TensorList list_of(std::vector<Tensor> tensors) {
+  TensorList list;
   for (Tensor& tensor : tensors) list.append(tensor_object(std::move(tensor)));
   return list;
 }

@@ -40,7 +40,11 @@ inline void settle(std::initializer_list<const Operand*> operands) {
   settle_complex(std::span<Operand*>(all.data(), all.size()));
 }
 
-nanobind::object list_of(std::vector<Tensor> tensors);
+/// The results of ops, with the types that stubs name.
+using TensorList = nanobind::typed<nanobind::list, TensorObject>;
+using TensorPair = nanobind::typed<nanobind::tuple, TensorObject, TensorObject>;
+
+TensorList list_of(std::vector<Tensor> tensors);
 /// An instance of the named tuple of this name, which is made at its first use.
 nanobind::object named_result(const char* name, std::initializer_list<const char*> fields,
                               std::initializer_list<nanobind::object> values);

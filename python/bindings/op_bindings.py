@@ -3,7 +3,8 @@
 
 usage: op_bindings.py --root ROOT --out FOLDER --files N HEADER...
 
-Reads every documented function of the headers (paths relative to ROOT) and writes FOLDER/ops_0.cc to ops_<N-1>.cc.
+Reads every documented function of the headers (paths relative to ROOT) and writes FOLDER/ops_0.cc to ops_<N-1>.cc,
+op_enums.h, which they include, and results.pyi, the named tuples of the stubs.
 A new op with parameters of known types needs nothing else. A parameter of another type is an error, which says what to
 add here: to the types below, or to WRITTEN_BY_HAND.
 
@@ -19,6 +20,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "reference"))
 import declarations  # noqa: E402  (a program's own module)
+import op_docs  # noqa: E402
 
 # Functions that take C++ functions, handles or other things for which Python has a form of its own, in the files of
 # this folder; and functions that only other ops call.
@@ -64,7 +66,7 @@ PLAIN = {
 # Optional values: None in Python.
 OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding"}
 RESULTS = {"Tensor", "std::vector<Tensor>", "std::pair<Tensor, Tensor>", "void"}
-RENAMED = {"dimension": "axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
+RENAMED = {"dimension": "axis", "channel_dimension": "channel_axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
 
 
 class Unknown(Exception):
@@ -198,6 +200,7 @@ def binding(headers, name, result, text, comment, module):
     parameters, arguments = parameters_of(headers, text)
     if [p.cpp_type for p in parameters] == ["In", "In"] and [p.name for p in parameters] == ["a", "b"]:
         parameters[0].python, parameters[1].python = "x1", "x2"
+        comment = op_docs.with_operands(comment)
     takes = ", ".join(f"{p.bound(headers)[0]} {p.name}" for p in parameters)
     body = []
     operands = [p.name for p in parameters if p.cpp_type == "In"]
@@ -220,10 +223,10 @@ def binding(headers, name, result, text, comment, module):
         names = ", ".join(f'"{field}"' for _, field, _ in headers.fields(result))
         values = ", ".join(f"tensor_object(result.{field})" for _, field, _ in headers.fields(result))
         body.append(f"auto result = {call};")
-        body.append(f'return named_result("{result}", {{{names}}}, {{{values}}});')
+        body.append(f'return nb::steal<{result}Object>(named_result("{result}", {{{names}}}, {{{values}}}).release());')
     elif result == "std::pair<Tensor, Tensor>":
         body += [f"auto [first, second] = {call};",
-                 "return nb::make_tuple(tensor_object(first), tensor_object(second));"]
+                 "return TensorPair(nb::make_tuple(tensor_object(first), tensor_object(second)));"]
     elif result == "std::vector<Tensor>":
         body.append(f"return list_of({call});")
     elif result == "Tensor":
@@ -247,15 +250,13 @@ def binding(headers, name, result, text, comment, module):
     return f"{module}.def({', '.join(pieces)});"
 
 
-def doc_of(comment):
-    lines = [re.sub(r"^\s*/// ?", "", line) for line in comment.splitlines()]
-    return "\n".join(lines).strip()
-
-
 def read_functions(root, names):
     """(name, result, parameters, comment) of every function to bind, in the order of the headers."""
     for name in names:
+        results = {}  # comments of structs of results, which describe their functions
         for found in declarations.read(name, (root / name).read_text(encoding="utf-8")):
+            if found.kind == "kType":
+                results[found.name] = found.comment
             if found.kind != "kFunction" or found.text.startswith(("template", "friend")):
                 continue
             if found.name.startswith("internal::") or found.name.rpartition("::")[2] in WRITTEN_BY_HAND:
@@ -264,7 +265,8 @@ def read_functions(root, names):
             match = re.match(r"(.+?)\s+(\w+)\((.*)\);$", text)
             if not match:
                 raise Unknown(f"{name}: the declaration {text}")
-            yield name, found.name, match[1], match[3], doc_of(found.comment)
+            comment = f"{results.get(match[1], '')}\n///\n{found.comment}"
+            yield name, found.name, match[1], match[3], op_docs.docstring(comment)
 
 
 def enum_text(name, enumerators):
@@ -278,6 +280,20 @@ template <>
 inline const std::vector<std::pair<const char*, meshard::{name}>>
     meshard::python::kEnumerators<meshard::{name}>{{{rows}}};
 """
+
+
+def result_class(name):
+    """The class of a named tuple, for the types of results."""
+    return f"""struct {name}Object : nanobind::object {{
+  NB_OBJECT({name}Object, nanobind::object, "{name}", PyTuple_Check)
+}};
+"""
+
+
+def result_stub(headers, name):
+    """The named tuple in the stubs (make_stubs.py)."""
+    fields = "".join(f"    {field}: Tensor\n" for _, field, _ in headers.fields(name))
+    return f"class {name}(NamedTuple):\n{fields}\n"
 
 
 def main():
@@ -304,9 +320,12 @@ def main():
         return 1
     arguments.out.mkdir(parents=True, exist_ok=True)
     used = [name for name in headers.enums if any(re.search(rf"\b{name} \w+[,)]|<{name}>", s) for s in statements)]
+    named = [name for name in headers.structs if any(f'named_result("{name}"' in s for s in statements)]
     (arguments.out / "op_enums.h").write_text(
         "// Made by op_bindings.py.\n#pragma once\n#include \"meshard/core.h\"\n"
-        "#include \"python/bindings/op_arguments.h\"\n" + "".join(enum_text(n, headers.enums[n]) for n in used))
+        "#include \"python/bindings/op_arguments.h\"\n" + "".join(enum_text(n, headers.enums[n]) for n in used) +
+        "namespace meshard::python {\n" + "".join(result_class(n) for n in named) + "}  // namespace meshard::python\n")
+    (arguments.out / "results.pyi").write_text("".join(result_stub(headers, n) for n in named))
     each = -(-len(statements) // arguments.files)
     for i in range(arguments.files):
         body = "\n".join(statements[i * each:(i + 1) * each])

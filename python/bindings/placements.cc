@@ -6,7 +6,6 @@
 #include "python/bindings/casters.h"
 #include "python/bindings/mesh_casters.h"
 #include "python/bindings/mesh_parts.h"
-#include "python/bindings/source_line.h"
 #include "python/bindings/values.h"
 
 namespace nb = nanobind;
@@ -49,7 +48,7 @@ std::vector<Placement> placements_given(const nb::args& given) {
     Placement placement;
     if (!nb::try_cast(each, placement))
       throw_invalid({}, "[placements] a placement is Shard(dim), Replicate() or Partial(); got ",
-                    nb::cast<std::string>(nb::object(nb::repr(each))));
+                    repr_text(each));
     all.push_back(std::move(placement));
   }
   return all;
@@ -84,6 +83,9 @@ void bind_placements(nb::module_& module) {
       "`Placements(Shard(0), Replicate())`, or of a list.\n\n"
       "Axes that split the same dimension split it in mesh order, the first the most significant.");
   bind_value(type);
+  bind_items(
+      type, [](const Placements& all, std::size_t i) { return all[i]; },
+      "The placement for an axis.");
   type.def("__init__",
            [](Placements* self, const nb::args& placements) {
              new (self) Placements(placements_given(placements));
@@ -99,9 +101,6 @@ void bind_placements(nb::module_& module) {
                code += cat(i ? ", " : "", placement_code(all[i]));
              return code + ")";
            })
-      .def("__len__", &Placements::size)
-      .def("__getitem__",
-           [](const Placements& all, Py_ssize_t i) { return all[item_index(i, all.size())]; })
       .def_static(
           "of", [](const Sharding& sharding) { return Placements::of(sharding).value(); },
           nb::arg("sharding"),
@@ -112,15 +111,12 @@ void bind_placements(nb::module_& module) {
       .def(
           "sharding",
           [](const Placements& all, const Mesh& mesh, std::size_t ndim) {
-            return all.sharding(mesh, ndim, caller_line());
+            return all.sharding(mesh, ndim, SourceLocation{});
           },
           nb::arg("mesh"), nb::arg("ndim"),
           "The sharding of a tensor of `ndim` dimensions over this mesh.\n\n"
           "Error: the number of placements is not the number of axes; a dimension out of range; a "
-          "Partial with a reduction other than `sum`.")
-      .def_static(
-          "parse", [](const std::string& text) { return Placements::parse(text).value(); },
-          nb::arg("text"), "Parses `(Shard(dim=0), Replicate())` and `[Shard(0), Replicate()]`.");
+          "Partial with a reduction other than `sum`.");
 }
 
 }  // namespace meshard::python

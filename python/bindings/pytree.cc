@@ -88,6 +88,7 @@ struct ClassInfo {
   std::uint64_t number = 0;  // of the class
   PyObject* fields = nullptr;   // of a dataclass: a tuple of the names that are children
   PyObject* statics = nullptr;  // of a dataclass: names of fields with metadata {"static": True}
+  bool is_stacked = false;      // a dataclass with one field, like nn::Layers
   PyObject* flatten = nullptr;
   PyObject* unflatten = nullptr;
 };
@@ -111,6 +112,7 @@ ClassInfo examined(PyTypeObject* type) {
           nb::object(field.attr("metadata")).attr("get")("static", nb::bool_(false));
       (nb::cast<bool>(nb::bool_(is_static)) ? statics : children).append(field.attr("name"));
     }
+    info.is_stacked = nb::hasattr(handle, "__meshard_stacked__");
     info.fields = nb::tuple(children).release().ptr();
     info.statics = nb::tuple(statics).release().ptr();
   } else {
@@ -201,7 +203,7 @@ class Flattener {
       for (nb::handle key : keys) visit(PyDict_GetItem(object, key.ptr()));
     } else if (std::optional<Tensor> value = tensor_of_value(object, {})) {
       form_.push_back(word(Node::kTensor));
-      sink_.tensor(*value);
+      sink_.value(object, *value);
     } else {
       visit_instance(object);
     }
@@ -395,7 +397,8 @@ class PathLister {
             info_of(reinterpret_cast<PyTypeObject*>(numbered().object(form_[next_++])));
         for (PyObject* names : {info.fields, info.statics})
           for (nb::handle name : nb::handle(names))
-            visit(cat(path, ".", nb::cast<std::string>(name)));
+            visit(info.is_stacked ? cat(path, "[:]")
+                                  : cat(path, ".", nb::cast<std::string>(name)));
         return;
       }
       case Node::kRegistered:
@@ -418,6 +421,15 @@ class Keeper : public LeafSink {
   void other(PyObject* object) override { others.push_back(share(nb::borrow(object))); }
   std::vector<Tensor> tensors;
   std::vector<ObjectRef> others;
+};
+
+// Keeps the leaves as they are in the structure.
+class ValueKeeper : public LeafSink {
+ public:
+  void tensor(const Tensor& tensor) override { values.append(tensor_object(tensor)); }
+  void value(PyObject* object, const Tensor&) override { values.append(nb::handle(object)); }
+  void other(PyObject*) override {}
+  nb::list values;
 };
 
 void register_node(nb::type_object type, nb::object flatten, nb::object unflatten) {
@@ -486,7 +498,14 @@ PyTree PyTree::empty() {
 }
 
 std::string PyTree::leaf_path(std::size_t leaf) const {
-  return leaf_paths(shape_->form).tensors.at(leaf);
+  // Who visits the leaves asks for the paths of all, one after the other.
+  thread_local std::weak_ptr<const TreeShape> last;
+  thread_local std::vector<std::string> paths;
+  if (last.lock() != shape_) {
+    paths = leaf_paths(shape_->form).tensors;
+    last = shape_;
+  }
+  return paths.at(leaf);
 }
 
 void PyTree::append_form(std::vector<std::uint64_t>& form) const {
@@ -541,6 +560,12 @@ void bind_pytree(nb::module_& module) {
       .def("__repr__", [](const TreeShape& shape) {
         return cat("TreeStructure(", leaf_paths(shape.form).tensors.size(), " leaves)");
       });
+  module.def("tree_values", [](nb::handle object) {
+    std::vector<std::uint64_t> form;
+    ValueKeeper keeper;
+    flatten(object.ptr(), form, keeper);
+    return keeper.values;
+  }, nb::arg("tree").none());
   module.def(
       "tree_flatten",
       [](nb::handle object) {

@@ -57,6 +57,8 @@ class LeafSink {
  public:
   virtual ~LeafSink() = default;
   virtual void tensor(const Tensor& tensor) = 0;
+  /// A number or an array, and the tensor made of it.
+  virtual void value([[maybe_unused]] PyObject* object, const Tensor& made) { tensor(made); }
   /// A leaf that is neither tensor nor number. Borrowed.
   virtual void other(PyObject* object) = 0;
 };

@@ -48,8 +48,8 @@ class Places {
     Place& place = places_[(mixed ^ (mixed >> 12)) % kCount];
     if (place.code == code && place.instruction == instruction) [[likely]]
       return place;
-    Py_XDECREF(place.code);
-    Py_INCREF(code);
+    Py_XDECREF(reinterpret_cast<PyObject*>(place.code));
+    Py_INCREF(reinterpret_cast<PyObject*>(code));
     place = described(frame, code, instruction);
     return place;
   }

@@ -8,11 +8,16 @@
 #include <utility>
 
 #include "meshard/core.h"
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/storage.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/guarded.h"
 #include "python/bindings/host_arrays.h"
+#include "python/bindings/read_part.h"
 #include "python/bindings/release_later.h"
 #include "python/bindings/source_line.h"
+#include "python/bindings/standard_ops.h"
+#include "python/bindings/waiting.h"
 
 namespace nb = nanobind;
 
@@ -53,6 +58,37 @@ PyObject* unary_slot(PyObject* a) noexcept {
 Tensor matrix_product(In a, In b) { return matmul(a, b); }
 Tensor itself(In x) { return *x.tensor; }
 
+// The handle is bound to the result, which must have the type of its value.
+template <class Op>
+PyObject* in_place(PyObject* self, PyObject* other, const Op& op) noexcept {
+  return guarded([&]() -> PyObject* {
+    Tensor& target = *tensor_in(self);
+    Operand x, y;
+    if (!x.load(self) || !y.load(other)) Py_RETURN_NOTIMPLEMENTED;
+    CallerLine line;
+    Operand* both[] = {&x, &y};
+    settle_complex(both);
+    Tensor result = op(x.in(), y.in());
+    if (result.type() != target.type())
+      throw nb::type_error(cat("an in-place operation on ", target.type(), " cannot give ",
+                               result.type(), ": convert the operand, or write x = x op y")
+                               .c_str());
+    target = std::move(result);
+    Py_INCREF(self);
+    return self;
+  });
+}
+
+template <Tensor (*op)(In, In)>
+PyObject* in_place_slot(PyObject* self, PyObject* other) noexcept {
+  return in_place(self, other, op);
+}
+
+PyObject* in_place_power_slot(PyObject* self, PyObject* other, PyObject* modulus) noexcept {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return in_place(self, other, [](In x, In y) { return pow(x, y); });
+}
+
 PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
   return binary(a, b, [](In x, In y) { return pow(x, y); });
@@ -66,9 +102,20 @@ PyObject* compare_slot(PyObject* a, PyObject* b, int kind) noexcept {
 
 // --- reading -----------------------------------------------------------------------------------
 
-HostArray read(const Tensor& tensor) {
+// Not in host memory, and of no program that is being traced.
+bool is_pending(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage ? storage->kind() == Storage::Kind::kDevice
+                 : value->trace() == 0 && !manual_axes(value);
+}
+
+HostArray read(PyObject* object) {
+  const Tensor& tensor = *tensor_in(object);
   CallerLine line;
   release_collected();
+  if (std::optional<HostArray> part = read_part(object, line.where())) return *std::move(part);
+  // Ctrl-C ends the wait for a value that is not there yet.
+  if (tensor.defined() && is_pending(tensor.value())) wait_for(std::span(&tensor, 1), line.where());
   nb::gil_scoped_release unlocked;
   return tensor.to_host(line.where());
 }
@@ -79,7 +126,22 @@ HostArray read_single(PyObject* object, const char* as) {
     throw nb::type_error(cat("only a tensor of one element can be converted to ", as, "; this is ",
                              tensor.type())
                              .c_str());
-  return read(tensor);
+  return read(object);
+}
+
+// The text of a traced, local or abstract value, or of one whose parts are in several processes;
+// None for a value that can be read.
+std::optional<std::string> text_without_value(const Tensor& x) {
+  CallerLine line;
+  nb::gil_scoped_release unlocked;
+  if (!x.defined() || manual_axes(x.value())) return x.to_string();
+  if (Storage* storage = x.value().storage()) {
+    if (storage->kind() == Storage::Kind::kAbstract) return x.to_string();
+    std::string parts = storage->gone().empty() ? storage->local_text(line.where()) : "";
+    return parts.empty() ? std::nullopt : std::optional(std::move(parts));
+  }
+  if (tracing() || x.value()->trace() != 0 || x.value()->operands().empty()) return x.to_string();
+  return std::nullopt;
 }
 
 PyObject* item_of(const HostArray& array) {
@@ -111,7 +173,7 @@ PyObject* converted(PyObject* self, const char* name, PyObject* (*convert)(PyObj
 
 PyObject* int_slot(PyObject* self) noexcept {
   return converted(self, "int", [](PyObject* item) {
-    return PyObject_CallOneArg(reinterpret_cast<PyObject*>(&PyLong_Type), item);
+    return PyObject_CallFunctionObjArgs(reinterpret_cast<PyObject*>(&PyLong_Type), item, nullptr);
   });
 }
 PyObject* float_slot(PyObject* self) noexcept { return converted(self, "float", PyNumber_Float); }
@@ -177,7 +239,9 @@ PyObject* item_slot(PyObject* self, PyObject* key) noexcept {
     if (!load_items(key, items))
       return PyObject_CallFunctionObjArgs(advanced_index, self, key, nullptr);
     CallerLine line;
-    return tensor_object(index(In(*tensor_in(self), line.where()), items)).release().ptr();
+    const Tensor& whole = *tensor_in(self);
+    Tensor part = index(In(whole, line.where()), items);
+    return part_object(self, std::move(part), line.where()).release().ptr();
   });
 }
 
@@ -204,11 +268,11 @@ Tensor* tensor_in(PyObject* object) {
   return nullptr;
 }
 
-nb::object tensor_object(Tensor tensor) {
+TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
-  return made;
+  return nb::steal<TensorObject>(made.release());
 }
 
 bool Operand::load(PyObject* object) noexcept {
@@ -216,7 +280,7 @@ bool Operand::load(PyObject* object) noexcept {
   if (tensor_) return true;
   if (is_numpy_array(object) || is_numpy_scalar(object)) {
     try {
-      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly));
+      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
       tensor_ = &*own_;
       return true;
     } catch (...) {
@@ -301,8 +365,8 @@ void bind_tensor(nb::module_& module) {
       slot(Py_nb_subtract, binary_slot<subtract>),
       slot(Py_nb_multiply, binary_slot<multiply>),
       slot(Py_nb_true_divide, binary_slot<divide>),
-      slot(Py_nb_floor_divide, binary_slot<floor_divide>),
-      slot(Py_nb_remainder, binary_slot<remainder>),
+      slot(Py_nb_floor_divide, binary_slot<standard_floor_divide>),
+      slot(Py_nb_remainder, binary_slot<standard_remainder>),
       slot(Py_nb_power, power_slot),
       slot(Py_nb_matrix_multiply, binary_slot<matrix_product>),
       slot(Py_nb_and, binary_slot<bitwise_and>),
@@ -310,6 +374,19 @@ void bind_tensor(nb::module_& module) {
       slot(Py_nb_xor, binary_slot<bitwise_xor>),
       slot(Py_nb_lshift, binary_slot<bitwise_left_shift>),
       slot(Py_nb_rshift, binary_slot<bitwise_right_shift>),
+      slot(Py_nb_inplace_add, in_place_slot<add>),
+      slot(Py_nb_inplace_subtract, in_place_slot<subtract>),
+      slot(Py_nb_inplace_multiply, in_place_slot<multiply>),
+      slot(Py_nb_inplace_true_divide, in_place_slot<divide>),
+      slot(Py_nb_inplace_floor_divide, in_place_slot<standard_floor_divide>),
+      slot(Py_nb_inplace_remainder, in_place_slot<standard_remainder>),
+      slot(Py_nb_inplace_power, in_place_power_slot),
+      slot(Py_nb_inplace_matrix_multiply, in_place_slot<matrix_product>),
+      slot(Py_nb_inplace_and, in_place_slot<bitwise_and>),
+      slot(Py_nb_inplace_or, in_place_slot<bitwise_or>),
+      slot(Py_nb_inplace_xor, in_place_slot<bitwise_xor>),
+      slot(Py_nb_inplace_lshift, in_place_slot<bitwise_left_shift>),
+      slot(Py_nb_inplace_rshift, in_place_slot<bitwise_right_shift>),
       slot(Py_nb_negative, unary_slot<negative>),
       slot(Py_nb_positive, unary_slot<itself>),
       slot(Py_nb_absolute, unary_slot<abs>),
@@ -328,6 +405,7 @@ void bind_tensor(nb::module_& module) {
                           nb::dynamic_attr());
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
+  type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours
   type.def_prop_ro("shape", [](const Tensor& x) { return x.shape(); },
                    "The sizes of the dimensions.")
       .def_prop_ro("dtype", [](const Tensor& x) { return x.dtype(); }, "The element type.")
@@ -341,11 +419,17 @@ void bind_tensor(nb::module_& module) {
                    "How its bytes are laid out on devices now, or None.")
       .def_prop_ro("placement", &Tensor::placement,
                    "Where the bytes are now: `host`, `recorded`, `devices 0..7 of cpu`.")
-      .def("numpy", [](const Tensor& x) { return numpy_array(read(x)); },
+      .def("numpy", [](nb::handle_t<Tensor> x) { return numpy_array(read(x.ptr())); },
            "The whole value as a read-only NumPy array. Computes it first if needed.")
       .def("item", [](nb::handle_t<Tensor> x) {
         return nb::steal(item_of(read_single(x.ptr(), "a Python number")));
       }, "The only element as a Python number.")
+      .def("__complex__", [](nb::handle_t<Tensor> x) {
+        nb::object item = nb::steal(item_of(read_single(x.ptr(), "complex")));
+        return nb::handle(reinterpret_cast<PyObject*>(&PyComplex_Type))(item);
+      })
+      .def("_text", text_without_value,
+           "The text of a value that cannot be read whole, or None.")
       .def("to_string", [](const Tensor& x) {
         nb::gil_scoped_release unlocked;
         return x.to_string();
@@ -355,6 +439,9 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro("is_recorded", [](const Tensor& x) { return x.defined() && !x.value().storage(); },
                    "True for a value that is not computed yet.")
       .def("_rebind", [](Tensor& x, const Tensor& value) { x = value; });
+  module.def(
+      "is_differentiating", [] { return internal::recorder().keep_operands != 0; },
+      "True while a function that will be differentiated is recorded.");
   module.def("set_index_functions", [](nb::object index, nb::object assign) {
     advanced_index = index.release().ptr();
     advanced_assign = assign.release().ptr();
@@ -370,6 +457,7 @@ void bind_tensor(nb::module_& module) {
                          line.where());
       },
       nb::arg("array"), nb::arg("copy") = false, nb::arg("share") = false);
+  bind_standard_ops(module);
 }
 
 }  // namespace meshard::python

@@ -14,8 +14,14 @@ namespace meshard::python {
 /// object, and until it is assigned to.
 Tensor* tensor_in(PyObject* object);
 
+/// An object of class Tensor, as results and stubs name it.
+class TensorObject : public nanobind::object {
+  static bool is_tensor(PyObject* object) { return tensor_in(object) != nullptr; }
+  NB_OBJECT_DEFAULT(TensorObject, nanobind::object, "Tensor", is_tensor)
+};
+
 /// A new Python object that holds the tensor.
-nanobind::object tensor_object(Tensor tensor);
+TensorObject tensor_object(Tensor tensor);
 
 /// A Python number, NumPy scalar or NumPy array as a tensor: weakly typed numbers get the default
 /// dtype of their kind. None if the object is something else.

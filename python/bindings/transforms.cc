@@ -39,7 +39,7 @@ nb::object vjp_of(nb::object function, const PyTree& inputs) {
   auto [result, pullback] = vjp(PythonFunction(std::move(function)), inputs);
   auto pull = [pullback = std::move(pullback)](const PyTree& cotangent) {
     CallerLine inner;
-    return pullback(cotangent);
+    return std::get<0>(pullback(cotangent));
   };
   return nb::make_tuple(result.object(), nb::cpp_function(std::move(pull)));
 }
@@ -60,8 +60,8 @@ nb::object jacobian_blocks(nb::object function, const PyTree& inputs, bool forwa
   internal::KeepOperandsScope keep;
   std::vector<Tensor> fresh;
   PyTree replaced = internal::make_inputs(inputs, 0, fresh, line.where());
-  PyTree result = internal::apply_rolled(PythonFunction(std::move(function)),
-                                         std::tuple<PyTree>(replaced));
+  PyTree result =
+      internal::apply_rolled(PythonFunction(std::move(function)), std::tuple<PyTree>(replaced));
   auto blocks = forward ? internal::forward_blocks(result.leaves(), fresh, line.where())
                         : internal::reverse_blocks(result.leaves(), fresh, line.where());
   nb::list rows;
@@ -156,7 +156,7 @@ void bind_transforms(nb::module_& module) {
         return vmapped(std::move(function), inputs, nb::cast<Axes>(in_axes), axes_of, axis_size,
                        std::move(mesh_axis));
       },
-      nb::arg("function"), nb::arg("inputs"), nb::arg("in_axes"), nb::arg("out_axes"),
+      nb::arg("function"), nb::arg("inputs").none(), nb::arg("in_axes"), nb::arg("out_axes"),
       nb::arg("axis_size").none(), nb::arg("mesh_axis"));
   module.def("checkpoint", checkpointed);
   module.def("custom_vjp", with_custom_vjp);

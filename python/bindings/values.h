@@ -14,6 +14,9 @@ namespace meshard::python {
 /// `'text'`, as Python writes it.
 std::string quoted(std::string_view text);
 
+/// repr(object).
+std::string repr_text(nanobind::handle object);
+
 /// Adds ==, with other values of the class.
 template <class Value, class... Extra>
 void bind_equality(nanobind::class_<Value, Extra...>& type) {
@@ -56,6 +59,9 @@ void bind_value(nanobind::class_<Value, Extra...>& type) {
   bind_text(
       type, [](const Value& value) { return value.to_string(); },
       [](const std::string& text) { return Value::parse(text).value(); });
+  type.def_static(
+      "parse", [](const std::string& text) { return Value::parse(text).value(); },
+      nanobind::arg("text"), "The value with this text, as str prints it.");
 }
 
 /// The index that a Python index stands for. @error IndexError: out of range
@@ -63,6 +69,18 @@ inline std::size_t item_index(Py_ssize_t i, std::size_t size) {
   const auto count = static_cast<Py_ssize_t>(size);
   if (i < -count || i >= count) throw nanobind::index_error("index out of range");
   return static_cast<std::size_t>(i < 0 ? i + count : i);
+}
+
+/// Adds __len__, and __getitem__, which calls `item(value, index)` with 0 <= index < size().
+template <class Value, class... Extra, class Item>
+void bind_items(nanobind::class_<Value, Extra...>& type, Item item, const char* doc) {
+  type.def("__len__", [](const Value& value) { return value.size(); })
+      .def(
+          "__getitem__",
+          [item](const Value& value, Py_ssize_t i) {
+            return item(value, item_index(i, static_cast<std::size_t>(value.size())));
+          },
+          nanobind::arg("index"), doc);
 }
 
 /// A hash for Python.

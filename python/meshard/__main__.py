@@ -45,7 +45,9 @@ def main(arguments=None):
         return 2
     sys.stdout.flush()
     sys.stderr.flush()
-    # The program uses the interpreter of the package for `fetch`.
+    # The program finds what belongs to this environment: the interpreter for `fetch`, and plugins in site-packages.
+    if sys.prefix != sys.base_prefix:
+        os.environ.setdefault("VIRTUAL_ENV", sys.prefix)
     os.environ["PATH"] = os.pathsep.join(filter(None, [os.environ.get("PATH"), os.path.dirname(sys.executable)]))
     os.execv(command[0], command)
 

@@ -1,6 +1,7 @@
 """DLPack: arrays of other libraries in, and tensors out, without a copy where they are in host memory."""
 
 from . import _meshard
+from ._array_api.common import check_device
 
 __all__ = ["from_dlpack"]
 
@@ -29,7 +30,7 @@ def _capsule(x, copy):
     arguments = {"max_version": _VERSION}
     if kind not in _HOST_KINDS:
         if copy is False:
-            raise BufferError(f"the array is in the memory of a device ({x.__dlpack_device__()}), so it must be copied, "
+            raise BufferError(f"the array is in the memory of a device, {x.__dlpack_device__()}, so it must be copied, "
                               "but copy is False")
         arguments["dl_device"] = (_CPU, 0)
     elif copy is not None:
@@ -47,13 +48,13 @@ def from_dlpack(x, /, *, device=None, copy=None):
     """A tensor of an array of another library (PyTorch, JAX, NumPy, ...), in host memory.
 
     Nothing is copied if the array is dense, row-major and aligned to its elements; then nobody may write to it while
-    the tensor exists, and placing the tensor may use the memory in place. `copy=True` always copies, `copy=False` raises
-    BufferError if a copy is needed. Arrays in the memory of other devices are copied to the host if their library can
-    do so. `x` may also be a DLPack capsule. `device` may be None or "cpu", which are the same.
+    the tensor exists, and placing the tensor may use the memory in place. `copy=True` always copies, `copy=False`
+    raises BufferError if a copy is needed. Arrays in the memory of other devices are copied to the host if their library can
+    do so. `x` may also be a DLPack capsule, or a tensor, which is returned.
     """
-    if device is not None and device != "cpu":
-        raise ValueError(f"from_dlpack makes tensors in host memory, device 'cpu', not {device!r}: place the result with "
-                         "mark_sharding")
+    check_device(device)
+    if isinstance(x, _meshard.Tensor):
+        return _meshard.copy_tensor(x) if copy else _meshard.same_tensor(x)
     capsule = _capsule(x, copy) if hasattr(x, "__dlpack__") else x
     return _meshard.dlpack_import(capsule, copy)
 

@@ -7,7 +7,7 @@ from ._errors import Error
 
 __all__ = ["mark_sharding", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
            "disable_manual_sharding", "mark_manual_sharding", "abstract_tensor", "is_abstract", "LocalShard",
-           "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts"]
+           "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
 
 StrictSpecs = _meshard.StrictSpecs
 LocalShard = _meshard.LocalShard
@@ -15,7 +15,6 @@ LocalShard = _meshard.LocalShard
 _Tensor = _meshard.Tensor
 _Spec = _meshard.PartitionSpec
 _Placements = _meshard.Placements
-_WITH_MESH = (_meshard.Sharding, *([_meshard.ShardingSpec] if hasattr(_meshard, "ShardingSpec") else []))
 _PLACEMENT = (_meshard.Shard, _meshard.Replicate, _meshard.Partial)
 
 
@@ -36,11 +35,12 @@ def _is_placements(value):
 
 def _is_where(value):
     """Whether a value says how one tensor is sharded; None: it stays as it is."""
-    return value is None or isinstance(value, (_Spec, *_WITH_MESH)) or _is_placements(value)
+    return (value is None or isinstance(value, (_Spec, _meshard.Sharding, _meshard.ShardingSpec)) or
+            _is_placements(value))
 
 
 def _where(value):
-    return _Placements(value) if isinstance(value, (list, tuple)) else value
+    return _Placements(value) if isinstance(value, (list, tuple)) and _is_placements(value) else value
 
 
 def _each(function, x, specs, what):
@@ -62,9 +62,9 @@ def mark_sharding(x, *where):
     """Shards tensors: `mark_sharding(x, mesh, P("data", None))`.
 
     `where` is a mesh and specs, or specs that have their own mesh: a Sharding, or a ShardingSpec; without a mesh, a P
-    is over the global mesh. `x` is a tensor or a structure of tensors; the specs are one for all tensors, or a structure
-    of them that follows `x` from the top, in which one spec stands for all tensors below its place, and None leaves
-    them as they are. DTensor's form, a placement for each axis of the mesh, is a spec too:
+    is over the global mesh. `x` is a tensor or a structure of tensors; the specs are one for all tensors, or a
+    structure of them that follows `x` from the top, in which one spec stands for all tensors below its place, and None
+    leaves them as they are. DTensor's form, a placement for each axis of the mesh, is a spec too:
     `mark_sharding(x, mesh, [Shard(0), Replicate()])`. Dimensions beyond a spec are not split.
 
     An existing value is placed now: each shard goes directly from host memory, or from the devices that have it, to its
@@ -78,8 +78,27 @@ def mark_sharding(x, *where):
     if len(mesh) > 1:
         raise TypeError("mark_sharding takes a value, a mesh and specs, or a value and shardings")
     if isinstance(x, _Tensor):
-        return _meshard.mark_sharding(x, *mesh, _Placements(specs) if _is_placements(specs) else specs)
+        return _meshard.mark_sharding(x, *mesh, _where(specs))
     return _each(lambda leaf, spec: _meshard.mark_sharding(leaf, *mesh, spec), x, specs, "marking")
+
+
+def transfer(x, *where):
+    """A copy of tensors on the devices of a sharding: `transfer(x, sharding)` or `transfer(x, mesh, spec)`.
+
+    `x` is a tensor or a structure, and `where` is as in mark_sharding, but without a global mesh. `x` is computed first
+    if it is only recorded, and itself stays where it is. Use this to move values between sets of devices, because one
+    program runs on one set. Shards are copied directly between devices if the plugin supports it.
+
+    Raises FailedPreconditionError inside jit and inside a function that is being differentiated.
+    """
+    *mesh, specs = where
+
+    def moved(leaf, spec):
+        if isinstance(spec, _Placements):
+            return _meshard.transfer(leaf, spec.sharding(*mesh, leaf.ndim))
+        return _meshard.transfer(leaf, *mesh, spec)
+
+    return moved(x, _where(specs)) if isinstance(x, _Tensor) else _each(moved, x, specs, "moving")
 
 
 def clear_sharding(x):
@@ -124,14 +143,14 @@ def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
         total(ones(8))                                # 8
 
     `f` receives each device's part of the arguments, as `in_specs` split them, and returns each device's part of the
-    results, which `out_specs` combine. `in_specs` is a P for all arguments, or a tuple with an entry for each: a P, or a
-    structure that follows the argument from the top; `out_specs` is the same for the result. Inside, f may use the
-    collectives and axis_index over the manual axes: those named by `axes`, by default all axes of the mesh. Functions of
-    this kind nest, over other axes of the same mesh.
+    results, which `out_specs` combine. `in_specs` is a P for all arguments, or a tuple with an entry for each: a P, or
+    a structure that follows the argument from the top; `out_specs` is the same for the result. Inside, f may use the
+    collectives and axis_index over the manual axes: those named by `axes`, by default all axes of the mesh. Functions
+    of this kind nest, over other axes of the same mesh.
 
-    A local value varies over the axes that split it. In an out_spec, an axis may be left out only if the result does not
-    vary over it. A dimension that does not divide evenly is padded with zeros on entry; `out_shapes`, the full shapes of
-    the results as a structure like out_specs, says where the padding is removed.
+    A local value varies over the axes that split it. In an out_spec, an axis may be left out only if the result does
+    not vary over it. A dimension that does not divide evenly is padded with zeros on entry; `out_shapes`, the full
+    shapes of the results as a structure like out_specs, says where the padding is removed.
     """
     if f is None:
         return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes)

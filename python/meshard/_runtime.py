@@ -1,4 +1,4 @@
-"""Devices, counters, waiting and transfers."""
+"""Devices, counters, waiting and traces."""
 
 import atexit
 import contextlib
@@ -8,12 +8,15 @@ from . import _meshard
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",
            "platform_version", "check_devices", "RuntimeCounters", "runtime_counters", "reset_runtime_counters",
            "MemoryStats", "memory_stats", "log_level", "set_log_level", "set_check_nans", "checks_nans", "check_nans",
-           "sync", "compute", "transfer", "gather_to_all", "gather_to"]
+           "sync", "compute", "gather_to_all", "gather_to", "start_trace", "TraceSession",
+           "TraceEvent"]
 
 PlatformOptions = _meshard.PlatformOptions
 Device = _meshard.Device
 RuntimeCounters = _meshard.RuntimeCounters
 MemoryStats = _meshard.MemoryStats
+TraceSession = _meshard.TraceSession
+TraceEvent = _meshard.TraceEvent
 platforms = _meshard.platforms
 compute = _meshard.compute
 
@@ -23,8 +26,8 @@ def configure_runtime(*, plugin="", platform="", cpu_devices=0, client_options=N
     """Configures the runtime. Call it before the first tensor is computed or placed.
 
     `plugin` is the path of the plugin, and `platform` the name of the default platform (`cpu`, `cuda`, `tpu`); without
-    them, the variables MESHARD_PLUGIN and MESHARD_PLATFORM and the installed plugins decide. `cpu_devices` is the number
-    of virtual devices of the CPU platform (0: MESHARD_CPU_DEVICES, otherwise 8). `client_options` are passed to the
+    them, the variables MESHARD_PLUGIN and MESHARD_PLATFORM and the installed plugins decide. `cpu_devices` is the
+    number of virtual devices of the CPU platform (0: MESHARD_CPU_DEVICES, otherwise 8). `client_options` are passed to the
     plugin after a check. `log` is a level of set_log_level(). `check_host_data` compares the data that the processes of
     a run place. `platforms` lists further platforms as PlatformOptions.
 
@@ -128,15 +131,6 @@ def sync(*values):
         _meshard.sync_all()
 
 
-def transfer(x, *where):
-    """A copy of `x` on the devices of a sharding: `transfer(x, sharding)` or `transfer(x, mesh, spec)`.
-
-    `x` is computed first if it is only recorded, and itself stays where it is. Use it to move values between sets of
-    devices. Raises FailedPreconditionError inside jit and inside a function that is being differentiated.
-    """
-    return _meshard.transfer(x, *where)
-
-
 def gather_to_all(x):
     """The whole value as a NumPy array in all processes of the run, which all call this at the same place."""
     return _meshard.gather_to_all(x)
@@ -145,6 +139,18 @@ def gather_to_all(x):
 def gather_to(x, process):
     """The whole value as a NumPy array in one process, None in the others. All processes call it at the same place."""
     return _meshard.gather_to(x, process)
+
+
+def start_trace(*, most_events=1_000_000):
+    """Starts recording the runtime's activity, in all threads, and returns the TraceSession, also for `with`.
+
+        with start_trace() as trace:
+            step(params, batch)
+        trace.write("trace.json")                     # for ui.perfetto.dev
+
+    Later events than `most_events` are dropped and counted. Raises FailedPreconditionError if a trace is already on.
+    """
+    return _meshard.start_trace(most_events)
 
 
 def _block_until_ready(self):

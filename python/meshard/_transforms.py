@@ -2,6 +2,8 @@
 
 import functools
 import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from . import _meshard, tree
 
@@ -11,14 +13,43 @@ __all__ = ["jit", "value_and_grad", "grad", "vjp", "linearize", "jvp", "hvp", "j
 
 JitStats = _meshard.JitStats
 
+P = ParamSpec("P")
+R = TypeVar("R", covariant=True)
+Function = Callable[..., Any]
 
-def _positions(numbers):
+if TYPE_CHECKING:
+    class JitOptions(TypedDict, total=False):
+        """The options of jit."""
+
+        static_argnums: int | Sequence[int] | None
+        static_argnames: str | Sequence[str] | None
+        donate_argnums: int | Sequence[int] | None
+        donate_argnames: str | Sequence[str] | None
+        name: str | None
+        most_programs: int
+        keep_on_disk: bool
+
+    class Jitted(Protocol[P, R]):
+        """A jitted function."""
+
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+
+        @property
+        def stats(self) -> JitStats: ...
+
+
+def _positions(numbers: int | Sequence[int] | None) -> list[int]:
     if numbers is None:
         return []
     return [numbers] if isinstance(numbers, int) else list(numbers)
 
 
-def _parameter_names(function):
+def _pair(result: Any) -> Any:
+    """A list as a tuple; anything else as it is, for the C++ side to reject."""
+    return tuple(result) if isinstance(result, list) else result
+
+
+def _parameter_names(function: Function) -> list[str]:
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -26,8 +57,16 @@ def _parameter_names(function):
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
 
-def jit(function=None, *, static_argnums=None, static_argnames=None, donate_argnums=None, donate_argnames=None,
-        name=None, most_programs=256, keep_on_disk=True):
+@overload
+def jit(function: Callable[P, R], **options: "Unpack[JitOptions]") -> "Jitted[P, R]": ...
+@overload
+def jit(function: None = None, **options: "Unpack[JitOptions]") -> "Callable[[Callable[P, R]], Jitted[P, R]]": ...
+
+
+def jit(function: Function | None = None, *, static_argnums: int | Sequence[int] | None = None,
+        static_argnames: str | Sequence[str] | None = None, donate_argnums: int | Sequence[int] | None = None,
+        donate_argnames: str | Sequence[str] | None = None, name: str | None = None, most_programs: int = 256,
+        keep_on_disk: bool = True) -> Any:
     """Compiles a function once for each signature of its arguments.
 
     Tensors, arrays and numbers among the arguments, also inside structures, are traced. Anything else, and the
@@ -50,7 +89,7 @@ def jit(function=None, *, static_argnums=None, static_argnames=None, donate_argn
         if donated not in names:
             raise ValueError(f"the function has no parameter {donated!r} to donate: {', '.join(names)}")
         donate.append(names.index(donated))
-    own_name = name or getattr(function, "__name__", "main")
+    own_name = name or str(getattr(function, "__name__", "main"))
     if not own_name.isidentifier():
         own_name = "main"
     jitted = _meshard.Jit(function, own_name, sorted(set(donate)), positions, static_names, names, most_programs,
@@ -58,14 +97,15 @@ def jit(function=None, *, static_argnums=None, static_argnames=None, donate_argn
     return functools.update_wrapper(jitted, function)
 
 
-def _substituted(function, args, kwargs, argnums):
+def _substituted(function: Function, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 argnums: Sequence[int]) -> tuple[tuple[Any, ...], Function]:
     """The wanted arguments, and a function of them."""
     positions = [p % len(args) if p < 0 else p for p in argnums]
     for position in positions:
         if position >= len(args):
             raise ValueError(f"argnums names argument {position}, but the call has {len(args)} positional arguments")
 
-    def call(wanted):
+    def call(wanted: Sequence[Any]) -> Any:
         full = list(args)
         for position, value in zip(positions, wanted, strict=True):
             full[position] = value
@@ -74,7 +114,8 @@ def _substituted(function, args, kwargs, argnums):
     return tuple(args[p] for p in positions), call
 
 
-def value_and_grad(function, argnums=0, has_aux=False):
+def value_and_grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0,
+                   has_aux: bool = False) -> Callable[P, tuple[Any, Any]]:
     """A function of the same arguments that returns (value, gradient).
 
     `function` returns a float of rank 0, or with `has_aux` the pair (value, auxiliary), and the result is then
@@ -83,8 +124,8 @@ def value_and_grad(function, argnums=0, has_aux=False):
     single = isinstance(argnums, int)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-    def differentiated(*args, **kwargs):
-        wanted, call = _substituted(function, args, kwargs, [argnums] if single else argnums)
+    def differentiated(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
+        wanted, call = _substituted(function, args, kwargs, [argnums] if isinstance(argnums, int) else argnums)
         loss_and_rest = call if has_aux else lambda inputs: (call(inputs), None)
         (value, auxiliary), gradients = _meshard.value_and_grad(loss_and_rest, wanted)
         result = (value, auxiliary) if has_aux else value
@@ -93,47 +134,48 @@ def value_and_grad(function, argnums=0, has_aux=False):
     return differentiated
 
 
-def grad(function, argnums=0, has_aux=False):
+def grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[P, Any]:
     """A function of the same arguments that returns the gradient, with `has_aux` (gradient, auxiliary)."""
     both = value_and_grad(function, argnums, has_aux)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-    def differentiated(*args, **kwargs):
+    def differentiated(*args: P.args, **kwargs: P.kwargs) -> Any:
         value, gradient = both(*args, **kwargs)
         return (gradient, value[1]) if has_aux else gradient
 
     return differentiated
 
 
-def vjp(function, *primals):
+def vjp(function: Function, *primals: Any) -> tuple[Any, Function]:
     """(result, pullback): the pullback maps a cotangent of the result to the tuple of the primals' cotangents."""
-    return _meshard.vjp(lambda inputs: function(*inputs), primals)
+    result, pullback = _meshard.vjp(lambda inputs: function(*inputs), primals)
+    return result, pullback
 
 
-def linearize(function, *primals):
+def linearize(function: Function, *primals: Any) -> tuple[Any, Function]:
     """(result, push): `push` maps tangents of the primals to the tangent of the result."""
     result, push = _meshard.linearize(lambda inputs: function(*inputs), primals)
     return result, lambda *tangents: push(tangents)
 
 
-def jvp(function, primals, tangents):
+def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """(result, tangent): the derivative at `primals` in the direction `tangents`, both tuples of arguments."""
     result, push = linearize(function, *primals)
     return result, push(*tangents)
 
 
-def hvp(function, primals, tangents):
+def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a function with a scalar result, at `primals`, times `tangents`."""
     gradients = grad(function, argnums=tuple(range(len(primals))))
     return jvp(gradients, primals, tangents)[1]
 
 
-def _jacobian(function, argnums, forward):
+def _jacobian(function: Callable[P, Any], argnums: int | Sequence[int], forward: bool) -> Callable[P, Any]:
     single = isinstance(argnums, int)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-    def differentiated(*args, **kwargs):
-        wanted, call = _substituted(function, args, kwargs, [argnums] if single else argnums)
+    def differentiated(*args: P.args, **kwargs: P.kwargs) -> Any:
+        wanted, call = _substituted(function, args, kwargs, [argnums] if isinstance(argnums, int) else argnums)
         result, rows = _meshard.jacobian(call, wanted, forward)
         inside = tree.structure(wanted)
         blocks = [inside.unflatten(row) for row in rows]
@@ -142,26 +184,27 @@ def _jacobian(function, argnums, forward):
     return differentiated
 
 
-def jacrev(function, argnums=0):
+def jacrev(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """A function that returns the Jacobian, by reverse mode: the structure of the result, with the argument's inside."""
     return _jacobian(function, argnums, forward=False)
 
 
-def jacfwd(function, argnums=0):
+def jacfwd(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """The same by forward mode, best for few inputs and many results."""
     return _jacobian(function, argnums, forward=True)
 
 
-def hessian(function, argnums=0):
+def hessian(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
     """A function that returns the Hessian of a function with a scalar result."""
     return jacfwd(jacrev(function, argnums), argnums)
 
 
-def _is_axis(value):
+def _is_axis(value: Any) -> bool:
     return value is None or isinstance(value, int)
 
 
-def vmap(function, in_axes=0, out_axes=0, *, axis_size=None, mesh_axis=""):
+def vmap(function: Callable[..., R], in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None,
+         mesh_axis: str = "") -> Callable[..., R]:
     """A function that runs `function` on every member of a batch at once.
 
     `in_axes` has the batch dimension of each argument: an integer, None for an argument that all members share, or a
@@ -170,11 +213,11 @@ def vmap(function, in_axes=0, out_axes=0, *, axis_size=None, mesh_axis=""):
     """
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
-    def batched(*args):
+    def batched(*args: Any) -> Any:
         prefix = in_axes if _is_axis(in_axes) else tuple(in_axes)
         axes = tree.broadcast_prefix(prefix, args, _is_axis)
 
-        def axes_of(result):
+        def axes_of(result: Any) -> list[int | None]:
             return tree.broadcast_prefix(out_axes, result, _is_axis)
 
         return _meshard.vmap(lambda inputs: function(*inputs), args, axes, axes_of, axis_size, mesh_axis)
@@ -182,7 +225,14 @@ def vmap(function, in_axes=0, out_axes=0, *, axis_size=None, mesh_axis=""):
     return batched
 
 
-def checkpoint(function=None, *, policy="nothing", names=()):
+@overload
+def checkpoint(function: Callable[P, R], *, policy: str = "nothing", names: Sequence[str] = ()) -> Callable[P, R]: ...
+@overload
+def checkpoint(function: None = None, *, policy: str = "nothing",
+               names: Sequence[str] = ()) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def checkpoint(function: Function | None = None, *, policy: str = "nothing", names: Sequence[str] = ()) -> Any:
     """A function whose values are recomputed for its derivative instead of being kept.
 
     `policy` says what is kept: `"nothing"`, `"dots"` (results of products), `"everything"`, or `"named"` (values that
@@ -194,7 +244,7 @@ def checkpoint(function=None, *, policy="nothing", names=()):
         raise ValueError(f"no checkpoint policy {policy!r}: nothing, dots, everything, named")
 
     @functools.wraps(function)
-    def recomputed(*args, **kwargs):
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
         return _meshard.checkpoint(lambda inputs: function(*inputs[0], **inputs[1]), (args, kwargs), policy, list(names))
 
     return recomputed
@@ -211,64 +261,68 @@ class custom_vjp:
     cotangents.
     """
 
-    def __init__(self, function):
+    def __init__(self, function: Function) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._forward = self._backward = None
+        self._forward: Function | None = None
+        self._backward: Function | None = None
 
-    def defvjp(self, forward, backward):
+    def defvjp(self, forward: Function, backward: Function) -> None:
         """Sets the derivative."""
         self._forward, self._backward = forward, backward
 
-    def __call__(self, *args):
-        if self._forward is None:
-            raise RuntimeError(f"{self.__name__} has no derivative yet: call defvjp(forward, backward)")
-        return _meshard.custom_vjp(lambda inputs: tuple(self._forward(*inputs)),
-                                   lambda residuals, cotangent: tuple(self._backward(residuals, cotangent)), args)
+    def __call__(self, *args: Any) -> Any:
+        forward, backward = self._forward, self._backward
+        if forward is None or backward is None:
+            raise RuntimeError(f"{getattr(self, '__name__', 'the function')} has no derivative yet: call defvjp(forward, backward)")
+        return _meshard.custom_vjp(lambda inputs: _pair(forward(*inputs)),
+                                   lambda residuals, cotangent: _pair(backward(residuals, cotangent)), args)
 
 
-def apply_backward_optimization_barrier(function):
+def apply_backward_optimization_barrier(function: Callable[..., R]) -> Callable[..., R]:
     """A function with the same value whose cotangents pass through one optimization barrier."""
 
     @functools.wraps(function)
-    def with_barrier(*args):
+    def with_barrier(*args: Any) -> Any:
         return _meshard.apply_backward_optimization_barrier(lambda inputs: function(*inputs), args)
 
     return with_barrier
 
 
-def scan(function, init, xs=None, *, length=None, reverse=False, unroll=1):
+def scan(function: Function, init: Any, xs: Any = None, *, length: int | None = None, reverse: bool = False,
+         unroll: int = 1) -> tuple[Any, Any]:
     """Runs `function(carry, x)` for each slice of `xs` along the first dimension; it returns (carry, y).
 
     The result is the last carry, and the y of all steps stacked along a new first dimension.
     """
-    return _meshard.scan(lambda carry, x: tuple(function(carry, x)), init, xs, reverse, length, unroll)
+    carry, ys = _meshard.scan(lambda carry, x: _pair(function(carry, x)), init, xs, reverse, length, unroll)
+    return carry, ys
 
 
-def map(function, xs):
+def map(function: Function, xs: Any) -> Any:
     """Applies a function to each slice of `xs` along the first dimension, one after the other, and stacks the results."""
     return scan(lambda carry, x: (None, function(x)), None, xs)[1]
 
 
-def while_loop(condition, body, init):
+def while_loop(condition: Function, body: Function, init: Any) -> Any:
     """Repeats `carry = body(carry)` while `condition(carry)` is true. It has no derivative."""
     return _meshard.while_loop(condition, body, init)
 
 
-def fori_loop(low, high, body, init):
+def fori_loop(low: Any, high: Any, body: Function, init: Any) -> Any:
     """`carry = body(i, carry)` for i from low to high - 1. With bounds that are numbers it has a derivative."""
     return _meshard.fori_loop(low, high, body, init)
 
 
-def cond(predicate, when_true, when_false, *operands):
+def cond(predicate: Any, when_true: Function, when_false: Function, *operands: Any) -> Any:
     """Calls one of two functions with the operands, depending on a bool of rank 0. Only that one runs."""
     return _meshard.branch(predicate, [lambda given: when_false(*given), lambda given: when_true(*given)], operands, True)
 
 
-def switch_case(index, functions, *operands):
+def switch_case(index: Any, functions: Sequence[Function], *operands: Any) -> Any:
     """Calls function number `index`, which is clamped, with the operands. Only that one runs."""
 
-    def of(function):
+    def of(function: Function) -> Function:
         return lambda given: function(*given)
 
     return _meshard.branch(index, [of(function) for function in functions], operands, False)

@@ -1,3 +1,139 @@
-"""Files: checkpoints, safetensors and npy."""
+"""Files: checkpoints of structures, safetensors (also of Hugging Face), and npy.
 
-__all__ = []
+    io.save("step.safetensors", {"params": params, "step": step})
+    state = io.restore("step.safetensors", like={"params": params, "step": 0})
+    weights = io.load("model-folder", {"*.q_proj.weight": (mesh, P("model", None))})
+"""
+
+import copyreg
+import os
+
+from . import _meshard, tree
+
+__all__ = ["save", "save_async", "restore", "load", "Weights", "Saving", "names", "load_npy", "save_npy"]
+
+Saving = _meshard.Saving
+Weights = _meshard.Weights
+Weights.__module__ = __name__
+Weights.__doc__ = """The tensors of a model or a checkpoint, in one safetensors file or several, which are read on use.
+
+`Weights(path)` opens a safetensors file, an index (`*.index.json`), or a folder with `model.safetensors` or
+`model.safetensors.index.json`, and reads only the headers. `weights[name]` is a tensor on the host, in the memory of
+the mapped file; `weights.tensor(name, sharding)` is one on the devices of a mesh.
+"""
+
+_METADATA = {"format": "meshard"}
+_NUMBERS = (bool, int, float, complex)
+
+
+def names(structure):
+    """The names that the tensors of a structure have in a checkpoint, in the order of its leaves.
+
+    A name is the path of the tensor: keys, indices and field names, separated by dots, as in `params.blocks.2.wq`. A
+    tensor of an nn.Layers has a name for each layer, as if the layers were a list.
+    """
+    leaves, around = tree.flatten(structure)
+    return [name for path, leaf in zip(around.paths, leaves) for name in _meshard.checkpoint_names(path, leaf.shape)]
+
+
+def _checked_paths(structure):
+    found = names(structure)
+    if len(set(found)) != len(found):
+        twice = next(name for name in found if found.count(name) > 1)
+        raise ValueError(f"two tensors would both have the name {twice!r}")
+    return tree.structure(structure).paths
+
+
+def save(path, structure, *, metadata=None, this_process_only=False):
+    """Writes the tensors and numbers of a structure, atomically replacing what is at `path`.
+
+    A dict of tensors keeps its keys as names; see names(). Recorded values are computed first, in one program. One
+    process writes one safetensors file (`path`, or `model.safetensors` in a folder), each shard directly from its
+    device. In a run of several processes all call this at the same place: each writes the shards of its devices, and an
+    index names the files. With `this_process_only` this process alone writes values that it has as a whole. `metadata`
+    is a dict of strings for the file.
+    """
+    _meshard.save_tensors(os.fspath(path), _checked_paths(structure), structure, {**_METADATA, **(metadata or {})},
+                          this_process_only)
+
+
+def save_async(path, structure, *, metadata=None, this_process_only=False):
+    """As save(), in the background: returns a Saving as soon as the values are computed and copied to host memory.
+
+    The tensors may be donated then. The end of the process waits for it.
+    """
+    return _meshard.save_tensors_async(os.fspath(path), _checked_paths(structure), structure,
+                                       {**_METADATA, **(metadata or {})}, this_process_only)
+
+
+def restore(path, like):
+    """A structure like `like` with the values of a checkpoint.
+
+    Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement: each
+    device's bytes are read once, and only these. Tensors without a sharding stay on the host; numbers of Python are
+    restored as numbers. The checkpoint may come from any number of processes; other tensors in it are ignored.
+
+    Raises NotFoundError for a missing member, InvalidArgumentError for one of another type.
+    """
+    weights = Weights(os.fspath(path))
+    leaves, around = tree.flatten(like)
+    originals = _meshard.tree_values(like)
+    values = []
+    for path, leaf, original in zip(around.paths, leaves, originals, strict=True):
+        value = weights._restored(path, leaf)
+        values.append(type(original)(value.item()) if isinstance(original, _NUMBERS) else value)
+    return around.unflatten(values)
+
+
+def load(path, shardings=None):
+    """All tensors of a model or checkpoint as a dict by name.
+
+    `shardings` says where tensors go: a dict from a pattern of names, in which `*` matches any text, to a Sharding or a
+    pair (mesh, spec). The first pattern that matches a name applies; other tensors stay on the host. The names are
+    those of the file, such as Hugging Face's `model.layers.0.self_attn.q_proj.weight`.
+    """
+    patterns = []
+    for pattern, where in (shardings or {}).items():
+        mesh, spec = where if isinstance(where, tuple) else (where.mesh, where.spec)
+        patterns.append((pattern, mesh, spec))
+    return Weights(os.fspath(path))._load(patterns)
+
+
+def load_npy(path):
+    """The array of a .npy file, in the memory of the mapped file."""
+    return _meshard.load_npy(os.fspath(path))
+
+
+def save_npy(path, x):
+    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16, f8, complex."""
+    _meshard.save_npy(os.fspath(path), x)
+
+
+# --- pickle and copy ------------------------------------------------------------------------------
+
+
+def _unpickled(array, sharding):
+    tensor = _meshard.from_numpy(array, False, True)
+    if sharding is not None:
+        tensor.saved_sharding = sharding
+    return tensor
+
+
+def _reduce(x):
+    """The host value of a tensor; the sharding of one that is on a mesh becomes the attribute `saved_sharding`."""
+    return _unpickled, (x.numpy(), x.sharding)
+
+
+def _copied(self):
+    """The same value: tensors are immutable."""
+    return _meshard.same_tensor(self)
+
+
+def _deep_copied(self, memo):
+    """A value with bytes of its own, where the tensor is, which survives its donation."""
+    return _meshard.copy_tensor(self)
+
+
+copyreg.pickle(_meshard.Tensor, _reduce)
+_meshard.Tensor.__copy__ = _copied
+_meshard.Tensor.__deepcopy__ = _deep_copied

@@ -6,13 +6,17 @@ the structure whatever it holds.
 """
 
 import collections
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from . import _meshard
 
+Tensor = _meshard.Tensor
 TreeStructure = _meshard.TreeStructure
 
 
-def register(node_type, flatten, unflatten):
+def register(node_type: type[Any], flatten: Callable[[Any], tuple[Any, Any]],
+             unflatten: Callable[[Any, Any], Any]) -> None:
     """Makes instances of a class structures.
 
     `flatten(value)` returns `(children, auxiliary)`; `unflatten(auxiliary, children)` makes a value of them. The
@@ -21,27 +25,28 @@ def register(node_type, flatten, unflatten):
     _meshard.register_pytree_node(node_type, flatten, unflatten)
 
 
-def flatten(tree):
+def flatten(tree: Any) -> tuple[list[Tensor], TreeStructure]:
     """The leaves of a structure, and what is around them."""
-    return _meshard.tree_flatten(tree)
+    found, around = _meshard.tree_flatten(tree)
+    return found, around
 
 
-def unflatten(structure, leaves):
+def unflatten(structure: TreeStructure, leaves: Iterable[Any]) -> Any:
     """The structure with these leaves."""
     return structure.unflatten(list(leaves))
 
 
-def leaves(tree):
+def leaves(tree: Any) -> list[Tensor]:
     """The leaves of a structure as tensors."""
     return flatten(tree)[0]
 
 
-def structure(tree):
+def structure(tree: Any) -> TreeStructure:
     """What is around the leaves of a structure."""
     return flatten(tree)[1]
 
 
-def map(function, tree, *rest):
+def map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """Calls `function` with each leaf of `tree`, and with the leaves at the same place of the other structures."""
     first, around = flatten(tree)
     columns = [first]
@@ -53,15 +58,15 @@ def map(function, tree, *rest):
     return around.unflatten([function(*values) for values in zip(*columns, strict=True)])
 
 
-def broadcast_prefix(prefix, tree, is_leaf):
+def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
     """One value for each leaf of `tree`, in order.
 
     `prefix` is a value (for which `is_leaf` is true), or a structure of values that follows `tree` from the top: a value
     stands for all leaves below its place.
     """
-    found = []
+    found: list[Any] = []
 
-    def visit(prefix, tree, path):
+    def visit(prefix: Any, tree: Any, path: str) -> None:
         if is_leaf(prefix):
             found.extend([prefix] * structure(tree).num_leaves)
         elif isinstance(prefix, dict) and isinstance(tree, dict):

@@ -12,6 +12,8 @@ generated), or the text between @code and @endcode in a /// comment of a header 
   ```cpp from PATH a part of that file, which must contain it word for word
   ```text output   directly after an example: its output, line by line; a line `...` stands for any lines
   ```sh run        a command of a page that run_page.py runs, which also compares its output
+  ```python        a program, if it imports meshard, that python/tests/test_doc_examples.py runs, which also compares
+                   its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled
 An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
 top of the file, and its structs move in front of the function. Compiler messages refer to the page and its lines.
 """
@@ -22,7 +24,7 @@ import re
 import sys
 
 
-FOLLOWED = object()  # a command that run_page.py runs, comparing its output
+FOLLOWED = object()  # what another program runs, comparing its output
 
 
 class Example:
@@ -70,7 +72,9 @@ def page_examples(page, text, quotes=None):
                 raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run or cpp from PATH")
             last = Example(page, line, body, run="no-run" not in words)
             found.append(last)
-        elif words[:2] == ["sh", "run"]:
+        elif words == ["python"] and isinstance(last, Example) and adjacent and imports_meshard(body):
+            pass  # the same program in Python: an output is that of both
+        elif words[:2] == ["sh", "run"] or words == ["python"]:
             last = FOLLOWED
         elif words == ["text", "output"] and last is FOLLOWED and adjacent:
             last = None
@@ -80,6 +84,28 @@ def page_examples(page, text, quotes=None):
             last.output = body
             last = None
         else:
+            last = None
+    return found
+
+
+def imports_meshard(body):
+    """Whether a block in Python is an example of meshard, and not of another library."""
+    return re.search(r"^(import|from) meshard\b", body, re.MULTILINE) is not None
+
+
+def python_examples(page, text):
+    """The examples in Python of a page, which import meshard. @error ValueError for unknown words."""
+    found, last = [], None
+    for info, line, body, adjacent in blocks(text):
+        words = info.split()
+        if words[:1] == ["python"] and imports_meshard(body):
+            if words[1:] not in ([], ["no-run"]):
+                raise ValueError(f"{page}:{line - 1}: `{info}`: python or python no-run")
+            last = Example(page, line, body, run="no-run" not in words)
+            found.append(last)
+        else:
+            if words == ["text", "output"] and last is not None and adjacent:
+                last.output = body
             last = None
     return found
 

@@ -64,8 +64,41 @@ def move_links(line, source, page, copies):
     return LINK.sub(moved, line)
 
 
+def with_tabs(text):
+    """The text in which a block in C++ that is directly followed by one in Python becomes two tabs."""
+    lines, out, i = text.splitlines(), [], 0
+
+    def block_at(first, language):
+        """The line after a block of this language that begins in line `first`; None if there is no such block."""
+        if first >= len(lines) or lines[first].split()[:1] != [f"```{language}"]:
+            return None
+        end = next((k for k in range(first + 1, len(lines)) if lines[k].rstrip() == "```"), None)
+        return None if end is None else end + 1
+
+    while i < len(lines):
+        if (end := block_at(i, "cpp")) is None:
+            mark = FENCE.match(lines[i])
+            close = next((k for k in range(i + 1, len(lines)) if lines[k].strip() == mark[2]), None) if mark else None
+            out += lines[i:(close or i) + 1]
+            i = (close or i) + 1
+            continue
+        second = end
+        while second < len(lines) and not lines[second].strip():
+            second += 1
+        last = block_at(second, "python")
+        if last is None or not any(re.match(r"(import|from) meshard\b", line) for line in lines[second:last]):
+            out += lines[i:end]
+            i = end
+            continue
+        for name, first, stop in (("C++", i, end), ("Python", second, last)):
+            out += ["", f'=== "{name}"', "", *(f"    {line}".rstrip() for line in lines[first:stop]), ""]
+        i = last
+    return "\n".join(out) + "\n"
+
+
 def convert(text, source, page, copies):
     """The text of `page`, made from that of `source` (a path in the repository)."""
+    text = with_tabs(text)
     # `levels`: for each list that a line is in, the columns of its marker and of its text.
     out, fence, levels, last = [], None, [], ""
     for line in text.splitlines():

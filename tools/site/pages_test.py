@@ -23,6 +23,18 @@ class Convert(unittest.TestCase):
         text, _ = converted("x\n- a\n  b\n  - c\n    d\n- e\n\nf\n")
         self.assertEqual(text, "x\n\n- a\n    b\n    - c\n        d\n- e\n\nf\n")
 
+    def test_a_block_in_python_after_one_in_cpp_makes_tabs(self):
+        text, _ = converted("x\n```cpp\nint a;\n```\n\n```python\nimport meshard\n\nb = 2\n```\n```text output\n1\n```\n")
+        self.assertIn('=== "C++"\n\n\n    ```cpp\n    int a;\n    ```\n', text)
+        self.assertIn('=== "Python"\n\n\n    ```python\n    import meshard\n\n    b = 2\n    ```\n', text)
+        self.assertIn("\n```text\n1\n```\n", text)
+        other, _ = converted("```cpp\nint a;\n```\n```python\nimport torch\n```\n")
+        self.assertNotIn("===", other)
+        alone, _ = converted("```cpp\nint a;\n```\n\nx\n\n```python\na = 1\n```\n")
+        self.assertNotIn("===", alone)
+        inside, _ = converted("````text\n```cpp\n```\n```python\n```\n````\n")
+        self.assertNotIn("===", inside)
+
     def test_numbers_keep_their_code(self):
         text, _ = converted("1. a\n   b\n2. c\n")
         self.assertEqual(text, "1. a\n    b\n2. c\n")

@@ -1,0 +1,1 @@
+"""The functions of the array API standard, by the chapters of the standard."""

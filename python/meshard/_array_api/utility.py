@@ -1,0 +1,20 @@
+"""Utility functions: truth of all elements, and differences."""
+
+from .common import ops
+
+__all__ = ["all", "any", "diff"]
+
+
+def all(x, /, *, axis=None, keepdims=False):
+    """True if all elements along dimensions are true, or not zero."""
+    return ops.all(x, axis, keepdims)
+
+
+def any(x, /, *, axis=None, keepdims=False):
+    """True if any element along dimensions is true, or not zero."""
+    return ops.any(x, axis, keepdims)
+
+
+def diff(x, /, *, axis=-1, n=1, prepend=None, append=None):
+    """The differences of neighbors along a dimension, taken n times."""
+    return ops.diff(x, axis, n, prepend, append)
