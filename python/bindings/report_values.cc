@@ -138,6 +138,14 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro(
           "example", [](const CollectiveGroup& g) { return ExplainedCollective(g.example); },
           "One of them.")
+      .def_prop_ro("kind",
+                   [](const CollectiveGroup& g) { return std::string(to_string(g.example.kind)); })
+      .def_prop_ro("axes",
+                   [](const CollectiveGroup& g) {
+                     return g.example.axes ? axes_tuple(*g.example.axes) : nb::none();
+                   })
+      .def_prop_ro("places", [](const CollectiveGroup& g) { return places_of(g.example.origin); })
+      .def_prop_ro("executions", [](const CollectiveGroup& g) { return g.example.executions; })
       .def_ro("count", &CollectiveGroup::count, "How many.")
       .def_ro("bytes", &CollectiveGroup::bytes, "Sum of Collective.bytes.")
       .def_ro("total_bytes", &CollectiveGroup::total_bytes, "Sum of Collective.total_bytes.");

@@ -9,7 +9,7 @@ from ._errors import Error
 from ._progress import progress_of
 from ._transforms import jit
 
-__all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "diff", "find_compile_program",
+__all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "find_compile_program",
            "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse",
            "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
            "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
@@ -243,8 +243,3 @@ def module_text(what, *args, donate=None, **kwargs):
         return module.data.decode()
     except UnicodeDecodeError as error:
         raise ValueError("[module_text] the module is bytecode") from error
-
-
-def diff(before, after):
-    """What changed from one report to another: collectives, memory, time, shardings."""
-    return before.diff(after)

@@ -1,4 +1,4 @@
-"""explain, predict, check_sharded, module_text and diff for functions and modules."""
+"""explain, predict, check_sharded, module_text and differences, for functions and modules."""
 
 import html
 import inspect
@@ -77,7 +77,9 @@ def test_a_function(arguments, mesh):
     (one,) = report.collectives
     assert (one.certainty, one.cause, one.group_size) == ("exact", "inserted", 4)
     assert one.reason == meshard.predict(layer, *arguments).moves[0].cause and "split by" in one.reason
-    assert report.groups[0].example == one and report.collectives_of("all-reduce", ["model"]) == [one]
+    (group,) = report.groups
+    assert (group.kind, group.axes, group.count, group.places) == ("all-reduce", ("model",), 1, [LAST_LINE])
+    assert group.example == one and report.collectives_of("all-reduce", ["model"]) == [one]
     assert report.collectives_of("all-reduce", ["data"]) == report.collectives_of("all-gather") == []
     assert report.mesh == mesh and report.mesh_axes == {"data": 2, "model": 4}
     assert report.arguments[1].sharding == meshard.Sharding(mesh, P(None, "model"))
@@ -380,7 +382,7 @@ def test_differences():
     assert [p.value for p in changes.placements][0] == "argument 1 w"
     assert changes.to_dict()["schema"] == "meshard.diff"
     assert "argument w" in str(changes) and changes.to_html().startswith("<!doctype html>")
-    assert meshard.diff(before, before).same
+    assert before.diff(before).same
 
 
 # --- predictions, checks, text ------------------------------------------------------------------------
