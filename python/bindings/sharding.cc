@@ -129,6 +129,12 @@ void bind_sharding_construction(ShardingClass& type) {
             if (!unreduced.empty()) made = made.with_unreduced(unreduced, kNoWhere);
             new (self) Sharding(std::move(made));
           },
+          nb::sig("def __init__(self, mesh: Mesh, spec: PartitionSpec | tuple | list, "
+                  "ndim: int | None = None, *, "
+                  "replicated: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
+                  "= (), "
+                  "unreduced: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
+                  "= ()) -> None"),
           nb::arg("mesh"), nb::arg("spec"), nb::arg("ndim").none() = nb::none(), nb::kw_only(),
           nb::arg("replicated") = nb::tuple(), nb::arg("unreduced") = nb::tuple())
       .def(
@@ -248,6 +254,8 @@ void bind_parts(ShardingClass& type) {
             return box_object({box.data(), box.size()});
           },
           nb::arg("shape"), nb::arg("position"),
+          nb::sig("def slice(self, shape: int | collections.abc.Sequence[int], position: int) -> "
+                  "tuple[typing.Any, ...]"),
           "The part of a tensor that a position of the mesh holds, as slices that index an array. "
           "One of the last shards can be empty.")
       .def(
@@ -255,13 +263,18 @@ void bind_parts(ShardingClass& type) {
           [](const Sharding& sharding, const Dimensions& shape) {
             return table_object(sharding.slices(shape));
           },
-          nb::arg("shape"), "`slice` of every position, in mesh order.")
+          nb::arg("shape"),
+          nb::sig("def slices(self, shape: int | collections.abc.Sequence[int]) -> "
+                  "list[tuple[typing.Any, ...]]"),
+          "`slice` of every position, in mesh order.")
       .def(
           "distinct_slices",
           [](const Sharding& sharding, const Dimensions& shape) {
             return table_object(sharding.distinct_slices(shape));
           },
           nb::arg("shape"),
+          nb::sig("def distinct_slices(self, shape: int | collections.abc.Sequence[int]) -> "
+                  "list[tuple[typing.Any, ...]]"),
           "The distinct slices in ascending (row-major) order. Empty tiles of one dimension count "
           "as one.")
       .def(
@@ -311,6 +324,8 @@ void bind_sharding_spec(nb::module_& module) {
             new (self) ShardingSpec(minibatch ? ShardingSpec::minibatch(mesh, spec, kNoWhere)
                                               : ShardingSpec(mesh, spec, kNoWhere));
           },
+          nb::sig("def __init__(self, mesh: Mesh, spec: PartitionSpec | tuple | list, *, "
+                  "minibatch: bool = False) -> None"),
           nb::arg("mesh"), nb::arg("spec"), nb::kw_only(), nb::arg("minibatch") = false)
       .def("__hash__",
            [](const ShardingSpec& spec) {

@@ -36,10 +36,12 @@ Py_hash_t text_hash(const Value& value) {
   return static_cast<Py_hash_t>(std::hash<std::string>()(value.to_string()) >> 1);
 }
 
-nb::object integer_tuple(const Integers& values) {
+using IntegerTuple = nb::typed<nb::tuple, std::int64_t, nb::ellipsis>;
+
+IntegerTuple integer_tuple(const Integers& values) {
   nb::list list;
   for (std::int64_t value : values) list.append(value);
-  return nb::tuple(list);
+  return IntegerTuple(nb::tuple(list));
 }
 
 const TileAssignment& tiled(const TileAssignment& tiles, std::string_view what) {
@@ -49,7 +51,7 @@ const TileAssignment& tiled(const TileAssignment& tiles, std::string_view what) 
 }
 
 template <Integers TileAssignment::*field>
-nb::object integers_of(const TileAssignment& tiles) {
+IntegerTuple integers_of(const TileAssignment& tiles) {
   return integer_tuple(tiles.*field);
 }
 
@@ -113,7 +115,7 @@ Error: a size below 1; an invalid permutation; a negative or repeated device; bo
           [](const TileAssignment& tiles) {
             nb::list kinds;
             for (TileKind kind : tiles.last_tile_dims) kinds.append(nb::cast(to_string(kind)));
-            return nb::tuple(kinds);
+            return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(kinds));
           },
           "The kinds of the subgroup dimensions.")
       .def_prop_ro("is_iota", &TileAssignment::is_iota, "True for V2.")
