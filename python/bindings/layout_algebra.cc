@@ -34,7 +34,7 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-using Integers = std::vector<std::int64_t>;
+using IntegerList = std::vector<std::int64_t>;
 
 const IntTuple& sizes_in(const IntTuple& shape) {
   for (std::int64_t size : shape.leaves())
@@ -230,13 +230,14 @@ void bind_shapes(nb::module_& module) {
       nb::arg("layouts"),
       "The layout whose mode k is layouts[k].\n\nError: size or cosize do not fit 64 bits.");
   module.def(
-      "permute", [](const Layout& layout, const Integers& order) { return permute(layout, order); },
+      "permute",
+      [](const Layout& layout, const IntegerList& order) { return permute(layout, order); },
       nb::arg("layout"), nb::arg("order"),
       "The layout whose mode k is mode order[k].\n\nError: `order` does not hold each of 0 to "
       "rank-1 once.");
   module.def(
       "split",
-      [](const Layout& layout, const Integers& sizes) { return split(layout, sizes).value(); },
+      [](const Layout& layout, const IntegerList& sizes) { return split(layout, sizes).value(); },
       nb::arg("layout"), nb::arg("sizes"),
       "The same function with one mode for each of `sizes`, outermost first.\n\nError: a size is "
       "below 1; the product is not layout.size; the boundary between two sizes cuts a mode "
@@ -289,7 +290,7 @@ void bind_layout_algebra(nb::module_& module) {
       "The coalesced layout of the indices at which `layout` has the values 0, 1, ...");
   module.def(
       "from_values",
-      [](const Integers& values) {
+      [](const IntegerList& values) {
         if (values.empty()) throw_invalid({}, "[layout] from_values needs at least one value");
         return from_values(values);
       },

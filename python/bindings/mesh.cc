@@ -161,7 +161,7 @@ void bind_axes_of(MeshClass& type) {
           "unknown axis; they do not correspond to whole axes or sub-axes of the base.");
 }
 
-void bind_devices(MeshClass& type) {
+void bind_devices_of(MeshClass& type) {
   type.def_prop_ro(
           "rank_map", &Mesh::rank_map,
           "The device at each position of the root; of the first row if there are several.")
@@ -389,7 +389,7 @@ sizes; an id is negative or repeated.)");
       "The mesh with this text, as str and to_string print it.");
   bind_construction(type);
   bind_axes_of(type);
-  bind_devices(type);
+  bind_devices_of(type);
   bind_derivation(type);
   bind_roots(type);
   type.def("__hash__", python_hash<Mesh>).def("__repr__", mesh_code);

@@ -266,15 +266,56 @@ void bind_conversions(nb::module_& module) {
       "row-major, the device ids in mesh order.");
 }
 
+IotaGroups checked_groups(IotaGroups groups) {
+  TileAssignment{.kind = TileKind::kTiled,
+                 .dims = {groups.count, groups.group_size},
+                 .reshape_dims = groups.reshape_dims,
+                 .transpose_perm = groups.transpose_perm}
+      .validate()
+      .value();
+  return groups;
+}
+
 void bind_replica_groups(nb::module_& module) {
   nb::class_<IotaGroups> type(
       module, "IotaGroups",
       "Groups of devices in XLA's compact form: the devices 0..n-1 are reshaped, transposed, then "
-      "cut into `count` groups of `group_size`.");
+      "cut into `count` groups of `group_size`. Without `reshape_dims` they stay in "
+      "order.\n\nError: "
+      "the sizes do not match; an invalid permutation.");
   bind_equality(type);
   bind_copies(type);
-  type.def("__str__", &IotaGroups::to_string)
-      .def("__repr__", [](const IotaGroups& it) { return cat("<IotaGroups ", it, ">"); })
+  using State = std::tuple<std::int64_t, std::int64_t, Integers, Integers>;
+  type.def(
+          "__init__",
+          [](IotaGroups* self, std::int64_t count, std::int64_t group_size, Integers reshape_dims,
+             Integers transpose_perm) {
+            if (reshape_dims.empty()) {
+              reshape_dims = {IntTuple::flat({count, group_size}).product()};
+              transpose_perm = {0};
+            }
+            new (self) IotaGroups(checked_groups(
+                {count, group_size, std::move(reshape_dims), std::move(transpose_perm)}));
+          },
+          nb::arg("count"), nb::arg("group_size"), nb::arg("reshape_dims") = nb::tuple(),
+          nb::arg("transpose_perm") = nb::tuple())
+      .def("__getstate__",
+           [](const IotaGroups& it) {
+             return State(it.count, it.group_size, it.reshape_dims, it.transpose_perm);
+           })
+      .def("__setstate__",
+           [](IotaGroups& self, const State& state) {
+             auto [count, group_size, reshape_dims, transpose_perm] = state;
+             new (&self)
+                 IotaGroups(checked_groups({count, group_size, reshape_dims, transpose_perm}));
+           })
+      .def("__str__", &IotaGroups::to_string)
+      .def("__repr__",
+           [](const IotaGroups& it) {
+             return cat("IotaGroups(", it.count, ", ", it.group_size, ", ",
+                        repr_text(integer_tuple(it.reshape_dims)), ", ",
+                        repr_text(integer_tuple(it.transpose_perm)), ")");
+           })
       .def("__hash__", text_hash<IotaGroups>)
       .def("__len__", [](const IotaGroups& it) { return it.count; })
       .def_ro("count", &IotaGroups::count, "The number of groups.")

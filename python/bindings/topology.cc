@@ -200,6 +200,16 @@ void bind_hops(nb::module_& module) {
                             "the last to the first.");
   bind_copies(axis);
   axis.def("__str__", &AxisHops::to_string)
+      .def("__getstate__",
+           [](const AxisHops& hops) {
+             return std::tuple(hops.mean, hops.worst, hops.steps, hops.between_slices);
+           })
+      .def("__setstate__",
+           [](AxisHops& self,
+              const std::tuple<double, std::int64_t, std::int64_t, std::int64_t>& state) {
+             auto [mean, worst, steps, between_slices] = state;
+             new (&self) AxisHops{mean, worst, steps, between_slices};
+           })
       .def("__repr__", [](const AxisHops& hops) { return cat("<AxisHops ", hops, ">"); })
       .def_ro("mean", &AxisHops::mean, "The mean number of links per step within a slice.")
       .def_ro("worst", &AxisHops::worst, "The largest number of links of a step.")
@@ -208,6 +218,12 @@ void bind_hops(nb::module_& module) {
   nb::class_<MeshHops> type(module, "MeshHops", "The hops along each axis of a mesh.");
   bind_copies(type);
   type.def("__str__", [](const MeshHops& hops) { return hops.to_string(); })
+      .def("__getstate__",
+           [](const MeshHops& hops) { return std::pair(hops.axes, hops.wrap_known); })
+      .def("__setstate__",
+           [](MeshHops& self, std::pair<std::vector<AxisHops>, bool> state) {
+             new (&self) MeshHops{std::move(state.first), state.second};
+           })
       .def("__repr__",
            [](const MeshHops& hops) { return cat("<MeshHops ", hops.to_string(), ">"); })
       .def_ro("axes", &MeshHops::axes, "Those of each axis.")
@@ -229,8 +245,8 @@ void bind_hops(nb::module_& module) {
       "devices have no coordinates; the mesh has several rows.");
 }
 
-HybridOptions options_of(std::string_view split, std::string_view granule,
-                         bool contiguous_processes, bool allow_no_coords) {
+HybridOptions hybrid_options(std::string_view split, std::string_view granule,
+                             bool contiguous_processes, bool allow_no_coords) {
   return {split_named(split), granule_named(granule), contiguous_processes, allow_no_coords};
 }
 
@@ -241,7 +257,7 @@ void bind_topology_meshes(nb::module_& module) {
          nb::handle names, std::string_view split, std::string_view granule,
          bool contiguous_processes, bool allow_no_coords) {
         return hybrid_mesh(topology, inner, outer, names_given(names),
-                           options_of(split, granule, contiguous_processes, allow_no_coords),
+                           hybrid_options(split, granule, contiguous_processes, allow_no_coords),
                            SourceLocation{});
       },
       nb::arg("topology"), nb::arg("inner"), nb::arg("outer") = nb::tuple(),
@@ -265,7 +281,7 @@ fill a grid; a direction would have to be split, and `split` does not allow it.)
       [](const Topology& topology, const Dimensions& shape, nb::handle names,
          std::string_view split, bool contiguous_processes, bool allow_no_coords) {
         return torus_mesh(topology, shape, names_given(names),
-                          options_of(split, "slice", contiguous_processes, allow_no_coords),
+                          hybrid_options(split, "slice", contiguous_processes, allow_no_coords),
                           SourceLocation{});
       },
       nb::arg("topology"), nb::arg("shape"), nb::arg("names").none() = nb::none(), nb::kw_only(),
@@ -276,6 +292,11 @@ fill a grid; a direction would have to be split, and `split` does not allow it.)
   nb::class_<RingMesh> type(module, "RingMesh", "A mesh and the hops between its neighbors.");
   bind_copies(type);
   type.def("__str__", &RingMesh::to_string)
+      .def("__getstate__", [](const RingMesh& ring) { return std::pair(ring.mesh, ring.hops); })
+      .def("__setstate__",
+           [](RingMesh& self, std::pair<Mesh, std::optional<MeshHops>> state) {
+             new (&self) RingMesh{std::move(state.first), std::move(state.second)};
+           })
       .def("__repr__", [](const RingMesh& ring) { return cat("<RingMesh ", ring, ">"); })
       .def_ro("mesh", &RingMesh::mesh, "The mesh.")
       .def_ro("hops", &RingMesh::hops, "The hops; None if the devices have no coordinates.");
@@ -346,6 +367,9 @@ void bind_builders(nb::module_& module) {
   module.def("platform_name", &platform_name, nb::arg("mesh"),
              "The mesh's device type; without one the name of the default platform, or `any` as "
              "long as that is not known.");
+  module.def("same_platform", &same_platform, nb::arg("first"), nb::arg("second"),
+             "True if both are for devices of one platform. An empty device type means the default "
+             "platform; as long as that is not known, it fits any other.");
   module.def(
       "overlap",
       [](const Mesh& first, const Mesh& second) { return to_string(overlap(first, second)); },

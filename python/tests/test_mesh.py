@@ -186,6 +186,8 @@ def test_overlap():
     assert ms.overlap(all8, low) == "second in first" and ms.overlap(low, all8) == "first in second"
     assert ms.overlap(low, Mesh({"x": 4}, range(4, 8))) == "none"
     assert low.same_devices(Mesh({"y": 4}, [3, 2, 1, 0]))
+    cuda = low.with_device_type("cuda")
+    assert ms.same_platform(cuda, cuda) and not ms.same_platform(cuda, low.with_device_type("tpu"))
 
 
 def test_global_mesh():

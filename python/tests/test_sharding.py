@@ -192,6 +192,9 @@ def test_replica_groups():
     groups = ms.replica_groups(MESH, "data")
     assert str(groups) == "[4,2]<=[2,4]T(1,0)" and groups.listed() == [[0, 4], [1, 5], [2, 6], [3, 7]]
     assert (groups.count, groups.group_size, len(groups)) == (4, 2, 4)
+    by_hand = ms.IotaGroups(4, 2, (2, 4), (1, 0))
+    assert groups == by_hand == eval("ms." + repr(groups)) == pickle.loads(pickle.dumps(groups))
+    assert hash(groups) == hash(by_hand) and ms.IotaGroups(2, 4).listed() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert ms.axes_of_groups(MESH, groups) == ("data",) == ms.axes_of_groups(MESH, groups.listed())
     assert ms.axes_of_groups(MESH, [[0, 1], [2, 3], [4, 5], [6, 7]]) == (AxisRef("model", 2, 2),)
     assert ms.axes_of_groups(MESH, [[0, 7], [1, 2], [3, 4], [5, 6]]) is None
@@ -441,6 +444,9 @@ def test_random_shardings():
     (lambda: TileAssignment("{replicated}").device_list(), ms.InvalidArgumentError, "device_list"),
     (lambda: TileAssignment("{devices=[2]0,9}").with_device_ids(MESH), ms.OutOfRangeError, "9"),
     (lambda: ms.sharding_from_tiles(MESH, TileAssignment("{manual}"), 1), ms.InvalidArgumentError, "manual"),
+    (lambda: ms.IotaGroups(4, 2, (2, 3), (1, 0)), ms.InvalidArgumentError, "6 devices for 8 tiles"),
+    (lambda: ms.IotaGroups(4, 2, (2, 4), (1, 1)), ms.InvalidArgumentError, "permutation"),
+    (lambda: ms.IotaGroups(0, 2), ms.InvalidArgumentError, "below 1"),
     (lambda: ms.replica_groups(MESH, "x"), ms.Error, "x"),
     (lambda: ms.parse_shardy_sharding("<@m, [{]>", MESH), ms.InvalidArgumentError, "parse"),
 ])

@@ -134,6 +134,8 @@ def test_rings():
     assert ring.mesh.shape == (64,) and ring.hops.axes[0].mean == 1 and ring.hops.axes[0].worst == 1
     assert str(ring.hops) == "1 (worst 1)" and ring.hops.to_string(ring.mesh) == "ring 1 (worst 1)"
     assert ring.hops.worst_mean == ring.hops.mean == 1 and ring.hops.wrap_known and "hops ring 1" in str(ring)
+    again = pickle.loads(pickle.dumps(ring))
+    assert again.mesh == ring.mesh and str(again) == str(ring) and again.hops.axes[0].steps == 64
     line = ms.mesh_hops(Mesh({"x": 64}), tpu_topology("v5e:8x8"))
     steps = [(i, (i + 1) % 64) for i in range(64)]
     far = [abs(a % 8 - b % 8) + abs(a // 8 - b // 8) for a, b in steps]
