@@ -371,12 +371,13 @@ void bind_mesh(nb::module_& module) {
     Mesh(layout, ("x", "y"))                         # a layout into the rank map
     Mesh(jax_mesh)                                   # a jax.sharding.Mesh or AbstractMesh
 
-`explicit` names the axes over which the program, not the compiler, decides how tensors are sharded.
-Positions 0 to size-1 enumerate the axes in row-major order. A mesh made from sizes is a root; the
-operations derive meshes that share its devices. A slice, which has dropped axes, has several rows.
+`explicit` names the axes over which the program, not the compiler, decides how tensors are
+sharded. Positions 0 to size-1 enumerate the axes in row-major order. A mesh made from sizes is
+a root; the operations derive meshes that share its devices. A slice, which has dropped axes,
+has several rows.
 
-Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of the
-sizes; an id is negative or repeated.)");
+Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of
+the sizes; an id is negative or repeated.)");
   bind_equality(type);
   bind_copies(type);
   type.def("__str__", [](const Mesh& mesh) { return mesh.to_string(); })

@@ -80,7 +80,7 @@ void bind_spec(nb::module_& module) {
 
   nb::class_<PartitionSpec> type(
       module, "PartitionSpec",
-      R"(Which mesh axes split which dimension of a tensor, first dimension first: an immutable value.
+      R"(Which mesh axes split which dimension of a tensor, first dimension first.
 
     P("data", None)              # "data" splits dimension 0; dimension 1 is not split
     P(("x", "y"), UNCONSTRAINED) # "x" and "y" split dimension 0, "x" the more significant;
@@ -88,8 +88,8 @@ void bind_spec(nb::module_& module) {
     P(0, None)                   # the first axis of the mesh
     P(("x", UNCONSTRAINED))      # "x" and what the compiler adds
 
-It may be shorter than the tensor's rank: the remaining dimensions are not split. `P` is short for
-PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").)");
+It may be shorter than the tensor's rank: the remaining dimensions are not split. `P` is short
+for PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").)");
   bind_value(type);
   bind_items(
       type, [](const PartitionSpec& spec, std::size_t i) { return dimension_object(spec[i]); },
@@ -375,11 +375,11 @@ void bind_sharding(nb::module_& module) {
     Sharding(mesh, P(), 2, unreduced=("model",)) # the value is the sum of the shards along "model"
     Sharding(jax.sharding.NamedSharding(...))   # JAX's
 
-A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last ones
-may be shorter or empty.
+A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last
+ones may be shorter or empty.
 
-Error: an axis that the mesh does not have, or that is used twice; a sub-axis that does not divide its
-axis; a spec longer than `ndim`.)");
+Error: an axis that the mesh does not have, or that is used twice; a sub-axis that does not
+divide its axis; a spec longer than `ndim`.)");
   bind_value(type);
   bind_sharding_construction(type);
   bind_sharding_fields(type);

@@ -58,17 +58,18 @@ IntegerTuple integers_of(const TileAssignment& tiles) {
 void bind_tile_assignment(nb::module_& module) {
   nb::class_<TileAssignment> type(
       module, "TileAssignment",
-      R"(How many tiles each dimension has, and which device holds each tile: XLA's form of a sharding.
+      R"(How many tiles each dimension has, and which device holds each: XLA's sharding.
 
     TileAssignment("{devices=[2,2]<=[4]}")    # its text, as HLO prints it
     TileAssignment("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
     TileAssignment("{replicated}")
     TileAssignment("tiled", dims=(2, 2), devices=(0, 2, 1, 3))
 
-Devices are logical devices, that is positions of a mesh, unless stated otherwise. == compares the fields;
-`canonical` forms are equal exactly if the same tile is on each device.
+Devices are logical devices, that is positions of a mesh, unless stated otherwise. == compares
+the fields; `canonical` forms are equal exactly if the same tile is on each device.
 
-Error: a size below 1; an invalid permutation; a negative or repeated device; both forms or neither.)");
+Error: a size below 1; an invalid permutation; a negative or repeated device; both forms or
+neither.)");
   bind_value(type);
   type.def(
           "__init__",

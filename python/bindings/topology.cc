@@ -269,13 +269,13 @@ void bind_topology_meshes(nb::module_& module) {
     pods = tpu_topology("v5e:16x16*2")
     hybrid_mesh(pods, (1, 16, 16), (2, 1, 1), ("dp", "fsdp", "tp"))  # dp over the slices
 
-The device orders are those of JAX and of torch_xla. `split`: `where_needed` or `never`, whether several
-axes may share a direction of the torus. `granule`: `slice` or `process`, what the outer shape counts.
-`contiguous_processes` keeps the devices of each process together. `allow_no_coords` uses devices without
-coordinates (virtual CPUs) in the order of their list.
+The device orders are those of JAX and of torch_xla. `split`: `where_needed` or `never`, whether
+several axes may share a direction of the torus. `granule`: `slice` or `process`, what the outer
+shape counts. `contiguous_processes` keeps the devices of each process together.
+`allow_no_coords` uses devices without coordinates (virtual CPUs) in the order of their list.
 
-Error: shapes of different lengths, or that do not match the granules; the devices of a granule do not
-fill a grid; a direction would have to be split, and `split` does not allow it.)");
+Error: shapes of different lengths, or that do not match the granules; the devices of a granule
+do not fill a grid; a direction would have to be split, and `split` does not allow it.)");
   module.def(
       "torus_mesh",
       [](const Topology& topology, const Dimensions& shape, nb::handle names,
@@ -314,11 +314,13 @@ fill a grid; a direction would have to be split, and `split` does not allow it.)
 
 `outer`: the number of slices that each axis spans; empty: chosen automatically.
 
-Error: the product of the sizes is not the number of devices; `outer` does not divide the sizes, or its
-product is not the number of slices.)");
+Error: the product of the sizes is not the number of devices; `outer` does not divide the sizes,
+or its product is not the number of slices.)");
   module.def(
       "assign_torus",
       [](const Dimensions& physical, const Dimensions& logical, std::string_view split) {
+        for (std::int64_t size : physical)
+          if (size < 1) throw_invalid({}, "[torus] a direction of size ", size);
         std::vector<Dimensions> taken;
         for (IntVector& each :
              assign_torus(physical, logical, split_named(split), kTorusDirections, SourceLocation{})
