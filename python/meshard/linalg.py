@@ -155,7 +155,8 @@ def eigvals(x, /):
 
 def matrix_power(x, n, /):
     """The n-th power of square matrices; for negative n of the inverses, for 0 the identity."""
-    return ops.matrix_power(x, n)
+    x = as_tensor(x)
+    return ops.matrix_power(x, n) if x.size else _square(x, "matrix_power")[...]
 
 
 _NORMS = {"fro": "frobenius", 1: "largest_column_sum", -1: "smallest_column_sum", math.inf: "largest_row_sum",
