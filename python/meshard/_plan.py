@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _meshard
+from . import _foreign, _meshard
 from ._progress import progress_of
 from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
 
@@ -34,12 +34,12 @@ def _line(done, of, following, best):
     return text + (f", now {following}" if following else "")
 
 
-def _module_text(what, args, kwargs, donate):
+def _module_text(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
         return _meshard.trace_program(jitted(what, donate), args, kwargs).module_text()
     try:
-        return module.data.decode()
+        return _foreign.for_platform(module, target.platform).decode()
     except UnicodeDecodeError as error:
         raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
 
@@ -91,7 +91,7 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
             if args or kwargs or free:
                 raise TypeError("with `values`, the function gets a mesh and specs, and no other arguments")
             return _meshard.plan_programs(what, target, list(values), compiling, search, _names(axes), sizes, identity)
-        text = _module_text(what, args, kwargs, donate)
+        text = _module_text(what, args, kwargs, donate, target)
         return _meshard.plan_module(text, target, compiling, search, _names(axes), sizes,
                                     [str(name) for name in ([free] if isinstance(free, str) else free)])
 
@@ -102,6 +102,7 @@ def plan_candidates(what: Any, *args: Any, topology: str | Target, axes: str | S
                     **kwargs: Any) -> tuple[list[PlannedCandidate], bool]:
     """The candidates that plan() would compile, most promising first, and whether these are all. Compiles nothing."""
     search = _search_options(None, 0, most_candidates, margin, "")
-    return _meshard.plan_list(_module_text(what, args, kwargs, donate), target_of(topology), compile_options(), search,
+    target = target_of(topology)
+    return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(), search,
                               _names(axes), dict(mesh_axes(pinned)),
                               [str(name) for name in ([free] if isinstance(free, str) else free)])

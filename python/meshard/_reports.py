@@ -208,7 +208,7 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
             module = foreign_module(what, args, kwargs, donate)
             if module is not None:
                 target = place_module(module, topology, options)
-                return _meshard.explain_module(module.data, target, options)
+                return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
             function = jitted(what, donate)
             if topology is None and not args and not kwargs and function is what:
                 return _meshard.explain_newest(function, options)
