@@ -138,7 +138,7 @@ _PLATFORM = re.compile(r'(@main\()(%\w+): tensor<i32> \{jax\.global_constant = "
 
 
 def for_platform(module, platform):
-    """The data of a module, for one of the platforms that it was exported for: the other branches are removed by XLA."""
+    """The data of a module, for one of the platforms that it was exported for. XLA removes the other branches."""
     if not module.platforms:
         return module.data
     if platform not in module.platforms:
