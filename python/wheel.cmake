@@ -9,13 +9,15 @@ add_custom_command(OUTPUT ${stubs}/_meshard/__init__.pyi
           --results ${made}/results.pyi --out ${stubs}
   DEPENDS _meshard ${package_files} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py
           ${CMAKE_CURRENT_SOURCE_DIR}/bindings/package_stubs.py VERBATIM)
-add_custom_target(meshard_stubs ALL DEPENDS ${stubs}/_meshard/__init__.pyi)
+add_custom_target(meshard_wheel DEPENDS ${stubs}/_meshard/__init__.pyi)  # all that the wheel needs
 install(DIRECTORY ${stubs}/ DESTINATION meshard COMPONENT python)
 
 # Programs of this build, or of the installed library. The program meshard may be missing (tools/meshard).
 if(TARGET meshard_compile)
+  add_dependencies(meshard_wheel meshard_compile)
   install(TARGETS meshard_compile RUNTIME DESTINATION meshard/bin COMPONENT python)
   if(TARGET meshard_tool)
+    add_dependencies(meshard_wheel meshard_tool)
     install(TARGETS meshard_tool RUNTIME DESTINATION meshard/bin COMPONENT python)
   endif()
 else()
@@ -33,6 +35,7 @@ install(FILES ${root}/tools/fetch/fetch_targets.py ${root}/tools/fetch/locked_wh
 option(MESHARD_WHEEL_MPI "Put libmeshard_mpi.so into the wheel" OFF)
 if(MESHARD_WHEEL_MPI)
   if(TARGET meshard_mpi)
+    add_dependencies(meshard_wheel meshard_mpi)
     install(TARGETS meshard_mpi LIBRARY DESTINATION meshard COMPONENT python)
   elseif(DEFINED prefix)
     install(PROGRAMS ${prefix}/lib/libmeshard_mpi.so DESTINATION meshard COMPONENT python)

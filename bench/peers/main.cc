@@ -37,7 +37,9 @@ int contest_usage(int status) {
   std::puts(
       "usage: meshard-peers --scripts FOLDER --peer NAME=PYTHON ... [--only ROWS]... [--json FILE] "
       "[--programs FOLDER]\n");
-  std::puts("NAME is jax, torch, torch_xla or python (our package), PYTHON the interpreter of its environment. Ours and");
+  std::puts(
+      "NAME is jax, torch, torch_xla or python (our package), PYTHON the interpreter of its "
+      "environment. Ours and");
   std::puts(
       "theirs run in turns, and the minimum of each counts: compare ratios. --programs keeps");
   std::puts("the optimized programs of both.\n\nROWS:");

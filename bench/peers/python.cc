@@ -84,16 +84,22 @@ void python_contest(Contest& contest) {
   for (bool number : {false, true})
     contest.attempt("python.record", [&] { python_record_row(contest, number); });
   for (int count : {2, 20, 200})
-    contest.attempt(cat("python.call.", count), [&] {
-      python_row(contest, {.name = cat("python.call.", count),
-                           .work = cat(count, " parameters on 8 devices, call and wait"),
-                           .unit = "us",
-                           .scale = 1e6,
-                           .allowed = 0.5,
-                           .task = "parameters",
-                           .with = {{"count", count}, {"devices", 8}, {"calls", 24}},
-                           .turns = 15});
-    });
+    for (bool chained : {false, true})
+      contest.attempt(cat("python.call.", count), [&] {
+        python_row(contest, {.name = cat("python.call.", count, chained ? ".chained" : ""),
+                             .work = cat(count, " parameters on 8 devices, ",
+                                         chained ? "donated, calls in a row" : "call and wait"),
+                             .unit = "us",
+                             .scale = 1e6,
+                             .allowed = 0.5,
+                             .task = "parameters",
+                             .with = {{"count", count},
+                                      {"devices", 8},
+                                      {"donate", chained},
+                                      {"chained", chained},
+                                      {"calls", 24}},
+                             .turns = 15});
+      });
   contest.attempt("python.trace", [&] {
     python_row(contest, {.name = "python.trace",
                          .work = "trace and lower the training step of 12 layers",

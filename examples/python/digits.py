@@ -159,6 +159,7 @@ def main():
     data, model = map(int, options.mesh.split("x"))
     devices = options.devices and list(map(int, options.devices.split(",")))
     mesh = Mesh({"data": data, "model": model}, device_ids=devices)
+    meshard.configure_runtime(cpu_devices=max(8, mesh.size, *(id + 1 for id in devices or [])))
     digits, held_back = split(*read_digits(options.data))
     print(f"{len(digits[1])} training digits, {len(held_back[1])} held out; an MLP 64-256-128-10 on {mesh}")
 
@@ -167,6 +168,9 @@ def main():
             print(f"step {step:5} of {options.steps}   loss {loss:.4f}", flush=True)
 
     classifier, losses = train(mesh, digits, options.steps, options.seed, progress)
+    print("the collectives of a training step:")
+    for group in meshard.explain(train_step).groups:
+        print(f"  {group}")
     print(f"accuracy on the held-out digits: {100 * accuracy(classifier, held_back, mesh):.2f} %")
     if options.losses:
         options.losses.write_text("\n".join(map(repr, losses)) + "\n")

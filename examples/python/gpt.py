@@ -129,7 +129,8 @@ class Trainer:
                            beta2=0.98, weight_decay=0.1, decay_rank=2)
 
         def loss_of(model, windows):
-            return nn.cross_entropy(model(windows[:, :-1], rules), windows[:, 1:])
+            inputs, targets = windows[:, :-1], windows[:, 1:]
+            return nn.cross_entropy(model(inputs, rules), targets)
 
         @functools.partial(meshard.jit, donate_argnames=("model", "state"))
         def train_step(model, state, windows):
@@ -170,6 +171,11 @@ class Trainer:
         if saving:
             saving.wait()
         return losses
+
+    def module(self):
+        """The StableHLO module of the step."""
+        batch = self.to_devices(np.zeros((self.options.batch, self.options.context + 1), np.int32))
+        return meshard.module_text(self.train_step, self.model, self.state, batch)
 
     def held_back_loss(self):
         """The loss on the held-out text."""
@@ -244,6 +250,8 @@ def parse_options(arguments=None):
     parser.add_argument("--save-every", type=int, default=100, help="steps between checkpoints")
     parser.add_argument("--resume", action="store_true", help="resumes from the checkpoint, also on another mesh")
     parser.add_argument("--losses", type=pathlib.Path, help="writes the loss of every step, one per line")
+    parser.add_argument("--export", type=pathlib.Path,
+                        help="writes the step's StableHLO module for `meshard explain`, and trains nothing")
     options = parser.parse_args(arguments)
     if options.resume and not options.checkpoint:
         parser.error("--resume needs --checkpoint")
@@ -254,6 +262,7 @@ def parse_options(arguments=None):
 
 def main():
     options = parse_options()
+    meshard.configure_runtime(cpu_devices=options.mesh["data"] * options.mesh["model"])
     train, held_back = text_of_file(options.data)
     print(f"{len(train)} training bytes, {len(held_back)} held out")
     trainer = Trainer(options, train, held_back)
@@ -262,6 +271,9 @@ def main():
 
     if options.resume:
         trainer.resume()
+    if options.export:
+        options.export.write_text(trainer.module())
+        return
 
     def progress(step, loss):
         if step * 20 % options.steps < 20:

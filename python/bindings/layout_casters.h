@@ -28,7 +28,8 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<meshard::IntTuple> : ExplainingCaster<meshard::IntTuple> {
-  static constexpr auto Name = const_name("int | tuple | list");
+  static constexpr auto Name =
+      io_name("int | collections.abc.Sequence[typing.Any]", "int | tuple[typing.Any, ...]");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     const bool loaded = meshard::python::load_int_tuple(source.ptr(), value);
     wrong = loaded ? nullptr : source.ptr();
@@ -42,7 +43,8 @@ struct type_caster<meshard::IntTuple> : ExplainingCaster<meshard::IntTuple> {
 
 template <>
 struct type_caster<meshard::Tiler> : ExplainingCaster<meshard::Tiler> {
-  static constexpr auto Name = const_name("Layout | int | tuple | list | None");
+  static constexpr auto Name =
+      const_name("Layout | int | collections.abc.Sequence[typing.Any] | None");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     const bool loaded = meshard::python::load_tiler(source.ptr(), value);
     wrong = loaded ? nullptr : source.ptr();

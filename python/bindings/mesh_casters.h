@@ -66,7 +66,8 @@ namespace nanobind::detail {
 template <>
 struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {
   static constexpr auto Name =
-      const_name("str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef]");
+      io_name("str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef]",
+              "tuple[str | int | AxisRef, ...]");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     value.clear();
     const bool loaded = meshard::python::load_axes(source.ptr(), value);

@@ -24,6 +24,7 @@ void bind_ops_3(nb::module_& ops, nb::module_& random);
 
 NB_MODULE(_meshard, module) {
   using namespace meshard::python;
+  module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("set_package_folder", set_package_folder);
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));

@@ -18,6 +18,9 @@ from ._dlpack import *  # noqa: E402,F403
 from ._callbacks import *  # noqa: E402,F403
 from ._processes import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
+from ._expect import *  # noqa: E402,F403
+from ._plan import *  # noqa: E402,F403
 from . import data, io, nn, optim, random  # noqa: E402
 
 Tensor = _meshard.Tensor
+__version__ = _meshard.__version__

@@ -1,3 +1,261 @@
-"""explain, predict, check_sharded, expect and plan."""
+"""explain, predict, check_sharded and module_text: what a compiler makes of a program."""
 
-__all__ = []
+from __future__ import annotations
+
+import functools
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _foreign, _meshard
+from ._errors import Error
+from ._progress import progress_of
+from ._transforms import jit
+
+__all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "find_compile_program",
+           "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse",
+           "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
+           "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
+
+Report = _meshard.Report
+ReportDiff = _meshard.ReportDiff
+Collective = _meshard.Collective
+CollectiveGroup = _meshard.CollectiveGroup
+Reshard = _meshard.Reshard
+ValuePlacement = _meshard.ValuePlacement
+MemoryUse = _meshard.MemoryUse
+BufferUse = _meshard.BufferUse
+ProgramCost = _meshard.ProgramCost
+Roofline = _meshard.Roofline
+LinkTime = _meshard.LinkTime
+TimelineEntry = _meshard.TimelineEntry
+Target = _meshard.Target
+HardwareFigures = _meshard.HardwareFigures
+TracedProgram = _meshard.TracedProgram
+Prediction = _meshard.Prediction
+PredictedMove = _meshard.PredictedMove
+ShardedCheck = _meshard.ShardedCheck
+ShardedDifference = _meshard.ShardedDifference
+
+for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
+    _class.__module__ = "meshard"
+
+# A wheel has the program that compiles for absent hardware.
+_bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "meshard-compile")
+if "MESHARD_COMPILE" not in os.environ and os.access(_bundled, os.X_OK):
+    os.environ["MESHARD_COMPILE"] = _bundled
+
+
+def target_of(topology):
+    """A Target, from itself or its name."""
+    return topology if isinstance(topology, Target) else Target.parse(topology)
+
+
+def mesh_axes(mesh):
+    """[(name, size)] from a dict, pairs, the text `data=4,model=2`, or a Mesh."""
+    if mesh is None:
+        return []
+    if isinstance(mesh, str):
+        axes = []
+        for item in mesh.split(","):
+            name, equals, size = item.partition("=")
+            if not equals or not size.strip().isdigit():
+                raise ValueError(f"mesh={mesh!r}: expected names and sizes, such as data=4,model=2")
+            axes.append((name.strip(), int(size)))
+        return axes
+    if hasattr(mesh, "axis_names"):
+        return list(zip(mesh.axis_names, mesh.shape, strict=True))
+    if hasattr(mesh, "items"):
+        mesh = mesh.items()
+    return [(str(name), int(size)) for name, size in mesh]
+
+
+def compile_options(*, mesh=None, device_order="torus", device_ids=None, partitions=None, part_of_target=False,
+                    partitioner=None, overrides=None, processes=None, links=None, time_limit=None, use_cache=True,
+                    cache="", plugin=""):
+    """The options of explain(), checked."""
+    options = _meshard.ExplainOptions()
+    options.mesh = mesh_axes(mesh)
+    options.device_order = device_order
+    options.device_ids = list(device_ids) if device_ids is not None else []
+    options.partitions = partitions
+    options.part_of_target = part_of_target
+    options.partitioner = partitioner or ""
+    options.overrides = dict(overrides or {})
+    options.processes = processes
+    for name, figures in (links or {}).items():
+        if name not in ("process", "device"):
+            raise ValueError(f"links={{{name!r}: ...}}: the kinds of links are process and device")
+        setattr(options, f"{name}_link", figures)
+    options.time_limit = float(time_limit or 0)
+    options.use_cache = use_cache
+    options.cache = os.fspath(cache)
+    options.plugin = os.fspath(plugin)
+    return options
+
+
+def jitted(function, donate=None):
+    """The function as a jitted one, and whether it was one already."""
+    if isinstance(function, _meshard.Jit):
+        if donate is not None:
+            raise ValueError("[explain] the function is jitted already: pass donate_argnums to meshard.jit")
+        return function
+    if not callable(function):
+        raise TypeError("expected a function, a program of JAX or PyTorch, a StableHLO module or the path of one, not "
+                        f"{type(function).__module__}.{type(function).__qualname__}")
+    return jit(function, donate_argnums=donate)
+
+
+def foreign_module(what, args, kwargs, donate=None):
+    """The module of a program that meshard did not record; None for a function of meshard."""
+    if _foreign.is_jax_call(what, args, kwargs):
+        return _foreign.module_of(_foreign.lowered_of_call(what, args, kwargs, donate))
+    module = _foreign.module_of(what)
+    if module is None:
+        return None
+    if args or kwargs:
+        raise TypeError("a compiled or lowered program takes no arguments here: it has the types of its own")
+    if donate is not None:
+        raise ValueError("[explain] the module says which arguments are donated")
+    return module
+
+
+def place_module(module, topology, options):
+    """The target for a module; sets the devices if the module was made for the target's own."""
+    name = _foreign.topology_of(module)
+    chosen = topology is None
+    if chosen:
+        if name is None:
+            raise TypeError("explain needs the hardware to compile this program for: topology=\"v5e:4x4\", \"h100:8\", "
+                            "\"cpu:8\"")
+        topology = name
+    target = target_of(topology)
+    platform = {"gpu": "cuda"}.get(module.platform, module.platform)
+    ids, own = module.device_ids, target.device_ids
+    if ids and not options.device_ids and not options.mesh and platform == target.platform and set(ids) <= set(own):
+        # For more hardware than the program has devices, `part_of_target` is needed, as for any other program.
+        if chosen or len(ids) == len(own) or options.part_of_target:
+            options.device_ids = ids
+    return target
+
+
+# Texts that the command-line tool and this package share name the tool's options.
+_FLAGS = {"--devices": "part_of_target=True", "--mesh": "mesh=", "--topology": "topology="}
+_FLAG = re.compile("|".join(_FLAGS))
+
+
+def _in_python_terms(function):
+    """The function with messages of errors that name arguments instead of command-line options."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        try:
+            return function(*args, **kwargs)
+        except Error as error:
+            text = str(error)
+            if not _FLAG.search(text):
+                raise
+            replaced = type(error)(_FLAG.sub(lambda found: _FLAGS[found[0]], text))
+            replaced.message, replaced.filename, replaced.lineno = error.message, error.filename, error.lineno
+            for note in getattr(error, "__notes__", ()):
+                replaced.add_note(note)
+            raise replaced from None
+
+    return called
+
+
+@_in_python_terms
+def explain(what: Any, *args: Any, topology: str | Target | None = None, donate: int | Sequence[int] | None = None,
+            progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "torus",
+            device_ids: Sequence[int] | None = None, partitions: int | None = None, part_of_target: bool = False,
+            partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
+            processes: int | None = None, links: Mapping[str, str] | None = None, time_limit: float | None = None,
+            use_cache: bool = True, cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
+            **kwargs: Any) -> Report:
+    """Reports what the compiler makes of a program: collectives and their source lines, memory, time.
+
+    `what` is one of
+
+    - a function, jitted or not, with its arguments. Nothing runs: they may be abstract. A jitted function without
+      arguments: its newest compiled program;
+    - a function of JAX with its arguments, arrays or `jax.ShapeDtypeStruct` with shardings; a `jax.stages.Lowered` or
+      `Traced`; a `jax.export.Exported` or its bytes;
+    - a `torch.export.ExportedProgram`, if torch_xla or torchax is installed;
+    - a StableHLO module as text, bytecode or portable artifact, or the path of a file with one.
+
+    `topology` names the hardware, which may be absent: `v5e:4x4`, `v5p:4x4x4`, `v5e:16x16*2` (two slices), `h100:8`,
+    `h100:4x8` (nodes and devices of a node), `cpu:8`. By default the program is compiled for the devices that it was
+    made for.
+
+    `donate` has the positions of arguments whose memory the results may reuse. `progress` is a function of a step's
+    text, True, False, or None: a line on a terminal and in notebooks. `mesh` replaces the axes of a module:
+    `{"data": 4, "model": 2}`. `device_order` is `torus` (as JAX does) or `ids`; `device_ids` gives the device of each
+    partition. `part_of_target` allows a program on only the first devices. `partitioner` is `shardy` or `gspmd`.
+    `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
+    of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `time_limit` is in seconds. Other keyword arguments are
+    the function's.
+    """
+    options = compile_options(
+        mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
+        part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links,
+        time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
+    if isinstance(what, Report):
+        return what
+    with progress_of(progress) as show:
+        options.progress = show
+        if not isinstance(what, TracedProgram):
+            module = foreign_module(what, args, kwargs, donate)
+            if module is not None:
+                target = place_module(module, topology, options)
+                return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
+            function = jitted(what, donate)
+            if topology is None and not args and not kwargs and function is what:
+                return _meshard.explain_newest(function, options)
+            what = _meshard.trace_program(function, args, kwargs)
+        if topology is None:
+            return _meshard.explain_here(what, options)
+        return _meshard.explain_traced(what, target_of(topology), options)
+
+
+def find_compile_program() -> str:
+    """The path of the program meshard-compile, which compiles for absent hardware.
+
+    It is searched for in the package, beside the interpreter and in PATH; MESHARD_COMPILE names another one.
+    """
+    return str(_meshard.find_compile_program())
+
+
+def trace_program(function: Callable[..., Any], *args: Any, donate: int | Sequence[int] | None = None,
+                  **kwargs: Any) -> TracedProgram:
+    """Records a function for these arguments. Nothing is compiled; only their types and shardings matter."""
+    return _meshard.trace_program(jitted(function, donate), args, kwargs)
+
+
+def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: Any) -> Prediction:
+    """Predicts the collectives that the partitioner will insert, without compiling, and suggests how to avoid them."""
+    if isinstance(function, TracedProgram):
+        return _meshard.predict_traced(function)
+    return _meshard.predict_traced(trace_program(function, *args, **kwargs))
+
+
+def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float = 16, **kwargs: Any) -> ShardedCheck:
+    """Compares a run with the arguments' shardings with a run on one device.
+
+    The result is true if all results agree within `max_ulps` of their largest value; else it has the first recorded
+    value that differs, with its source line.
+    """
+    return _meshard.check_sharded(jitted(function), args, kwargs, float(max_ulps))
+
+
+def module_text(what: Any, *args: Any, donate: int | Sequence[int] | None = None, **kwargs: Any) -> str:
+    """The StableHLO module of a function and its arguments, as explain() and plan() compile it."""
+    if isinstance(what, TracedProgram):
+        return what.module_text()
+    module = foreign_module(what, args, kwargs, donate)
+    if module is None:
+        return trace_program(what, *args, donate=donate, **kwargs).module_text()
+    try:
+        return module.data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError("[module_text] the module is bytecode") from error

@@ -74,7 +74,7 @@ class Adam:
     epsilon: float = _option(1e-8)
     form: str = _option("corrected")
 
-    def init(self, params, layout=None):
+    def init(self, params, layout=None) -> AdamState:
         """The state before the first step: zeros created on the devices.
 
         Each is sharded as the corresponding tensor of `layout` (see zero_layout()), by default as its parameter. The
@@ -82,7 +82,7 @@ class Adam:
         """
         return _adam_init(params, layout)
 
-    def update(self, params, gradients, state):
+    def update(self, params, gradients, state: AdamState) -> tuple[typing.Any, AdamState]:
         """One step: the pair (new parameters, new state).
 
         New tensors have the shardings of the old ones; the step of a parameter is computed in the sharding of its
@@ -109,11 +109,11 @@ class AdamW:
     decay_rank: int = _option(0)
     form: str = _option("corrected")
 
-    def init(self, params, layout=None):
+    def init(self, params, layout=None) -> AdamState:
         """The state before the first step, as by Adam.init()."""
         return _adam_init(params, layout)
 
-    def update(self, params, gradients, state):
+    def update(self, params, gradients, state: AdamState) -> tuple[typing.Any, AdamState]:
         """One step: the pair (new parameters, new state), as by Adam.update()."""
         return _adam_update(self, self.weight_decay, self.decay_rank, params, gradients, state)
 
@@ -143,11 +143,11 @@ class Sgd:
     weight_decay: float = _option(0.0)
     decay_rank: int = _option(0)
 
-    def init(self, params, layout=None):
+    def init(self, params, layout=None) -> SgdState:
         """The state before the first step; velocities have the shardings of the tensors of `layout`."""
         return SgdState(*_optim.sgd_init(self.momentum, params, params if layout is None else layout))
 
-    def update(self, params, gradients, state):
+    def update(self, params, gradients, state: SgdState) -> tuple[typing.Any, SgdState]:
         """One step: the pair (new parameters, new state). Call it inside jit.
 
         Raises InvalidArgumentError for gradients of another structure or shapes, and for a state that was created with
@@ -158,7 +158,7 @@ class Sgd:
         return params, SgdState(*parts)
 
 
-def accumulated(function, parts):
+def accumulated(function, parts: int):
     """A function of the same arguments that processes the batch in `parts` parts and averages the results.
 
     `function(params, batch)` returns a structure of tensors, such as the pair (loss, gradients) of value_and_grad().
@@ -184,14 +184,14 @@ class LossScale:
     scale: Tensor
     held: Tensor
 
-    def scaled(self, loss):
+    def scaled(self, loss) -> Tensor:
         """The loss to differentiate: multiplied by the scale, in f32.
 
         Raises InvalidArgumentError for a complex loss.
         """
         return _optim.scaled_loss(self.scale, loss)
 
-    def unscaled(self, gradients):
+    def unscaled(self, gradients) -> tuple[typing.Any, Tensor]:
         """The gradients divided by the scale, in f32, and whether all of them are finite (a bool of rank 0).
 
         Complex gradients keep their dtype.
@@ -220,11 +220,11 @@ class LossScaling:
     least: float = _option(1.0)
     interval: int = _option(2000)
 
-    def init(self):
+    def init(self) -> LossScale:
         """The scale before the first step."""
         return LossScale(*_optim.init_loss_scale(self.first))
 
-    def update(self, state, finite):
+    def update(self, state: LossScale, finite) -> LossScale:
         """The scale after a step; `finite` tells whether all gradients of the step were finite."""
         return LossScale(*_optim.update_loss_scale(self.growth, self.backoff, self.least, self.interval, state.scale,
                                                    state.held, finite))

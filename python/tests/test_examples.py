@@ -18,6 +18,8 @@ from meshard import nn, tree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DIGITS = pathlib.Path(os.environ.get("MESHARD_CACHE", pathlib.Path.home() / ".cache/meshard")) / "data/digits.csv"
+# The programs import the package that is tested.
+PACKAGES = os.pathsep.join([str(pathlib.Path(meshard.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
 
 pytestmark = pytest.mark.skipif(not (ROOT / "examples/python").exists(), reason="needs the repository")
 
@@ -41,38 +43,38 @@ def losses_of_cpp(name, arguments, tmp_path):
     return np.loadtxt(losses), done.stdout
 
 
-def run(name, arguments, tmp_path, capfdbinary, monkeypatch):
+def run(name, arguments, tmp_path):
     """The losses of the Python program, and what it printed."""
     losses = tmp_path / "python.txt"
-    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments), "--losses", str(losses)])
-    example(name).main()
-    sys.stdout.flush()
-    return np.loadtxt(losses), capfdbinary.readouterr().out
+    program = ROOT / "examples/python" / f"{name}.py"
+    done = subprocess.run([sys.executable, program, *map(str, arguments), "--losses", losses], check=True, timeout=300,
+                          stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": PACKAGES})
+    return np.loadtxt(losses), done.stdout
 
 
 @pytest.mark.skipif(not DIGITS.exists(), reason=f"needs {DIGITS}")
-def test_digits(tmp_path, capfdbinary, monkeypatch):
+def test_digits(tmp_path):
     arguments = ["--steps", "30", "--data", str(DIGITS)]
     expected, _ = losses_of_cpp("digits", arguments, tmp_path)
-    losses, printed = run("digits", arguments, tmp_path, capfdbinary, monkeypatch)
+    losses, printed = run("digits", arguments, tmp_path)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-6)
     assert b"1437 training digits, 360 held out" in printed
+    assert b'all-reduce on axis "model", 32 KiB, from digits.py:' in printed
     assert float(printed.split()[-2]) > 90  # percent
 
 
 @pytest.mark.skipif(not DIGITS.exists(), reason=f"needs {DIGITS}")
-def test_digits_on_another_mesh(tmp_path, capfdbinary, monkeypatch):
+def test_digits_on_another_mesh(tmp_path):
     expected = np.loadtxt(pathlib.Path(__file__).parent / "data/digits_losses.txt")[:8]
-    losses, _ = run("digits", ["--steps", 8, "--mesh", "4x1", "--devices", "7,5,3,1", "--data", DIGITS], tmp_path,
-                    capfdbinary, monkeypatch)
+    losses, _ = run("digits", ["--steps", 8, "--mesh", "4x1", "--devices", "7,5,3,1", "--data", DIGITS], tmp_path)
     np.testing.assert_allclose(losses, expected, atol=2e-6)
 
 
-def test_gpt(tmp_path, capfdbinary, monkeypatch):
+def test_gpt(tmp_path):
     arguments = ["--data", str(ROOT / "LICENSE"), "--mesh", "data=2,model=4", "--sequence", "--steps", "10",
                  "--sample", "20"]
     expected, printed_by_cpp = losses_of_cpp("gpt", arguments, tmp_path)
-    losses, printed = run("gpt", arguments, tmp_path, capfdbinary, monkeypatch)
+    losses, printed = run("gpt", arguments, tmp_path)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-6)
     assert b"\nYou may " in printed
     if printed_by_cpp:
@@ -85,32 +87,47 @@ def test_gpt(tmp_path, capfdbinary, monkeypatch):
 ON_MESH = ["--data", str(ROOT / "LICENSE"), "--mesh", "data=2,model=4", "--sequence", "--sample", "0"]
 
 
-def test_gpt_resumes_on_another_mesh(tmp_path, capfdbinary, monkeypatch):
+def test_gpt_resumes_on_another_mesh(tmp_path):
     expected = np.loadtxt(pathlib.Path(__file__).parent / "data/gpt_losses.txt")
     checkpoint = ["--checkpoint", str(tmp_path / "step.safetensors")]
-    run("gpt", [*ON_MESH, *checkpoint, "--steps", 10, "--save-every", 4], tmp_path, capfdbinary, monkeypatch)
+    run("gpt", [*ON_MESH, *checkpoint, "--steps", 10, "--save-every", 4], tmp_path)
     names = set(meshard.io.Weights(checkpoint[1]))
     assert {"model.blocks.1.attention.query", "adam.mean.blocks.0.mlp.down.weight", "adam.steps", "context"} <= names
     elsewhere = ["--data", str(ROOT / "LICENSE"), "--mesh", "data=4", "--sample", 0, *checkpoint, "--resume"]
-    losses, _ = run("gpt", [*elsewhere, "--steps", 12], tmp_path, capfdbinary, monkeypatch)
+    losses, _ = run("gpt", [*elsewhere, "--steps", 12], tmp_path)
     assert len(losses) == 2 and losses[0] < expected[9]
 
 
 @pytest.mark.skipif("MESHARD_EXAMPLES" not in os.environ, reason="needs the C++ examples")
 @pytest.mark.parametrize("first_is_python", [True, False])
-def test_gpt_checkpoints_are_exchanged_with_cpp(first_is_python, tmp_path, capfdbinary, monkeypatch):
+def test_gpt_checkpoints_are_exchanged_with_cpp(first_is_python, tmp_path):
     checkpoint = ["--checkpoint", str(tmp_path / "step.safetensors")]
 
     def losses_of(is_python, *arguments):
         arguments = [*ON_MESH, *checkpoint, *arguments]
         if is_python:
-            return run("gpt", arguments, tmp_path, capfdbinary, monkeypatch)[0]
+            return run("gpt", arguments, tmp_path)[0]
         return losses_of_cpp("gpt", arguments, tmp_path)[0]
 
     losses_of(first_is_python, "--steps", "3")
     resumed = losses_of(not first_is_python, "--steps", "6", "--resume")
     again = losses_of(first_is_python, "--steps", "3"), losses_of(first_is_python, "--steps", "6", "--resume")
     np.testing.assert_allclose(resumed, again[1], rtol=0, atol=1e-6)
+
+
+@pytest.mark.skipif("MESHARD_EXAMPLES" not in os.environ, reason="needs the C++ examples")
+def test_gpt_is_the_program_of_cpp(tmp_path):
+    """Both record the same operations in the same order."""
+    texts = []
+    built = pathlib.Path(os.environ["MESHARD_EXAMPLES"]) / "gpt"
+    for program in ([sys.executable, ROOT / "examples/python/gpt.py"], [built]):
+        module = tmp_path / "step.mlir"
+        subprocess.run([*program, *ON_MESH, "--export", module], check=True, timeout=300, stdout=subprocess.PIPE,
+                       env={**os.environ, "PYTHONPATH": PACKAGES})
+        lines = [line.split(" loc(")[0] for line in module.read_text().splitlines() if not line.startswith("#loc")]
+        texts.append(lines)
+    assert len(texts[0]) > 1000
+    assert texts[0] == texts[1]
 
 
 @pytest.fixture(scope="module")

@@ -383,6 +383,20 @@ def test_errors_name_the_line():
         nn.Linear("weight")(varied((2, 3)))
 
 
+def test_errors_of_functions_pass_through():
+    def fails(*_):
+        raise KeyError("mine")
+
+    def make_failing(make):
+        return nn.make_linear(make, 2, 3, weight=fails)
+
+    for call in (lambda: nn.create(None, 1, make_failing),
+                 lambda: nn.create(None, 1, lambda make: nn.make_layers(make, 2, make_failing)),
+                 lambda: nn.Mlp(nn.Linear(varied((2, 3))), nn.Linear(varied((3, 2))))(varied((1, 2)), activation=fails)):
+        with pytest.raises(KeyError, match="mine"):
+            call()
+
+
 # --- stacked layers ---------------------------------------------------------------------------------------------------
 
 
@@ -501,6 +515,24 @@ def test_errors_of_layers():
         nn.describe(None, lambda make: make_blocks(make, 0))
     with pytest.raises(ValueError, match="same structure"):
         nn.stack_layers([nn.Linear(varied((2, 2))), nn.Linear(varied((2, 2)), varied(2))])
+
+
+def test_checkpoints_of_layers_are_those_of_a_list(tmp_path):
+    path = tmp_path / "layers.safetensors"
+    rules = nn.AxisRules(MESH, {"hidden": "model"})
+    stacked = nn.create(rules, 5, lambda make: {"blocks": make_blocks(make)})
+    separate = {"blocks": stacked["blocks"].unstacked()}
+    assert meshard.io.names(stacked)[:3] == [f"blocks.{i}.linear.weight" for i in range(3)]
+    assert sorted(meshard.io.names(stacked)) == sorted(meshard.io.names(separate))
+    meshard.io.save(path, stacked)
+    same(meshard.io.restore(path, separate), separate)
+    meshard.io.save(path, separate)
+    restored = meshard.io.restore(path, stacked)
+    same(restored, stacked)
+    assert restored["blocks"].stacked["linear"].weight.sharding.spec == P(None, None, "model")
+    more = nn.describe(rules, lambda make: {"blocks": make_blocks(make, 4)})
+    with pytest.raises(meshard.NotFoundError, match="blocks.3"):
+        meshard.io.restore(path, more)
 
 
 def test_a_maker_may_outlive_the_call():

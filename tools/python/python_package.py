@@ -7,6 +7,7 @@ usage: python_package.py wheel --library PREFIX         builds the wheel against
                                                         without NAME also checks the types
        python_package.py types                          checks the stubs, and a sample program against them, with mypy
        python_package.py interpreter                    prints the interpreter of this environment
+       python_package.py compiler-interpreter           prints that of the environment with nanobind, if it exists
 
 Everything is in build-python/: the build of the extension module, wheels/, and the environment. Packages are those of
 python_build.lock and python_tests.lock, each verified by its hash. --jax names the interpreter of an environment with
@@ -194,6 +195,7 @@ def main():
     tests.add_argument("names", nargs="*")
     commands.add_parser("types")
     commands.add_parser("interpreter")
+    commands.add_parser("compiler-interpreter")
     arguments = parser.parse_args()
     FOLDER.mkdir(exist_ok=True)
     if arguments.command == "wheel":
@@ -204,6 +206,11 @@ def main():
         passed, failed = types()
         print(f"{passed} passed, {failed} failed")
         return 1 if failed else 0
+    elif arguments.command == "compiler-interpreter":
+        python = locked_environment.existing_interpreter(BUILD_LOCK)
+        if python is None:
+            return 1
+        print(python)
     else:
         print(installed())
     return 0

@@ -15,7 +15,7 @@ __all__ = ["avg_pool", "batch_norm", "binary_cross_entropy", "celu", "conv1d", "
            "swiglu"]
 
 
-def dropout(x, rate, key):
+def dropout(x, rate: float, key) -> _meshard.Tensor:
     """Zeroes each element with probability `rate` and divides the others by 1 - rate (Srivastava et al., 2014).
 
     With None for the key nothing is dropped, as for evaluation. Which elements are dropped depends on the key and their

@@ -7,12 +7,14 @@ from .._meshard import Tensor
 from .._meshard import nn as _nn
 from . import init
 from ._functions import gelu, silu
-from ._make import AxisRules
+from ._make import AxisRules, Initializer, Maker
 
 __all__ = ["Attention", "Embedding", "GatedMlp", "KeyValueCache", "LayerNorm", "Linear", "Mixture", "MixtureResult",
            "Mlp", "RmsNorm", "Rotary", "make_attention", "make_cache", "make_embedding", "make_gated_mlp",
            "make_layer_norm", "make_linear", "make_mixture", "make_mlp", "make_rms_norm"]
 
+Activation = typing.Callable[[Tensor], Tensor]
+InitializerLike = Initializer | typing.Callable[..., Tensor]
 _NO_RULES = AxisRules()
 
 
@@ -23,12 +25,13 @@ class Linear:
     weight: Tensor
     bias: Tensor | None = None
 
-    def __call__(self, x):
+    def __call__(self, x) -> Tensor:
         """x weight + bias over the last dimension: [..., inputs] to [..., outputs], in the dtype of x."""
         return _nn.linear(self, x)
 
 
-def make_linear(make, inputs, outputs, *, names=("embed", "hidden"), bias=True, weight=init.lecun_normal()):
+def make_linear(make: Maker, inputs: int, outputs: int, *, names: tuple[str, str] = ("embed", "hidden"),
+                bias: bool = True, weight: InitializerLike = init.lecun_normal()) -> Linear:
     """Creates a Linear. `names` are those of the weight's dimensions, for AxisRules; the bias starts as zeros."""
     first, second = names
     return Linear(*_nn.make_linear(make, inputs, outputs, first, second, bias, weight))
@@ -40,11 +43,11 @@ class Embedding:
 
     table: Tensor
 
-    def __call__(self, tokens):
+    def __call__(self, tokens) -> Tensor:
         """Looks up rows of the table: integers [...] to [..., width]."""
         return _nn.embedding(self, tokens)
 
-    def unembed(self, x):
+    def unembed(self, x) -> Tensor:
         """The products of x with every row of the table: [..., width] to [..., words].
 
         The output layer of a model that shares its weights with the embedding (Press and Wolf, 2017).
@@ -52,7 +55,7 @@ class Embedding:
         return _nn.unembed(self, x)
 
 
-def make_embedding(make, words, width, table=init.normal(0.02)):
+def make_embedding(make: Maker, words: int, width: int, table: InitializerLike = init.normal(0.02)) -> Embedding:
     """Creates an Embedding. The dimension names are "vocabulary" and "embed"."""
     return Embedding(*_nn.make_embedding(make, words, width, table))
 
@@ -64,12 +67,12 @@ class LayerNorm:
     scale: Tensor
     bias: Tensor
 
-    def __call__(self, x, epsilon=1e-5):
+    def __call__(self, x, epsilon: float = 1e-5) -> Tensor:
         """(x - mean) / sqrt(variance + epsilon) * scale + bias, computed in f32 (Ba, Kiros and Hinton, 2016)."""
         return _nn.layer_norm(self, x, epsilon)
 
 
-def make_layer_norm(make, width):
+def make_layer_norm(make: Maker, width: int) -> LayerNorm:
     """Creates a LayerNorm of ones and zeros. The dimension name is "embed"."""
     return LayerNorm(*_nn.make_layer_norm(make, width))
 
@@ -80,12 +83,12 @@ class RmsNorm:
 
     scale: Tensor
 
-    def __call__(self, x, epsilon=1e-6):
+    def __call__(self, x, epsilon: float = 1e-6) -> Tensor:
         """x / sqrt(mean(x^2) + epsilon) * scale, computed in f32 (Zhang and Sennrich, 2019)."""
         return _nn.rms_norm(self, x, epsilon)
 
 
-def make_rms_norm(make, width):
+def make_rms_norm(make: Maker, width: int) -> RmsNorm:
     """Creates an RmsNorm of ones. The dimension name is "embed"."""
     return RmsNorm(*_nn.make_rms_norm(make, width))
 
@@ -97,12 +100,13 @@ class Mlp:
     up: Linear
     down: Linear
 
-    def __call__(self, x, activation=gelu):
+    def __call__(self, x, activation: Activation = gelu) -> Tensor:
         """Applies the MLP over the last dimension. `activation` is any element-wise function."""
         return _nn.mlp(self, x, activation)
 
 
-def make_mlp(make, width, hidden, *, bias=True, up=init.lecun_normal(), down=init.lecun_normal()):
+def make_mlp(make: Maker, width: int, hidden: int, *, bias: bool = True, up: InitializerLike = init.lecun_normal(),
+             down: InitializerLike = init.lecun_normal()) -> Mlp:
     """Creates an Mlp; `up` and `down` are the initializers of the weights.
 
     The dimension names are "embed" and "hidden". With a rule for "hidden" the first weight is split by columns and the
@@ -119,12 +123,13 @@ class GatedMlp:
     up: Linear
     down: Linear
 
-    def __call__(self, x, activation=silu):
+    def __call__(self, x, activation: Activation = silu) -> Tensor:
         """Applies the MLP over the last dimension. `activation` is any element-wise function."""
         return _nn.gated_mlp(self, x, activation)
 
 
-def make_gated_mlp(make, width, hidden, *, bias=False, up=init.lecun_normal(), down=init.lecun_normal()):
+def make_gated_mlp(make: Maker, width: int, hidden: int, *, bias: bool = False,
+                   up: InitializerLike = init.lecun_normal(), down: InitializerLike = init.lecun_normal()) -> GatedMlp:
     """Creates a GatedMlp; `up` is the initializer of two weights. The dimension names are those of make_mlp()."""
     return GatedMlp(*(Linear(*each) for each in _nn.make_gated_mlp(make, width, hidden, bias, up, down)))
 
@@ -138,7 +143,7 @@ class Rotary:
 
     theta: float = dataclasses.field(default=10000.0, metadata={"static": True})
 
-    def __call__(self, x, positions):
+    def __call__(self, x, positions) -> Tensor:
         """Applies it to x [batch, time, heads, size], with integers [time] or [batch, time]. Computed in f32.
 
         Raises InvalidArgumentError if the size is odd or the positions do not fit.
@@ -175,7 +180,7 @@ class Attention:
     value_bias: Tensor | None = None
     out_bias: Tensor | None = None
 
-    def __call__(self, x, *, causal=True, rotary=None):
+    def __call__(self, x, *, causal: bool = True, rotary: Rotary | None = None) -> Tensor:
         """Attention from x [batch, time, width] to the same shape.
 
         With `causal`, a position attends only to itself and earlier positions. `rotary` is a Rotary or None. Scores are
@@ -183,7 +188,8 @@ class Attention:
         """
         return _nn.attention(self, x, causal, rotary and rotary.theta)
 
-    def with_cache(self, x, cache, start, *, causal=True, rotary=None, read=0):
+    def with_cache(self, x, cache: KeyValueCache, start, *, causal: bool = True, rotary: Rotary | None = None,
+                   read: int = 0) -> tuple[Tensor, KeyValueCache]:
         """Attention of new positions to themselves and to those in the cache: (result, new cache).
 
         Row b of x, [batch, time, width], contains the positions start[b], start[b] + 1, ... of its sequence; `start` is
@@ -201,8 +207,9 @@ class Attention:
         return result, KeyValueCache(*parts)
 
 
-def make_attention(make, width, *, heads=1, key_heads=0, size=0, bias=False, weight=init.lecun_normal(),
-                   out=init.lecun_normal()):
+def make_attention(make: Maker, width: int, *, heads: int = 1, key_heads: int = 0, size: int = 0, bias: bool = False,
+                   weight: InitializerLike = init.lecun_normal(),
+                   out: InitializerLike = init.lecun_normal()) -> Attention:
     """Creates an Attention. By default there are as many key heads as heads, and a head's size is width / heads.
 
     The dimension names are "embed", "heads", "key_heads", and "head" for a head's elements. Give "key_heads" the same
@@ -213,7 +220,7 @@ def make_attention(make, width, *, heads=1, key_heads=0, size=0, bias=False, wei
     return Attention(*_nn.make_attention(make, width, heads, key_heads, size, bias, weight, out))
 
 
-def make_cache(rules, params, batch, length):
+def make_cache(rules: AxisRules | None, params: Attention, batch: int, length: int) -> KeyValueCache:
     """An empty KeyValueCache for an Attention, on its devices.
 
     Batch and heads are sharded by the rules (AxisRules or None) for "batch" and "key_heads".
@@ -239,7 +246,8 @@ class Mixture:
     up: Tensor
     down: Tensor
 
-    def __call__(self, x, *, used=2, capacity=1.25, activation=gelu, rules=None):
+    def __call__(self, x, *, used: int = 2, capacity: float = 1.25, activation: Activation = gelu,
+                 rules: AxisRules | None = None) -> MixtureResult:
         """Applies the mixture to x [batch, time, width], giving a MixtureResult whose value has the same shape.
 
         Each token uses `used` experts. The value is the sum of their outputs, weighted by the router's probabilities;
@@ -258,7 +266,8 @@ class Mixture:
         return MixtureResult(*_nn.mixture(self, x, used, capacity, activation, _NO_RULES if rules is None else rules))
 
 
-def make_mixture(make, width, hidden, experts, weight=init.lecun_normal()):
+def make_mixture(make: Maker, width: int, hidden: int, experts: int,
+                 weight: InitializerLike = init.lecun_normal()) -> Mixture:
     """Creates a Mixture. The dimension names are "embed", "expert", "hidden".
 
     With a rule for "expert" each device holds some of the experts.

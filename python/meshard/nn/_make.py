@@ -6,7 +6,7 @@ from .._meshard import nn as _nn
 __all__ = ["AxisRules", "Initializer", "Maker", "create", "describe"]
 
 
-def create(rules, seed, make, dtype="float32"):
+def create(rules: AxisRules | None, seed: int, make, dtype="float32"):
     """The parameters that `make(maker)` requests, with values from this seed. They are the same on any mesh.
 
         mesh = Mesh({"data": 2, "model": 4})
@@ -19,6 +19,6 @@ def create(rules, seed, make, dtype="float32"):
     return make(_nn.maker_of_values(AxisRules() if rules is None else rules, seed, dtype))
 
 
-def describe(rules, make, dtype="float32"):
+def describe(rules: AxisRules | None, make, dtype="float32"):
     """The same structure, of abstract tensors: for checkpoints, and for explain() without the hardware."""
     return make(_nn.maker_of_types(AxisRules() if rules is None else rules, dtype))

@@ -4,8 +4,10 @@ import dataclasses
 import operator
 import typing
 
+from .._meshard import Tensor
 from .._meshard import nn as _nn
 from .._transforms import scan
+from ._make import Maker
 
 __all__ = ["Layers", "Sequential", "make_layers", "stack_layers"]
 
@@ -39,14 +41,14 @@ class Layers:
 
     __meshard_stacked__ = True  # the field is `[:]` in paths of tensors
 
-    def __len__(self):
+    def __len__(self) -> int:
         """The number of layers.
 
         Raises InvalidArgumentError if the tensors have different numbers of layers, or if there are none.
         """
         return _nn.num_layers(self.stacked)
 
-    def __getitem__(self, layer):
+    def __getitem__(self, layer: int):
         """One layer: slices of the stacked tensors. Negative numbers count from the end.
 
         Raises OutOfRangeError, an IndexError, if there is no such layer.
@@ -54,15 +56,15 @@ class Layers:
         layer = operator.index(layer)
         return _nn.layer_of(self.stacked, layer if layer >= 0 else layer + len(self))
 
-    def __iter__(self):
+    def __iter__(self) -> typing.Iterator[typing.Any]:
         for layer in range(len(self)):
             yield _nn.layer_of(self.stacked, layer)
 
-    def __reversed__(self):
+    def __reversed__(self) -> typing.Iterator[typing.Any]:
         for layer in reversed(range(len(self))):
             yield _nn.layer_of(self.stacked, layer)
 
-    def unstacked(self):
+    def unstacked(self) -> list[typing.Any]:
         """The layers as a list of separate structures."""
         return list(self)
 
@@ -71,7 +73,7 @@ class Layers:
         return scan(lambda state, layer: (function(layer, state), None), x, self.stacked)[0]
 
 
-def stack_layers(layers):
+def stack_layers(layers) -> Layers:
     """Stacks a sequence of layers.
 
     Raises ValueError for layers of different structures, and InvalidArgumentError for no layers or for tensors that
@@ -80,7 +82,7 @@ def stack_layers(layers):
     return Layers(_nn.stack_layers(list(layers)))
 
 
-def make_layers(make, count, make_layer):
+def make_layers(make: Maker, count: int, make_layer) -> Layers:
     """Creates `count` layers, as Layers.
 
     `make_layer(maker)` returns one layer; its parameters are created stacked, each by one program. They are equal to
@@ -95,9 +97,9 @@ def make_layers(make, count, make_layer):
 class Sequential:
     """Layers and functions that are applied one after the other: `Sequential([up, nn.gelu, down])(x)`."""
 
-    layers: typing.Sequence
+    layers: typing.Sequence[typing.Callable[..., Tensor]]
 
-    def __call__(self, x):
+    def __call__(self, x) -> Tensor:
         """The result of the last layer."""
         for layer in self.layers:
             x = layer(x)

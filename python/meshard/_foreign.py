@@ -1,0 +1,272 @@
+"""Programs of JAX and PyTorch as StableHLO modules, for explain and plan."""
+
+import os
+import re
+import sys
+from dataclasses import dataclass
+
+__all__ = []
+
+
+@dataclass
+class Module:
+    """A StableHLO module: text, bytecode or a portable artifact, and the devices that it was made for."""
+
+    data: bytes
+    device_ids: list[int] | None = None
+    """The device of each partition; None if the program was made without devices."""
+    platform: str = ""
+    """`cpu`, `tpu`, `gpu`; empty if it was made without devices."""
+    device_kind: str = ""
+    coords: list[tuple] | None = None
+    platforms: tuple[str, ...] = ()
+    """Of a program that was exported for several: its first argument is the number of the platform."""
+
+
+def _from(value, *packages):
+    """Whether the class of a value is defined in one of these packages."""
+    module = getattr(type(value), "__module__", None) or ""
+    return module.partition(".")[0] in packages
+
+
+# --- the user's lines ---------------------------------------------------------------------------------
+
+_ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
+_FILE = re.compile(r'^"((?:[^"\\]|\\.)*)":\d+:\d+')
+_CALL = re.compile(r"^callsite\((#loc\d*) at (#loc\d*)\)$")
+_NAMED = re.compile(r'^"(?:[^"\\]|\\.)*"\((#loc\d*)\)$')
+_LIBRARY = re.compile(r"[/\\](?:site-packages|dist-packages|lib[/\\]python3\.\d+)[/\\]|^<frozen ")
+_OWN = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+def _is_library_file(file):
+    return bool(_LIBRARY.search(file)) or file.startswith(_OWN)
+
+
+def user_lines(text):
+    """Module text whose locations begin with the innermost frame that is not in an installed package.
+
+    A location of JAX is a call stack, and a report has the innermost line of it. For a layer of an installed library
+    that is the library's line, the same for all layers. If the whole stack is in such packages, it stays.
+    """
+    # The aliases are lines at the end. What cannot be read stays as it is.
+    places = dict(_ALIAS.findall(text))
+    in_library, outer = {}, {}
+
+    def is_library(alias, depth=0):
+        if alias not in in_library:
+            value = places.get(alias, "")
+            if (named := _NAMED.match(value)) and depth < 100:
+                in_library[alias] = is_library(named[1], depth + 1)
+            else:
+                file = _FILE.match(value)
+                in_library[alias] = bool(file and _is_library_file(file[1]))
+        return in_library[alias]
+
+    def innermost(alias, depth=0):
+        """The alias that stands for the stack without its innermost frames in libraries; None: nothing is left."""
+        if alias not in outer:
+            call = _CALL.match(places.get(alias, ""))
+            if call and is_library(call[1]):
+                outer[alias] = innermost(call[2], depth + 1) if depth < 200 else alias
+            elif not call and is_library(alias):
+                outer[alias] = None
+            else:
+                outer[alias] = alias
+        return outer[alias]
+
+    def rewritten(match):
+        alias, value = match[1], match[2]
+        if _CALL.match(value):
+            found = innermost(alias)
+            if found not in (None, alias):
+                return f"{alias} = loc({places[found]})"
+        return match[0]
+
+    return _ALIAS.sub(rewritten, text)
+
+
+# --- JAX ----------------------------------------------------------------------------------------------
+
+def _devices_of(lowered):
+    """The devices that a Lowered was made for, in the order of its partitions; None: abstract or unknown."""
+    lowering = getattr(lowered, "_lowering", None)
+    devices = getattr(lowering, "_device_list", None)
+    if devices is None:
+        devices = getattr(lowering, "compile_args", {}).get("device_assignment")
+    try:
+        devices = list(devices)
+        return devices if devices and all(hasattr(d, "id") and hasattr(d, "platform") for d in devices) else None
+    except TypeError:
+        return None
+
+
+def _with_devices(text, devices):
+    module = Module(user_lines(text).encode())
+    if devices:
+        module.device_ids = [d.id for d in devices]
+        module.platform = devices[0].platform
+        module.device_kind = getattr(devices[0], "device_kind", "")
+        coords = [getattr(d, "coords", None) for d in devices]
+        module.coords = [tuple(c) for c in coords] if all(c is not None for c in coords) else None
+    return module
+
+
+def _module_of_lowered(lowered):
+    if not hasattr(lowered, "as_text"):
+        raise TypeError(f"explain cannot read a {type(lowered).__name__}")
+    try:
+        text = lowered.as_text(debug_info=True)
+    except TypeError:  # an older JAX
+        text = lowered.compiler_ir("stablehlo").operation.get_asm(enable_debug_info=True)
+    return _with_devices(text, _devices_of(lowered))
+
+
+def _module_of_exported(exported):
+    polymorphic = [str(aval) for aval in exported.in_avals if any(not isinstance(size, int) for size in aval.shape)]
+    if polymorphic:
+        raise ValueError(f"[explain] the exported program has symbolic sizes, such as {polymorphic[0]}: export it for "
+                         "the sizes that it runs with, or explain the function with its arguments")
+    module = _with_devices(exported.mlir_module(), None)
+    if len(exported.platforms) > 1:
+        module.platforms = tuple(exported.platforms)
+    return module
+
+
+_PLATFORM = re.compile(r'(@main\()(%\w+): tensor<i32> \{jax\.global_constant = "_platform_index"\}(?: loc\([^()\n]*\))?'
+                       r"(?:, )?([^\n]*\{\n)")
+
+
+def for_platform(module, platform):
+    """The data of a module, for one of the platforms that it was exported for. XLA removes the other branches."""
+    if not module.platforms:
+        return module.data
+    if platform not in module.platforms:
+        raise ValueError(f"[explain] the program was exported for {', '.join(module.platforms)}, not for {platform}")
+    number = module.platforms.index(platform)
+    return _PLATFORM.sub(rf"\1\3    \2 = stablehlo.constant dense<{number}> : tensor<i32> loc(unknown)\n",
+                         module.data.decode(), count=1).encode()
+
+
+def _is_jax_function(what):
+    return _from(what, "jax", "jaxlib", "jax_plugins") and hasattr(what, "lower") and callable(what)
+
+
+def _has_jax_leaf(args, kwargs):
+    jax = sys.modules.get("jax")
+    if jax is None:
+        return False
+    leaves = jax.tree_util.tree_leaves((args, kwargs), is_leaf=lambda x: _from(x, "meshard"))
+    return any(_from(leaf, "jax", "jaxlib") for leaf in leaves)
+
+
+def is_jax_call(what, args, kwargs):
+    """Whether explain(what, *args) means a function of JAX."""
+    return _is_jax_function(what) or (callable(what) and not _from(what, "meshard") and _has_jax_leaf(args, kwargs))
+
+
+def lowered_of_call(what, args, kwargs, donate=None):
+    """The jax.stages.Lowered of a function of JAX and its arguments, which may be jax.ShapeDtypeStruct."""
+    import jax
+
+    if not _is_jax_function(what):
+        what = jax.jit(what, donate_argnums=() if donate is None else donate)
+    elif donate is not None:
+        raise ValueError("[explain] the function is jitted already: pass donate_argnums to jax.jit")
+    return what.lower(*args, **kwargs)
+
+
+# --- PyTorch ------------------------------------------------------------------------------------------
+
+def _module_of_torch(program):
+    from . import _foreign_torch
+
+    made = _foreign_torch.stablehlo_of(program, _is_library_file)
+    return Module(user_lines(made).encode()) if isinstance(made, str) else _module_of_exported(made)
+
+
+# --- files and bytes ----------------------------------------------------------------------------------
+
+_PORTABLE = b"ML\xefR"
+
+
+def _module_of_bytes(data, name):
+    data = bytes(data)
+    if data.startswith(_PORTABLE):
+        return Module(data)
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = None
+    if text is not None and "\0" not in text:
+        return Module(user_lines(text).encode())
+    # What jax.export.Exported.serialize() writes has the module inside.
+    if _PORTABLE in data:
+        try:
+            from jax import export
+        except ImportError as error:
+            raise ValueError(f"[explain] {name} seems to be a serialized jax.export.Exported, and JAX is needed to "
+                             f"read it: {error}") from error
+        return _module_of_exported(export.deserialize(bytearray(data)))
+    return Module(data)  # whose reader says what is wrong
+
+
+def _looks_like_path(text):
+    return "\n" not in text and "module" not in text.partition(" ")[0] and "{" not in text
+
+
+def module_of(what):
+    """The module of a program of JAX or PyTorch, of text, bytes or a file; None if `what` is something else."""
+    if isinstance(what, Module):
+        return what
+    if isinstance(what, str) and _looks_like_path(what) or isinstance(what, os.PathLike):
+        with open(what, "rb") as file:
+            return _module_of_bytes(file.read(), os.fspath(what))
+    if isinstance(what, str):
+        return Module(user_lines(what).encode())
+    if isinstance(what, bytes | bytearray | memoryview):
+        return _module_of_bytes(what, "this")
+    if _from(what, "jax", "jaxlib"):
+        kind = type(what).__name__
+        if kind == "Exported":
+            return _module_of_exported(what)
+        if kind == "Traced":
+            return _module_of_lowered(what.lower())
+        if kind == "Compiled":
+            raise TypeError("[explain] a jax.stages.Compiled has no StableHLO: pass the Lowered that was compiled")
+        if hasattr(what, "compiler_ir"):
+            return _module_of_lowered(what)
+    if _from(what, "jaxlib") or type(what).__name__ in ("Module", "OpView") and hasattr(what, "operation"):
+        return Module(user_lines(what.operation.get_asm(enable_debug_info=True)).encode())
+    if _from(what, "torch") and type(what).__name__ == "ExportedProgram":
+        return _module_of_torch(what)
+    if _from(what, "torch_xla") and hasattr(what, "get_stablehlo_text"):
+        return Module(what.get_stablehlo_text("forward").encode())
+    return None
+
+
+# --- the hardware that is here ------------------------------------------------------------------------
+
+_TPU_KINDS = {"TPU v4": "v4", "TPU v5 lite": "v5e", "TPU v5e": "v5e", "TPU v5": "v5p", "TPU v5p": "v5p",
+              "TPU v6 lite": "v6e", "TPU v6e": "v6e", "TPU7x": "tpu7x"}
+
+
+def topology_of(module):
+    """The name of the target that a module was made for; None if its devices do not tell."""
+    ids = module.device_ids
+    if not ids:
+        return None
+    if module.platform == "cpu":
+        return f"cpu:{max(ids) + 1}"
+    if module.platform == "tpu" and module.coords and module.device_kind in _TPU_KINDS:
+        kind = _TPU_KINDS[module.device_kind]
+        extent = [max(c[d] for c in module.coords) + 1 for d in range(len(module.coords[0]))]
+        while len(extent) > (3 if kind in ("v4", "v5p", "tpu7x") else 2):
+            if extent.pop() != 1:
+                return None
+        return f"{kind}:{'x'.join(map(str, extent))}"
+    if module.platform in ("gpu", "cuda"):
+        for name in ("h100", "h200", "b200"):
+            if name.upper() in module.device_kind.upper():
+                return f"{name}:{max(ids) + 1}"
+    return None

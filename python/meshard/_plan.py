@@ -1,0 +1,108 @@
+"""plan: searches for the mesh and the shardings that suit a program best on a target."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _foreign, _meshard
+from ._progress import progress_of
+from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
+
+__all__ = ["plan", "plan_candidates", "FreeValue", "PlanResult", "PlannedCandidate"]
+
+FreeValue = _meshard.FreeValue
+PlanResult = _meshard.PlanResult
+PlannedCandidate = _meshard.PlannedCandidate
+
+
+for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
+    _class.__module__ = "meshard"
+
+
+def _names(value):
+    if value is None:
+        return []
+    return [name.strip() for name in value.split(",")] if isinstance(value, str) else [str(name) for name in value]
+
+
+def _line(done, of, following, best):
+    text = f"{done} of {of}"
+    if best:
+        text += f", best so far {best}"
+    return text + (f", now {following}" if following else "")
+
+
+def _module_text(what, args, kwargs, donate, target):
+    module = foreign_module(what, args, kwargs, donate)
+    if module is None:
+        return _meshard.trace_program(jitted(what, donate), args, kwargs).module_text()
+    try:
+        return _foreign.for_platform(module, target.platform).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
+
+
+def _search_options(time_limit, most_compiled, most_candidates, margin, journal):
+    search = _meshard.SearchOptions()
+    search.time_limit = float(time_limit or 0)
+    search.most_compiled = most_compiled
+    search.most_candidates = most_candidates
+    search.margin = margin
+    search.journal = os.fspath(journal)
+    return search
+
+
+def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
+         pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
+         values: Sequence[FreeValue] | None = None, donate: int | Sequence[int] | None = None,
+         time_limit: float | None = None, most_compiled: int = 0, most_candidates: int = 20000, margin: float = 0.0,
+         journal: str | os.PathLike[str] = "", identity: str = "",
+         progress: Callable[[str], Any] | bool | None = None, compile_limit: float | None = None,
+         overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
+         links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
+         cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "", **kwargs: Any) -> PlanResult:
+    """Tries every mesh of a target's devices and every sharding of the free values, and ranks what compiles.
+
+    `what` is a program as explain() takes it: a function with its arguments, a program of JAX, the text of a module.
+    `free` has the names of the arguments whose sharding is searched (`*` matches any text: `"params[*]"`), or their
+    numbers; dimensions that a sharding leaves open are free too. `axes` names the mesh axes, by default those of the
+    program; `pinned` gives axes a fixed size: `{"data": 4}`.
+
+    With `values`, a list of FreeValue, `what` is a function `build(mesh, specs)` that returns trace_program(...), or a
+    Report. With a `journal`, `identity` must then say which program it is.
+
+    The most promising candidates, by predicted communication, are compiled first. No candidate is started after
+    `time_limit` seconds, and at most `most_compiled` are compiled (0: all). `margin` is the fraction of memory that
+    must stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True,
+    False, or None: a line on a terminal and in notebooks. `compile_limit` ends a single compile after so many seconds.
+    The other options are those of explain().
+    """
+    target = target_of(topology)
+    search = _search_options(time_limit, most_compiled, most_candidates, margin, journal)
+    compiling = compile_options(overrides=overrides, partitioner=partitioner, links=links, processes=processes,
+                                time_limit=compile_limit, use_cache=use_cache, cache=cache, plugin=plugin)
+    sizes = dict(mesh_axes(pinned))
+    with progress_of(progress) as show:
+        if show:
+            search.progress = lambda *state: show(_line(*state))
+        if values is not None:
+            if args or kwargs or free:
+                raise TypeError("with `values`, the function gets a mesh and specs, and no other arguments")
+            return _meshard.plan_programs(what, target, list(values), compiling, search, _names(axes), sizes, identity)
+        text = _module_text(what, args, kwargs, donate, target)
+        return _meshard.plan_module(text, target, compiling, search, _names(axes), sizes,
+                                    [str(name) for name in ([free] if isinstance(free, str) else free)])
+
+
+def plan_candidates(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
+                    pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
+                    donate: int | Sequence[int] | None = None, most_candidates: int = 20000, margin: float = 0.0,
+                    **kwargs: Any) -> tuple[list[PlannedCandidate], bool]:
+    """The candidates that plan() would compile, most promising first, and whether these are all. Compiles nothing."""
+    search = _search_options(None, 0, most_candidates, margin, "")
+    target = target_of(topology)
+    return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(), search,
+                              _names(axes), dict(mesh_axes(pinned)),
+                              [str(name) for name in ([free] if isinstance(free, str) else free)])

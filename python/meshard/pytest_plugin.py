@@ -1,0 +1,175 @@
+"""A plugin of pytest: the fixture `expect`, which fails a test when a program communicates more than before.
+
+    def test_step(expect):
+        expect(step, "1 all-reduce over model; fits", params, batch)     # what the test says
+        expect.baseline(step, params, batch)                             # what a file beside the test says
+
+`pytest --meshard-update` writes the files.
+"""
+
+import json
+import os
+import re
+
+import pytest
+
+VERSION = 1
+_updated = pytest.StashKey[list]()
+_better = pytest.StashKey[list]()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("meshard")
+    group.addoption("--meshard-update", action="store_true", help="write the baselines of expect.baseline()")
+
+
+def pytest_configure(config):
+    config.stash[_updated], config.stash[_better] = [], []
+
+
+def _axes_text(axes):
+    return "no mesh axes" if axes is None else " x ".join(axes) or "no axes"
+
+
+def summary(report):
+    """What a baseline keeps of a report: the collectives by kind and axes, and the memory."""
+    groups = {}
+    for one in report.collectives:
+        if one.continues:
+            continue
+        key = one.kind, one.axes
+        axes = None if one.axes is None else list(one.axes)
+        group = groups.setdefault(key, {"kind": one.kind, "axes": axes, "count": 0, "bytes": 0, "from": []})
+        group["count"] += 1
+        group["bytes"] += one.total_bytes
+        group["from"] += [place for place in one.places if place not in group["from"]]
+    return {"version": VERSION, "target": report.target.name, "collectives": list(groups.values()),
+            "memory": report.memory.total if report.memory else None}
+
+
+def _key(group):
+    return group["kind"], None if group["axes"] is None else tuple(group["axes"])
+
+
+def _times(count, kind):
+    return f"{count} {kind}" + ("s" if count != 1 and not kind.endswith("all") else "")
+
+
+def compare(before, report, margin=0.0):
+    """(worse, better): texts of what a report has more, and less, than the summary `before`.
+
+    `margin` is the fraction by which bytes and memory may grow.
+    """
+    worse, better = [], []
+    now = summary(report)
+    if before["target"] != now["target"]:
+        worse.append(f"the baseline is for {before['target']}, and this program for {now['target']}")
+        return worse, better
+    old = {_key(group): group for group in before["collectives"]}
+    new = {_key(group): group for group in now["collectives"]}
+    nothing = {"count": 0, "bytes": 0, "from": []}
+    for key in [*old, *(key for key in new if key not in old)]:
+        a, b = old.get(key, nothing), new.get(key, nothing)
+        what = f"over {_axes_text(key[1])}"
+        if b["count"] > a["count"]:
+            lines = [f"    {one}" for one in report.collectives
+                     if (one.kind, one.axes) == key and not one.continues]
+            places = ", ".join(a["from"]) or "unknown places"
+            known = f", of which {a['count']} expected (from {places})" if a["count"] else ""
+            worse.append("\n".join([f"{_times(b['count'], key[0])} {what}{known}:", *lines, *_causes(report, key)]))
+        elif b["bytes"] > a["bytes"] * (1 + margin):
+            worse.append(f"{key[0]} {what}: {b['bytes']} bytes, expected {a['bytes']} (from {', '.join(b['from'])})")
+        elif b["count"] < a["count"] or b["bytes"] < a["bytes"]:
+            better.append(f"{key[0]} {what}: {b['count']} with {b['bytes']} bytes, were {a['count']} with {a['bytes']}")
+    if before["memory"] is not None and now["memory"] is not None:
+        if now["memory"] > before["memory"] * (1 + margin):
+            worse.append(f"memory per device: {now['memory']} bytes, expected {before['memory']}")
+        elif now["memory"] < before["memory"]:
+            better.append(f"memory per device: {now['memory']} bytes, were {before['memory']}")
+    return worse, better
+
+
+def _causes(report, key):
+    names = {one.instruction for one in report.collectives if (one.kind, one.axes) == key}
+    causes = dict.fromkeys(r.cause for r in report.reshards if r.instruction in names and r.cause)
+    return [f"    because {cause}" for cause in causes]
+
+
+class Expect:
+    """The fixture `expect`. Calls are those of meshard.expect()."""
+
+    def __init__(self, request):
+        self._request = request
+        self._names = set()
+
+    def __call__(self, what, expectations, *args, **options):
+        """Fails unless a program is as expected; see meshard.expect()."""
+        __tracebackhide__ = True
+        import meshard
+
+        try:
+            return meshard.expect(what, expectations, *args, **options)
+        except meshard.ExpectationError as error:
+            pytest.fail(str(error), pytrace=False)
+
+    def path(self, name=None):
+        """The file of a baseline: beside the test's file, in the folder `baselines`."""
+        node = self._request.node
+        test = re.sub(r"[^\w.=-]+", "-", node.name).strip("-")
+        file = "-".join(filter(None, [node.path.stem, test, name])) + ".json"
+        return node.path.parent / "baselines" / file
+
+    def baseline(self, what, *args, name=None, margin=0.0, **options):
+        """Fails if a program has more collectives, more bytes in them, or needs more memory than its baseline says.
+
+        A test with several baselines gives each a `name`. `margin` is the fraction by which bytes may grow. Programs
+        that need less pass, and the end of the run lists them. `pytest --meshard-update` writes the baseline.
+        """
+        __tracebackhide__ = True
+        import meshard
+
+        if name in self._names:
+            raise ValueError(f"this test has two baselines {name or 'without a name'}: give each its own `name`")
+        self._names.add(name)
+        report = meshard.explain(what, *args, **options)
+        path, config = self.path(name), self._request.config
+        if config.getoption("--meshard-update"):
+            _write(path, summary(report))
+            config.stash[_updated].append(os.path.relpath(path))
+            return report
+        if not path.is_file():
+            pytest.fail(f"there is no baseline {os.path.relpath(path)}: run pytest with --meshard-update to write it"
+                        f"\n\n{report}", pytrace=False)
+        before = json.loads(path.read_text())
+        if before.get("version") != VERSION:
+            pytest.fail(f"{os.path.relpath(path)} has version {before.get('version')}, not {VERSION}: run pytest with "
+                        "--meshard-update to write it again", pytrace=False)
+        worse, better = compare(before, report, margin)
+        if worse:
+            pytest.fail(f"{report.name} communicates or stores more than {os.path.relpath(path)} says:\n"
+                        + "\n".join(worse) + "\nIf this is meant, run pytest with --meshard-update.", pytrace=False)
+        config.stash[_better].extend(f"{os.path.relpath(path)}: {text}" for text in better)
+        return report
+
+
+def _write(path, content):
+    path.parent.mkdir(exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(content, indent=1) + "\n")
+    partial.replace(path)
+
+
+@pytest.fixture
+def expect(request):
+    """Checks compiled programs: `expect(what, "1 all-reduce over model", *args)` and `expect.baseline(what, *args)`."""
+    return Expect(request)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if updated := config.stash.get(_updated, []):
+        terminalreporter.section("meshard baselines")
+        terminalreporter.write_line(f"written: {', '.join(updated)}")
+    if better := config.stash.get(_better, []):
+        terminalreporter.section("meshard baselines")
+        for text in better:
+            terminalreporter.write_line(f"less than expected (--meshard-update keeps it): {text}")

@@ -1,0 +1,291 @@
+"""Programs of JAX, explained from what JAX lowered, and compared with the text that JAX's own compile gives."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from jax_programs import run
+from report_support import libtpu, needs_compiler, needs_tpu
+
+import meshard
+from meshard import _foreign
+
+pytest.importorskip("jax")
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+PROGRAMS = run.program_names()
+EXPLICIT = {"all-to-all": "all_to_all", "collective-permute": "ppermute", "all-reduce": "psum",
+            "all-gather": "all_gather", "reduce-scatter": "psum_scatter"}
+
+
+def run_programs(platform, **variables):
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", **variables}
+    path = [FOLDER, os.path.dirname(os.path.dirname(meshard.__file__)), environment.get("PYTHONPATH", "")]
+    environment["PYTHONPATH"] = os.pathsep.join(path)
+    done = subprocess.run([sys.executable, os.path.join(FOLDER, "jax_programs", "run.py"), platform], env=environment,
+                          capture_output=True, text=True, timeout=500, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
+    assert lines, done.stderr[-3000:]
+    return json.loads(lines[0].removeprefix("RESULTS "))
+
+
+@pytest.fixture(scope="module")
+def on_cpu():
+    return run_programs("cpu", JAX_PLATFORMS="cpu")
+
+
+@pytest.fixture(scope="module")
+def on_tpu():
+    environment = {"TPU_LIBRARY_PATH": libtpu(), "TPU_SKIP_MDS_QUERY": "1", "JAX_PLATFORMS": ""}
+    return run_programs("tpu", **environment)
+
+
+def test_there_are_programs_of_each_kind(on_cpu):
+    assert len(PROGRAMS) >= 12
+    kinds = {one[0] for result in on_cpu.values() for one in result["jax"]}
+    assert kinds == set(EXPLICIT)
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_collectives_are_those_of_jax_on_a_cpu(on_cpu, name):
+    result = on_cpu[name]
+    assert result["jax"], "a program without collectives compares nothing"
+    # Kind, bytes, executions and the devices of each group; compared as they are.
+    assert result["meshard"] == result["jax"]
+    assert result["target"] == "cpu:8"
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_memory_is_that_of_jax_on_a_cpu(on_cpu, name):
+    assert on_cpu[name]["memory"] == on_cpu[name]["jax_memory"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_lines_are_those_of_the_program(on_cpu, name):
+    with open(os.path.join(FOLDER, "jax_programs", f"{name}.py"), encoding="utf-8") as file:
+        source = file.read().splitlines()
+    explicit = any("shard_map" in line for line in source)
+    for kind, certainty, places in on_cpu[name]["lines"]:
+        assert certainty in ("exact", "merged"), (kind, certainty, places)
+        for place in places:
+            file, _, line = place.rpartition(":")
+            assert file == f"{name}.py"
+            code = source[int(line) - 1]
+            if explicit:
+                assert EXPLICIT[kind] in code
+            else:
+                assert "jax" in code or "@" in code or "(" in code, code
+
+
+@needs_compiler
+def test_arguments_have_their_names(on_cpu):
+    assert on_cpu["data_parallel"]["arguments"] == ["params['b1']", "params['w1']", "params['w2']", "x", "y"]
+    assert on_cpu["matmul_2d"]["arguments"] == ["a", "b"]
+
+
+@needs_tpu
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_collectives_are_those_of_jax_on_a_tpu(on_tpu, name):
+    result = on_tpu[name]
+    assert result["target"] == "v5e:2x4"
+    assert result["meshard"] == result["jax"]
+
+
+# --- the forms in which JAX gives programs ------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def forms():
+    """The reports of one program in every form, from one process with 8 devices."""
+    script = """
+import json, os, sys, tempfile
+import jax, jax.numpy as jnp, numpy as np
+from jax import export
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
+import meshard
+
+mesh = Mesh(np.array(jax.devices()).reshape(2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+def step(params, x):
+    return {"new": params["w"] * 2, "out": jnp.tanh(x @ params["w"])}
+w = jax.ShapeDtypeStruct((32, 64), jnp.float32, sharding=NamedSharding(mesh, P("model")))
+x = jax.ShapeDtypeStruct((16, 32), jnp.float32, sharding=NamedSharding(mesh, P("data", "model")))
+args = ({"w": w}, x)
+jitted = jax.jit(step, donate_argnums=0)
+lowered = jitted.lower(*args)
+exported = export.export(jitted)(*args)
+text = lowered.as_text(debug_info=True)
+folder = tempfile.mkdtemp()
+path = os.path.join(folder, "step.mlir")
+open(path, "w").write(text)
+reports = {
+    "lowered": meshard.explain(lowered),
+    "traced": meshard.explain(jitted.trace(*args)),
+    "jitted": meshard.explain(jitted, *args),
+    "function": meshard.explain(step, *args, donate=0),
+    "arrays": meshard.explain(jitted, {"w": jnp.zeros((32, 64), device=w.sharding)},
+                              jnp.zeros((16, 32), device=x.sharding)),
+    "text": meshard.explain(text, topology="cpu:8"),
+    "path": meshard.explain(path, topology="cpu:8"),
+    "bytes": meshard.explain(text.encode(), topology="cpu:8"),
+    "exported": meshard.explain(exported, topology="cpu:8"),
+    "artifact": meshard.explain(exported.mlir_module_serialized, topology="cpu:8"),
+    "ir": meshard.explain(lowered.compiler_ir("stablehlo"), topology="cpu:8"),
+}
+several = export.export(jitted, platforms=["tpu", "cpu"])(*args)
+reports["several platforms"] = meshard.explain(several, topology="cpu:8")
+try:
+    reports["serialized"] = meshard.explain(exported.serialize(), topology="cpu:8")
+except ImportError:
+    pass
+backwards = Mesh(np.array(jax.devices())[::-1].reshape(2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+def moved(one):
+    return jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=NamedSharding(backwards, one.sharding.spec))
+reports["backwards"] = meshard.explain(jitted.lower({"w": moved(w)}, moved(x)))
+half = Mesh(np.array(jax.devices()[4:]).reshape(2, 2), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+def on_half(one):
+    return jax.ShapeDtypeStruct(one.shape, one.dtype, sharding=NamedSharding(half, one.sharding.spec))
+reports["half"] = meshard.explain(jitted.lower({"w": on_half(w)}, on_half(x)))
+errors = {}
+def failing(name, call):
+    try:
+        call()
+        errors[name] = "no error"
+    except Exception as error:
+        errors[name] = f"{type(error).__name__}: {error}"
+failing("compiled", lambda: meshard.explain(lowered.compile()))
+failing("arguments", lambda: meshard.explain(lowered, 1))
+failing("no topology", lambda: meshard.explain(text))
+failing("too few", lambda: meshard.explain(lowered, topology="cpu:16"))
+failing("symbolic", lambda: meshard.explain(export.export(jax.jit(jnp.sin))(
+    jax.ShapeDtypeStruct(export.symbolic_shape("n"), jnp.float32)), topology="cpu:1"))
+failing("platform", lambda: meshard.explain(several, topology="h100:8"))
+failing("donated", lambda: meshard.explain(jitted, *args, donate=(1,)))
+def facts_of(report):
+    return {"dict": report.to_dict(), "text": str(report)}
+print("RESULTS " + json.dumps({"reports": {k: facts_of(r) for k, r in reports.items()}, "errors": errors,
+                               "module": meshard.module_text(jitted, *args) == text}))
+"""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(meshard.__file__))
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300,
+                          check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
+    assert lines, done.stderr[-3000:]
+    return json.loads(lines[0].removeprefix("RESULTS "))
+
+
+FORMS = ["lowered", "traced", "jitted", "function", "arrays", "text", "path", "bytes", "exported", "artifact", "ir",
+         "several platforms", "serialized"]
+
+
+@needs_compiler
+@pytest.mark.parametrize("form", FORMS)
+def test_forms(forms, form):
+    if form == "serialized" and form not in forms["reports"]:
+        pytest.skip("no flatbuffers, which JAX needs to serialize")
+    report = forms["reports"][form]["dict"]
+    (one,) = report["collectives"]
+    assert (one["kind"], one["axes"], one["bytes_in"]) == ("all-reduce", ["model"], 8 * 64 * 4)
+    assert [value["name"] for value in report["arguments"]] == ["params['w']", "x"]
+    assert [value["donated"] for value in report["arguments"]] == [True, False]
+    assert [value["sharding"]["spec"] for value in report["arguments"]] == ['P("model", none)', 'P("data", "model")']
+
+
+@needs_compiler
+def test_devices_of_the_program(forms):
+    def ids(name):
+        report = forms["reports"][name]["dict"]
+        return report["meshes"][report["mesh"]]["device_ids"]
+
+    assert ids("lowered") == list(range(8))
+    assert ids("backwards") == list(range(8))[::-1]
+    assert ids("half") == [4, 5, 6, 7]
+    assert forms["reports"]["half"]["dict"]["collectives"][0]["axes"] == ["model"]
+    (one,) = forms["reports"]["backwards"]["dict"]["collectives"]
+    assert (one["axes"], one["bytes_in"]) == (["model"], 8 * 64 * 4)
+
+
+@needs_compiler
+def test_errors(forms):
+    errors = forms["errors"]
+    assert errors["compiled"].startswith("TypeError") and "Lowered" in errors["compiled"]
+    assert errors["arguments"].startswith("TypeError")
+    assert errors["no topology"].startswith("TypeError") and 'topology="v5e:4x4"' in errors["no topology"]
+    assert errors["too few"].startswith("InvalidArgumentError") and "part_of_target=True" in errors["too few"]
+    assert errors["symbolic"].startswith("ValueError") and "symbolic" in errors["symbolic"]
+    assert errors["platform"].endswith("the program was exported for tpu, cpu, not for cuda")
+    assert errors["donated"].startswith("ValueError") and "jax.jit" in errors["donated"]
+
+
+@needs_compiler
+def test_module_text_of_jax(forms):
+    assert forms["module"]
+
+
+# --- lines of libraries -------------------------------------------------------------------------------
+
+STACK = """module {
+  func.func @main(%arg0: tensor<4xf32> loc("x")) -> tensor<4xf32> {
+    %0 = stablehlo.tanh %arg0 : tensor<4xf32> loc(#loc9)
+    return %0 : tensor<4xf32> loc(#loc8)
+  } loc(#loc)
+} loc(#loc)
+#loc = loc(unknown)
+#loc1 = loc("/env/lib/python3.12/site-packages/layers/linear.py":7:3 to :9)
+#loc2 = loc("/env/lib/python3.12/site-packages/layers/stack.py":70:3 to :9)
+#loc3 = loc("/home/user/model.py":12:3 to :9)
+#loc4 = loc("apply"(#loc1))
+#loc5 = loc("stack"(#loc2))
+#loc6 = loc("model"(#loc3))
+#loc7 = loc(callsite(#loc5 at #loc6))
+#loc8 = loc(callsite(#loc4 at #loc7))
+#loc9 = loc("jit(model)/tanh"(#loc8))
+"""
+
+
+def test_the_innermost_line_outside_of_packages():
+    lines = dict(line.split(" = ", 1) for line in _foreign.user_lines(STACK).splitlines() if line.startswith("#loc"))
+    assert lines["#loc8"] == 'loc("model"(#loc3))'
+    assert lines["#loc7"] == 'loc("model"(#loc3))'
+    assert lines["#loc9"] == 'loc("jit(model)/tanh"(#loc8))'
+    assert lines["#loc4"] == 'loc("apply"(#loc1))'
+
+
+def test_a_stack_in_packages_alone_stays():
+    alone = STACK.replace("/home/user/", "/env/lib/python3.12/site-packages/app/")
+    assert _foreign.user_lines(alone) == alone
+
+
+def test_a_stack_without_packages_stays():
+    own = STACK.replace("/env/lib/python3.12/site-packages/", "/home/user/")
+    assert _foreign.user_lines(own) == own
+
+
+@needs_compiler
+def test_the_report_has_the_line_outside_of_packages():
+    report = meshard.explain(STACK, topology="cpu:1")
+    places = {step.place for step in report.timeline}
+    assert "model.py:12" in places and not any("linear.py" in place for place in places)
+
+
+# --- the hardware that is here ------------------------------------------------------------------------
+
+@pytest.mark.parametrize("module, name", [
+    (dict(device_ids=[0, 1, 2, 3], platform="cpu"), "cpu:4"),
+    (dict(device_ids=[4, 5], platform="cpu"), "cpu:6"),
+    (dict(device_ids=[0, 1, 2, 3], platform="tpu", device_kind="TPU v5 lite",
+          coords=[(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0)]), "v5e:2x2"),
+    (dict(device_ids=[0, 1], platform="tpu", device_kind="TPU v4", coords=[(0, 0, 0), (0, 0, 1)]), "v4:1x1x2"),
+    (dict(device_ids=list(range(8)), platform="gpu", device_kind="NVIDIA H100 80GB HBM3"), "h100:8"),
+    (dict(device_ids=[0], platform="gpu", device_kind="some other"), None),
+    (dict(), None),
+])
+def test_the_target_of_devices(module, name):
+    assert _foreign.topology_of(_foreign.Module(b"", **module)) == name
+    if name:
+        assert meshard.Target.parse(name).size >= len(module["device_ids"])

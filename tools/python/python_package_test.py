@@ -1,0 +1,45 @@
+"""python_package.py reads what pytest reports."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import python_package  # noqa: E402
+
+REPORT = """<?xml version="1.0" encoding="utf-8"?>
+<testsuites><testsuite name="pytest" tests="6">
+<testcase classname="python.tests.test_a" name="test_one"/>
+<testcase classname="python.tests.test_a.TestClass" name="test_two[x.y-1]"/>
+<testcase classname="python.tests.test_a" name="test_fails"><failure message="no">text</failure></testcase>
+<testcase classname="python.tests.test_a" name="test_broken"><error message="no">text</error></testcase>
+<testcase classname="python.tests.test_a.TestClass" name="test_jax"><skipped message="could not import 'jax': No module"/></testcase>
+<testcase classname="" name="python.tests.test_b"><skipped message="could not import 'jax': No module"/></testcase>
+</testsuite></testsuites>
+"""
+
+
+class Report(unittest.TestCase):
+    def test_counts(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "report.xml"
+            file.write_text(REPORT, encoding="utf-8")
+            counts = python_package.Counts(file)
+        self.assertEqual((counts.passed, counts.failed), (2, 2))
+        self.assertEqual([node for node, _ in counts.skipped],
+                         ["python/tests/test_a.py::TestClass::test_jax", "python/tests/test_b.py"])
+        self.assertTrue(all("'jax'" in reason for _, reason in counts.skipped))
+
+    def test_a_missing_wheel_is_an_error(self):
+        with tempfile.TemporaryDirectory() as folder:
+            before, python_package.WHEELS = python_package.WHEELS, pathlib.Path(folder)
+            try:
+                with self.assertRaisesRegex(python_package.locked_wheel.FetchError, "./dev wheel"):
+                    python_package.the_wheel()
+            finally:
+                python_package.WHEELS = before
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=0)
