@@ -19,6 +19,7 @@
 #include "meshard/trace/trace_function.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/jit.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/reports.h"
 #include "python/bindings/source_line.h"
 
@@ -124,7 +125,7 @@ void settle_shardings(std::vector<Tensor>& arguments, const SourceLocation& wher
       pending.push_back(tensor);
   }
   if (pending.empty()) return;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   try {
     compute(pending, where);
   } catch (const Error&) {
@@ -137,7 +138,7 @@ ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportO
   std::string module(bytes.c_str(), bytes.size());
   ExplainModuleOptions given = options.module();
   std::vector<std::int64_t> ids = options.device_ids;
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   if (!ids.empty()) {
     try {
       return explain_on_devices(module, target, std::move(given), ids);
@@ -162,7 +163,7 @@ nb::object explain_for_target(const TracedProgram& traced, const Target& target,
   given.links = options.links();
   given.compile = options.compile();
   auto run = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     return internal::explain_traced(target, traced, given);
   };
   return with_program(run(), traced);
@@ -171,7 +172,7 @@ nb::object explain_for_target(const TracedProgram& traced, const Target& target,
 nb::object explain_here(const TracedProgram& traced, const ReportOptions& options) {
   LinkOptions links = options.links();
   auto run = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     auto compiled = evaluator(traced.where).compile(traced.program, traced.where);
     return explain(*compiled, links, traced.where);
   };
@@ -183,7 +184,7 @@ nb::object explain_newest(const PythonJit& jit, const ReportOptions& options) {
   LinkOptions links = options.links();
   TracedProgram traced;
   auto run = [&] {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     auto programs = jit.programs().programs();
     if (programs.empty())
       throw Error(ErrorCode::kFailedPrecondition,
@@ -283,7 +284,7 @@ CompileForOptions ReportOptions::compile() const {
   options.plugin = plugin;
   ObjectRef callback = progress.is_none() ? nullptr : share(progress);
   options.progress = [callback](const std::string& step) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
     if (callback) nb::handle(callback.get())(step);
   };
@@ -324,7 +325,7 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
   std::vector<const Tensor*> pointers;
   for (const Tensor& tensor : leaves.tensors) pointers.push_back(&tensor);
   auto tracer = [&](std::span<const Tensor> parameters) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     nb::object both = unflatten(form, parameters, leaves.others);
     UserCode own_lines;
     nb::object result = nb::steal(
@@ -337,7 +338,7 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
   const JitOptions& options = jit.programs().options();
   traced.program.name = options.name;
   {
-    nb::gil_scoped_release unlocked;
+    Unlocked unlocked;
     traced.program.graph = internal::trace_function(pointers, tracer, line.where());
   }
   traced.program.donated = internal::donated_parameters(options.donate, paths.leaves, line.where());

@@ -6,6 +6,7 @@
 #include "meshard/explain/byte_text.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/casters.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/reports.h"
 #include "python/bindings/source_line.h"
 
@@ -47,7 +48,7 @@ PlanOptions options_of(const SearchSettings& settings) {
   options.journal = settings.journal;
   ObjectRef callback = settings.progress.is_none() ? nullptr : share(settings.progress);
   options.progress = [callback](const PlanProgress& progress) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
     if (!callback) return;
     nb::handle(callback.get())(
@@ -99,7 +100,7 @@ FoundPlans plan_module(const std::string& module, const Target& target,
   PlanModuleOptions options =
       module_options(compile, std::move(axes), std::move(pinned), std::move(free));
   PlanOptions search_options = options_of(settings);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   auto plan =
       std::make_shared<const ModulePlan>(plan_of_module(module, target, options, line.where()));
   return {search(plan->problem, search_options, line.where()), plan};
@@ -143,7 +144,7 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   problem.capacity = device_memory(target);
   problem.estimate = [&](const PlanCandidate& candidate) -> PlanEstimate {
     TracedProgram* traced = nullptr;
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     try {
       nb::object program = built(candidate);
       if (!nb::try_cast(program, traced) || traced == nullptr) {
@@ -165,7 +166,7 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
     TracedProgram traced;
     {
-      nb::gil_scoped_acquire locked;
+      Locked locked;
       nb::object program = built(candidate);
       const ProgramReport* report = nullptr;
       if (nb::try_cast(program, report) && report) return *report;
@@ -177,7 +178,7 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
     return explain(target, std::move(traced), given);
   };
   PlanOptions search_options = options_of(settings);
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return {search(problem, search_options, line.where()), nullptr};
 }
 

@@ -3,6 +3,7 @@
 #include "meshard/explain/predict/predict.h"
 #include "python/bindings/casters.h"
 #include "python/bindings/jit.h"
+#include "python/bindings/lock.h"
 #include "python/bindings/reports.h"
 #include "python/bindings/source_line.h"
 #include "python/bindings/tensors.h"
@@ -13,7 +14,7 @@ namespace meshard::python {
 namespace {
 
 Prediction predict_traced(const TracedProgram& traced) {
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return predict(traced.program.graph);
 }
 
@@ -29,7 +30,7 @@ ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs, d
   std::vector<std::uint64_t> form;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
-    nb::gil_scoped_acquire locked;
+    Locked locked;
     nb::object both = unflatten(form, parameters, leaves.others);
     UserCode own_lines;
     nb::object result = nb::steal(
@@ -37,7 +38,7 @@ ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs, d
     if (!result) nb::raise_python_error();
     return PyTree::of(result).leaves();
   };
-  nb::gil_scoped_release unlocked;
+  Unlocked unlocked;
   return internal::check_sharded(leaves.tensors, traced, {.max_ulps = max_ulps}, line.where());
 }
 
