@@ -317,7 +317,7 @@ def test_recorded_programs():
             try:
                 made = program.run(op)
             except ms.Error:
-                # A composition that is no layout is refused; another error is recorded too.
+                # A composition that is not a layout is refused; another error is recorded too.
                 assert "common" not in recorded or op["op"] == "unflatten", (case["name"], op)
                 break
             except (KeyError, TypeError, IndexError):
