@@ -363,6 +363,14 @@ def test_pseudo_inverse_and_rank_with_a_tolerance():
     np.testing.assert_allclose(ms.linalg.pinv(x, rtol=0.01).numpy(), np.diag([1.0, 0, 0]), atol=1e-12)
 
 
+def test_norms_of_orders_that_the_dtype_cannot_hold():
+    x = ms.asarray([1.0, 2.0])
+    assert ms.linalg.vector_norm(x, ord=1e-45).item() == math.inf  # the number of elements to a power of infinity
+    assert ms.linalg.vector_norm(x[:1], ord=1e-45).item() == 1
+    assert ms.linalg.vector_norm(x, ord=1e300).item() == 2
+    assert ms.linalg.vector_norm(x, ord=-1e300).item() == 1
+
+
 def test_transform_norms():
     x = ms.asarray(np.random.default_rng(0).normal(size=8))
     for norm in ("backward", "ortho", "forward"):
