@@ -29,7 +29,8 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<meshard::Dimensions> {
-  NB_TYPE_CASTER(meshard::Dimensions, const_name("int | collections.abc.Sequence[int]"))
+  NB_TYPE_CASTER(meshard::Dimensions,
+                 io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"))
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     return meshard::python::load_dimensions(source.ptr(), value);
   }
@@ -43,7 +44,8 @@ struct type_caster<meshard::Dimensions> {
 
 template <>
 struct type_caster<meshard::Shape> {
-  NB_TYPE_CASTER(meshard::Shape, const_name("int | collections.abc.Sequence[int]"))
+  NB_TYPE_CASTER(meshard::Shape,
+                 io_name("int | collections.abc.Sequence[int]", "tuple[int, ...]"))
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     meshard::Dimensions sizes;
     if (!meshard::python::load_dimensions(source.ptr(), sizes)) return false;

@@ -80,7 +80,7 @@ void throw_not_tiler(nb::handle object) {
 void bind_layout(nb::module_& module) {
   nb::class_<Layout> type(
       module, "Layout",
-      R"~(A function from indices 0 to size-1 to integers, given by shape and stride: an immutable value.
+      R"~(A function from indices 0 to size-1 to integers, given by shape and stride.
 
     Layout((2, 4), (4, 1))        # maps (i, j) to 4 i + j
     Layout((2, 4))                # the compact row-major layout: the identity
@@ -89,7 +89,7 @@ void bind_layout(nb::module_& module) {
 Shape and stride are integers or nested tuples of the same nesting. Each element of the outer tuple
 is a mode. `meshard.layout` has the algebra.
 
-Error: shape and stride differ in nesting; a size below 1; indices or values do not fit 64 bits.)~");
+Error: shape and stride differ in nesting; a size below 1; values do not fit 64 bits.)~");
   bind_value(type);
   type.def(
           "__init__",

@@ -34,7 +34,7 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-using Integers = std::vector<std::int64_t>;
+using IntegerList = std::vector<std::int64_t>;
 
 const IntTuple& sizes_in(const IntTuple& shape) {
   for (std::int64_t size : shape.leaves())
@@ -170,15 +170,16 @@ void bind_tilings(nb::module_& module) {
   module.def("composition", tiled_value<composition>, nb::arg("a"), nb::arg("b").none(),
              R"(The composition of `a` after `b`: the function i -> a(b(i)), nested like b.
 
-`b` may be a tiler: None leaves `a`; an integer n is n:1; a tuple has a tiler for each of a's first modes.
+`b` may be a tiler: None leaves `a`; an integer n is n:1; a tuple has a tiler for each of a's
+first modes.
 
-Error: the composition is not a layout (the message names the mode, and the sizes or strides that
-would work); a negative stride in b; a tuple with more elements than a has modes.)");
+Error: the composition is not a layout (the message names the mode, and the sizes or strides
+that would work); a negative stride in b; a tuple with more elements than a has modes.)");
   module.def("logical_divide", tiled_value<logical_divide>, nb::arg("a"), nb::arg("b").none(),
              R"(Divides `a` into the tiles that `b` describes: `a` after (b, complement(b, a.size)).
 
-Mode 0 steps within a tile, mode 1 from tile to tile. With a tuple, each of a's first modes is divided
-by its element.
+Mode 0 steps within a tile, mode 1 from tile to tile. With a tuple, each of a's first modes is
+divided by its element.
 
 Error: errors of complement and composition; a tuple with more elements than a has modes.)");
   module.def("zipped_divide", tiled_value<zipped_divide>, nb::arg("a"), nb::arg("b").none(),
@@ -187,15 +188,14 @@ Error: errors of complement and composition; a tuple with more elements than a h
   module.def("tiled_divide", tiled_value<tiled_divide>, nb::arg("a"), nb::arg("b").none(),
              "zipped_divide with its result (first, (second, third, ...)) as (first, second, "
              "third, ...).\n\nError: as logical_divide.");
-  module.def(
-      "logical_product", tiled_value<logical_product>, nb::arg("a"), nb::arg("b").none(),
-      R"(Repeats `a` at the positions that `b` describes: (a, complement(a, a.size * b.cosize) after b).
+  module.def("logical_product", tiled_value<logical_product>, nb::arg("a"), nb::arg("b").none(),
+             R"(Repeats `a` at the positions of `b`: (a, complement(a, a.size * b.cosize) after b).
 
-Mode 0 steps within one copy of `a`, mode 1 from copy to copy. With a tuple, each of a's first modes is
-multiplied by its element.
+Mode 0 steps within one copy of `a`, mode 1 from copy to copy. With a tuple, each of a's first
+modes is multiplied by its element.
 
-Error: an integer, which has no meaning here; errors of complement and composition; a tuple with more
-elements than a has modes.)");
+Error: an integer, which has no meaning here; errors of complement and composition; a tuple with
+more elements than a has modes.)");
   module.def("zipped_product", tiled_value<zipped_product>, nb::arg("a"), nb::arg("b").none(),
              "logical_product with the modes of `a` collected in mode 0 and the copies in mode 1: "
              "((mode, mode, ...), (copies, copies, ..., other modes)).\n\nError: as "
@@ -230,13 +230,14 @@ void bind_shapes(nb::module_& module) {
       nb::arg("layouts"),
       "The layout whose mode k is layouts[k].\n\nError: size or cosize do not fit 64 bits.");
   module.def(
-      "permute", [](const Layout& layout, const Integers& order) { return permute(layout, order); },
+      "permute",
+      [](const Layout& layout, const IntegerList& order) { return permute(layout, order); },
       nb::arg("layout"), nb::arg("order"),
       "The layout whose mode k is mode order[k].\n\nError: `order` does not hold each of 0 to "
       "rank-1 once.");
   module.def(
       "split",
-      [](const Layout& layout, const Integers& sizes) { return split(layout, sizes).value(); },
+      [](const Layout& layout, const IntegerList& sizes) { return split(layout, sizes).value(); },
       nb::arg("layout"), nb::arg("sizes"),
       "The same function with one mode for each of `sizes`, outermost first.\n\nError: a size is "
       "below 1; the product is not layout.size; the boundary between two sizes cuts a mode "
@@ -289,7 +290,7 @@ void bind_layout_algebra(nb::module_& module) {
       "The coalesced layout of the indices at which `layout` has the values 0, 1, ...");
   module.def(
       "from_values",
-      [](const Integers& values) {
+      [](const IntegerList& values) {
         if (values.empty()) throw_invalid({}, "[layout] from_values needs at least one value");
         return from_values(values);
       },

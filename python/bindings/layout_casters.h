@@ -18,7 +18,7 @@ nanobind::object int_tuple_object(const IntTuple& tuple);
 /// None, an integer, a Layout, or a list or tuple of these.
 bool load_tiler(PyObject* object, Tiler& tiler, int depth = 0) noexcept;
 
-/// @error invalid argument: the object is no tuple of integers, or no tiler.
+/// @error invalid argument: the object is neither a tuple of integers nor a tiler.
 [[noreturn]] void throw_not_int_tuple(nanobind::handle object);
 [[noreturn]] void throw_not_tiler(nanobind::handle object);
 
@@ -28,7 +28,8 @@ namespace nanobind::detail {
 
 template <>
 struct type_caster<meshard::IntTuple> : ExplainingCaster<meshard::IntTuple> {
-  static constexpr auto Name = const_name("int | tuple | list");
+  static constexpr auto Name =
+      io_name("int | collections.abc.Sequence[typing.Any]", "int | tuple[typing.Any, ...]");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     const bool loaded = meshard::python::load_int_tuple(source.ptr(), value);
     wrong = loaded ? nullptr : source.ptr();
@@ -42,7 +43,8 @@ struct type_caster<meshard::IntTuple> : ExplainingCaster<meshard::IntTuple> {
 
 template <>
 struct type_caster<meshard::Tiler> : ExplainingCaster<meshard::Tiler> {
-  static constexpr auto Name = const_name("Layout | int | tuple | list | None");
+  static constexpr auto Name =
+      const_name("Layout | int | collections.abc.Sequence[typing.Any] | None");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     const bool loaded = meshard::python::load_tiler(source.ptr(), value);
     wrong = loaded ? nullptr : source.ptr();

@@ -161,7 +161,7 @@ void bind_axes_of(MeshClass& type) {
           "unknown axis; they do not correspond to whole axes or sub-axes of the base.");
 }
 
-void bind_devices(MeshClass& type) {
+void bind_devices_of(MeshClass& type) {
   type.def_prop_ro(
           "rank_map", &Mesh::rank_map,
           "The device at each position of the root; of the first row if there are several.")
@@ -371,12 +371,13 @@ void bind_mesh(nb::module_& module) {
     Mesh(layout, ("x", "y"))                         # a layout into the rank map
     Mesh(jax_mesh)                                   # a jax.sharding.Mesh or AbstractMesh
 
-`explicit` names the axes over which the program, not the compiler, decides how tensors are sharded.
-Positions 0 to size-1 enumerate the axes in row-major order. A mesh made from sizes is a root; the
-operations derive meshes that share its devices. A slice, which has dropped axes, has several rows.
+`explicit` names the axes over which the program, not the compiler, decides how tensors are
+sharded. Positions 0 to size-1 enumerate the axes in row-major order. A mesh made from sizes is
+a root; the operations derive meshes that share its devices. A slice, which has dropped axes,
+has several rows.
 
-Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of the
-sizes; an id is negative or repeated.)");
+Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of
+the sizes; an id is negative or repeated.)");
   bind_equality(type);
   bind_copies(type);
   type.def("__str__", [](const Mesh& mesh) { return mesh.to_string(); })
@@ -389,7 +390,7 @@ sizes; an id is negative or repeated.)");
       "The mesh with this text, as str and to_string print it.");
   bind_construction(type);
   bind_axes_of(type);
-  bind_devices(type);
+  bind_devices_of(type);
   bind_derivation(type);
   bind_roots(type);
   type.def("__hash__", python_hash<Mesh>).def("__repr__", mesh_code);

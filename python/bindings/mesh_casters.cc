@@ -61,8 +61,7 @@ bool load_axis(PyObject* object, AxisList& axes) noexcept {
 }
 
 bool load_axes(PyObject* object, AxisList& axes) noexcept {
-  if (load_axis(object, axes)) return true;
-  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return load_axis(object, axes);
   for (Py_ssize_t i = 0; i < PySequence_Size(object); ++i) {
     PyObject* element = PySequence_GetItem(object, i);
     const bool loaded = element && load_axis(element, axes);

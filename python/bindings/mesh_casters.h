@@ -66,7 +66,8 @@ namespace nanobind::detail {
 template <>
 struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {
   static constexpr auto Name =
-      const_name("str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef]");
+      io_name("str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef]",
+              "tuple[str | int | AxisRef, ...]");
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     value.clear();
     const bool loaded = meshard::python::load_axes(source.ptr(), value);
@@ -129,40 +130,40 @@ struct type_caster<meshard::PartitionSpec> : type_caster_base<meshard::Partition
   using Spec = meshard::PartitionSpec;
   using Base = type_caster_base<Spec>;
   bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-    wrong = nullptr;
-    made.reset();
+    wrong_ = nullptr;
+    made_.reset();
     if (Base::from_python(source, flags, cleanup)) return true;
     using namespace meshard::python;
     const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
     meshard::AxisList unreduced;  // which a spec of ours cannot say
     bool loaded = false;
     if (is_list) {
-      loaded = load_spec(source.ptr(), made.emplace());
+      loaded = load_spec(source.ptr(), made_.emplace());
     } else if (is_spec_of_jax(source.ptr())) {
-      loaded = load_spec_of_jax(source.ptr(), made.emplace(), unreduced) && unreduced.empty();
+      loaded = load_spec_of_jax(source.ptr(), made_.emplace(), unreduced) && unreduced.empty();
     } else if (!PyUnicode_Check(source.ptr())) {
       return false;
     }
-    if (!loaded) wrong = source.ptr();
+    if (!loaded) wrong_ = source.ptr();
     return true;
   }
   template <class T>
   bool can_cast() const noexcept {
-    return !wrong && (made || Base::can_cast<T>());
+    return !wrong_ && (made_ || Base::can_cast<T>());
   }
   operator Spec*() {
-    if (wrong) meshard::python::throw_not_spec(wrong);
-    return made ? &*made : static_cast<Spec*>(static_cast<Base&>(*this));
+    if (wrong_) meshard::python::throw_not_spec(wrong_);
+    return made_ ? &*made_ : static_cast<Spec*>(static_cast<Base&>(*this));
   }
   operator Spec&() {
-    if (!made && !wrong) return static_cast<Base&>(*this);
+    if (!made_ && !wrong_) return static_cast<Base&>(*this);
     return *static_cast<Spec*>(*this);
   }
   operator Spec&&() { return static_cast<Spec&&>(static_cast<Spec&>(*this)); }
 
  private:
-  std::optional<Spec> made;
-  PyObject* wrong = nullptr;
+  std::optional<Spec> made_;
+  PyObject* wrong_ = nullptr;
 };
 
 }  // namespace nanobind::detail

@@ -137,14 +137,11 @@ void bind_device_groups(nb::module_& module) {
       "accessed. They are numbered by their index along the remaining axes. Made by "
       "`Mesh.groups`.");
   bind_copies(groups);
-  groups.def("__len__", &DeviceGroups::count)
-      .def(
-          "__getitem__",
-          [](const DeviceGroups& all, Py_ssize_t g) {
-            return all[static_cast<std::int64_t>(
-                item_index(g, static_cast<std::size_t>(all.count())))];
-          },
-          nb::arg("index"), "The group with this number.")
+  bind_sequence(
+      groups, [](const DeviceGroups& all) { return all.count(); },
+      [](const DeviceGroups& all, std::size_t g) { return all[static_cast<std::int64_t>(g)]; },
+      "The group with this number.");
+  groups
       .def("__repr__",
            [](const DeviceGroups& all) {
              return cat("<", all.count(), " groups of ", all.group_size(), " devices>");

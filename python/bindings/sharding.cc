@@ -80,7 +80,7 @@ void bind_spec(nb::module_& module) {
 
   nb::class_<PartitionSpec> type(
       module, "PartitionSpec",
-      R"(Which mesh axes split which dimension of a tensor, first dimension first: an immutable value.
+      R"(Which mesh axes split which dimension of a tensor, first dimension first.
 
     P("data", None)              # "data" splits dimension 0; dimension 1 is not split
     P(("x", "y"), UNCONSTRAINED) # "x" and "y" split dimension 0, "x" the more significant;
@@ -88,8 +88,8 @@ void bind_spec(nb::module_& module) {
     P(0, None)                   # the first axis of the mesh
     P(("x", UNCONSTRAINED))      # "x" and what the compiler adds
 
-It may be shorter than the tensor's rank: the remaining dimensions are not split. `P` is short for
-PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").)");
+It may be shorter than the tensor's rank: the remaining dimensions are not split. `P` is short
+for PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").)");
   bind_value(type);
   bind_items(
       type, [](const PartitionSpec& spec, std::size_t i) { return dimension_object(spec[i]); },
@@ -129,6 +129,12 @@ void bind_sharding_construction(ShardingClass& type) {
             if (!unreduced.empty()) made = made.with_unreduced(unreduced, kNoWhere);
             new (self) Sharding(std::move(made));
           },
+          nb::sig("def __init__(self, mesh: Mesh, spec: PartitionSpec | tuple | list, "
+                  "ndim: int | None = None, *, "
+                  "replicated: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
+                  "= (), "
+                  "unreduced: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
+                  "= ()) -> None"),
           nb::arg("mesh"), nb::arg("spec"), nb::arg("ndim").none() = nb::none(), nb::kw_only(),
           nb::arg("replicated") = nb::tuple(), nb::arg("unreduced") = nb::tuple())
       .def(
@@ -248,6 +254,8 @@ void bind_parts(ShardingClass& type) {
             return box_object({box.data(), box.size()});
           },
           nb::arg("shape"), nb::arg("position"),
+          nb::sig("def slice(self, shape: int | collections.abc.Sequence[int], position: int) -> "
+                  "tuple[typing.Any, ...]"),
           "The part of a tensor that a position of the mesh holds, as slices that index an array. "
           "One of the last shards can be empty.")
       .def(
@@ -255,13 +263,18 @@ void bind_parts(ShardingClass& type) {
           [](const Sharding& sharding, const Dimensions& shape) {
             return table_object(sharding.slices(shape));
           },
-          nb::arg("shape"), "`slice` of every position, in mesh order.")
+          nb::arg("shape"),
+          nb::sig("def slices(self, shape: int | collections.abc.Sequence[int]) -> "
+                  "list[tuple[typing.Any, ...]]"),
+          "`slice` of every position, in mesh order.")
       .def(
           "distinct_slices",
           [](const Sharding& sharding, const Dimensions& shape) {
             return table_object(sharding.distinct_slices(shape));
           },
           nb::arg("shape"),
+          nb::sig("def distinct_slices(self, shape: int | collections.abc.Sequence[int]) -> "
+                  "list[tuple[typing.Any, ...]]"),
           "The distinct slices in ascending (row-major) order. Empty tiles of one dimension count "
           "as one.")
       .def(
@@ -311,6 +324,8 @@ void bind_sharding_spec(nb::module_& module) {
             new (self) ShardingSpec(minibatch ? ShardingSpec::minibatch(mesh, spec, kNoWhere)
                                               : ShardingSpec(mesh, spec, kNoWhere));
           },
+          nb::sig("def __init__(self, mesh: Mesh, spec: PartitionSpec | tuple | list, *, "
+                  "minibatch: bool = False) -> None"),
           nb::arg("mesh"), nb::arg("spec"), nb::kw_only(), nb::arg("minibatch") = false)
       .def("__hash__",
            [](const ShardingSpec& spec) {
@@ -360,11 +375,11 @@ void bind_sharding(nb::module_& module) {
     Sharding(mesh, P(), 2, unreduced=("model",)) # the value is the sum of the shards along "model"
     Sharding(jax.sharding.NamedSharding(...))   # JAX's
 
-A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last ones
-may be shorter or empty.
+A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last
+ones may be shorter or empty.
 
-Error: an axis that the mesh does not have, or that is used twice; a sub-axis that does not divide its
-axis; a spec longer than `ndim`.)");
+Error: an axis that the mesh does not have, or that is used twice; a sub-axis that does not
+divide its axis; a spec longer than `ndim`.)");
   bind_value(type);
   bind_sharding_construction(type);
   bind_sharding_fields(type);

@@ -36,10 +36,12 @@ Py_hash_t text_hash(const Value& value) {
   return static_cast<Py_hash_t>(std::hash<std::string>()(value.to_string()) >> 1);
 }
 
-nb::object integer_tuple(const Integers& values) {
+using IntegerTuple = nb::typed<nb::tuple, std::int64_t, nb::ellipsis>;
+
+IntegerTuple integer_tuple(const Integers& values) {
   nb::list list;
   for (std::int64_t value : values) list.append(value);
-  return nb::tuple(list);
+  return IntegerTuple(nb::tuple(list));
 }
 
 const TileAssignment& tiled(const TileAssignment& tiles, std::string_view what) {
@@ -49,24 +51,25 @@ const TileAssignment& tiled(const TileAssignment& tiles, std::string_view what) 
 }
 
 template <Integers TileAssignment::*field>
-nb::object integers_of(const TileAssignment& tiles) {
+IntegerTuple integers_of(const TileAssignment& tiles) {
   return integer_tuple(tiles.*field);
 }
 
 void bind_tile_assignment(nb::module_& module) {
   nb::class_<TileAssignment> type(
       module, "TileAssignment",
-      R"(How many tiles each dimension has, and which device holds each tile: XLA's form of a sharding.
+      R"(How many tiles each dimension has, and which device holds each: XLA's sharding.
 
     TileAssignment("{devices=[2,2]<=[4]}")    # its text, as HLO prints it
     TileAssignment("{devices=[2,1,4]<=[8] last_tile_dim_replicate}")
     TileAssignment("{replicated}")
     TileAssignment("tiled", dims=(2, 2), devices=(0, 2, 1, 3))
 
-Devices are logical devices, that is positions of a mesh, unless stated otherwise. == compares the fields;
-`canonical` forms are equal exactly if the same tile is on each device.
+Devices are logical devices, that is positions of a mesh, unless stated otherwise. == compares
+the fields; `canonical` forms are equal exactly if the same tile is on each device.
 
-Error: a size below 1; an invalid permutation; a negative or repeated device; both forms or neither.)");
+Error: a size below 1; an invalid permutation; a negative or repeated device; both forms or
+neither.)");
   bind_value(type);
   type.def(
           "__init__",
@@ -113,7 +116,7 @@ Error: a size below 1; an invalid permutation; a negative or repeated device; bo
           [](const TileAssignment& tiles) {
             nb::list kinds;
             for (TileKind kind : tiles.last_tile_dims) kinds.append(nb::cast(to_string(kind)));
-            return nb::tuple(kinds);
+            return nb::typed<nb::tuple, nb::str, nb::ellipsis>(nb::tuple(kinds));
           },
           "The kinds of the subgroup dimensions.")
       .def_prop_ro("is_iota", &TileAssignment::is_iota, "True for V2.")
@@ -264,15 +267,56 @@ void bind_conversions(nb::module_& module) {
       "row-major, the device ids in mesh order.");
 }
 
+IotaGroups checked_groups(IotaGroups groups) {
+  TileAssignment{.kind = TileKind::kTiled,
+                 .dims = {groups.count, groups.group_size},
+                 .reshape_dims = groups.reshape_dims,
+                 .transpose_perm = groups.transpose_perm}
+      .validate()
+      .value();
+  return groups;
+}
+
 void bind_replica_groups(nb::module_& module) {
   nb::class_<IotaGroups> type(
       module, "IotaGroups",
       "Groups of devices in XLA's compact form: the devices 0..n-1 are reshaped, transposed, then "
-      "cut into `count` groups of `group_size`.");
+      "cut into `count` groups of `group_size`. Without `reshape_dims` they stay in "
+      "order.\n\nError: "
+      "the sizes do not match; an invalid permutation.");
   bind_equality(type);
   bind_copies(type);
-  type.def("__str__", &IotaGroups::to_string)
-      .def("__repr__", [](const IotaGroups& it) { return cat("<IotaGroups ", it, ">"); })
+  using State = std::tuple<std::int64_t, std::int64_t, Integers, Integers>;
+  type.def(
+          "__init__",
+          [](IotaGroups* self, std::int64_t count, std::int64_t group_size, Integers reshape_dims,
+             Integers transpose_perm) {
+            if (reshape_dims.empty()) {
+              reshape_dims = {IntTuple::flat({count, group_size}).product()};
+              transpose_perm = {0};
+            }
+            new (self) IotaGroups(checked_groups(
+                {count, group_size, std::move(reshape_dims), std::move(transpose_perm)}));
+          },
+          nb::arg("count"), nb::arg("group_size"), nb::arg("reshape_dims") = nb::tuple(),
+          nb::arg("transpose_perm") = nb::tuple())
+      .def("__getstate__",
+           [](const IotaGroups& it) {
+             return State(it.count, it.group_size, it.reshape_dims, it.transpose_perm);
+           })
+      .def("__setstate__",
+           [](IotaGroups& self, const State& state) {
+             auto [count, group_size, reshape_dims, transpose_perm] = state;
+             new (&self)
+                 IotaGroups(checked_groups({count, group_size, reshape_dims, transpose_perm}));
+           })
+      .def("__str__", &IotaGroups::to_string)
+      .def("__repr__",
+           [](const IotaGroups& it) {
+             return cat("IotaGroups(", it.count, ", ", it.group_size, ", ",
+                        repr_text(integer_tuple(it.reshape_dims)), ", ",
+                        repr_text(integer_tuple(it.transpose_perm)), ")");
+           })
       .def("__hash__", text_hash<IotaGroups>)
       .def("__len__", [](const IotaGroups& it) { return it.count; })
       .def_ro("count", &IotaGroups::count, "The number of groups.")

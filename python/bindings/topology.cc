@@ -200,6 +200,16 @@ void bind_hops(nb::module_& module) {
                             "the last to the first.");
   bind_copies(axis);
   axis.def("__str__", &AxisHops::to_string)
+      .def("__getstate__",
+           [](const AxisHops& hops) {
+             return std::tuple(hops.mean, hops.worst, hops.steps, hops.between_slices);
+           })
+      .def("__setstate__",
+           [](AxisHops& self,
+              const std::tuple<double, std::int64_t, std::int64_t, std::int64_t>& state) {
+             auto [mean, worst, steps, between_slices] = state;
+             new (&self) AxisHops{mean, worst, steps, between_slices};
+           })
       .def("__repr__", [](const AxisHops& hops) { return cat("<AxisHops ", hops, ">"); })
       .def_ro("mean", &AxisHops::mean, "The mean number of links per step within a slice.")
       .def_ro("worst", &AxisHops::worst, "The largest number of links of a step.")
@@ -208,6 +218,12 @@ void bind_hops(nb::module_& module) {
   nb::class_<MeshHops> type(module, "MeshHops", "The hops along each axis of a mesh.");
   bind_copies(type);
   type.def("__str__", [](const MeshHops& hops) { return hops.to_string(); })
+      .def("__getstate__",
+           [](const MeshHops& hops) { return std::pair(hops.axes, hops.wrap_known); })
+      .def("__setstate__",
+           [](MeshHops& self, std::pair<std::vector<AxisHops>, bool> state) {
+             new (&self) MeshHops{std::move(state.first), state.second};
+           })
       .def("__repr__",
            [](const MeshHops& hops) { return cat("<MeshHops ", hops.to_string(), ">"); })
       .def_ro("axes", &MeshHops::axes, "Those of each axis.")
@@ -229,8 +245,8 @@ void bind_hops(nb::module_& module) {
       "devices have no coordinates; the mesh has several rows.");
 }
 
-HybridOptions options_of(std::string_view split, std::string_view granule,
-                         bool contiguous_processes, bool allow_no_coords) {
+HybridOptions hybrid_options(std::string_view split, std::string_view granule,
+                             bool contiguous_processes, bool allow_no_coords) {
   return {split_named(split), granule_named(granule), contiguous_processes, allow_no_coords};
 }
 
@@ -241,7 +257,7 @@ void bind_topology_meshes(nb::module_& module) {
          nb::handle names, std::string_view split, std::string_view granule,
          bool contiguous_processes, bool allow_no_coords) {
         return hybrid_mesh(topology, inner, outer, names_given(names),
-                           options_of(split, granule, contiguous_processes, allow_no_coords),
+                           hybrid_options(split, granule, contiguous_processes, allow_no_coords),
                            SourceLocation{});
       },
       nb::arg("topology"), nb::arg("inner"), nb::arg("outer") = nb::tuple(),
@@ -253,19 +269,19 @@ void bind_topology_meshes(nb::module_& module) {
     pods = tpu_topology("v5e:16x16*2")
     hybrid_mesh(pods, (1, 16, 16), (2, 1, 1), ("dp", "fsdp", "tp"))  # dp over the slices
 
-The device orders are those of JAX and of torch_xla. `split`: `where_needed` or `never`, whether several
-axes may share a direction of the torus. `granule`: `slice` or `process`, what the outer shape counts.
-`contiguous_processes` keeps the devices of each process together. `allow_no_coords` uses devices without
-coordinates (virtual CPUs) in the order of their list.
+The device orders are those of JAX and of torch_xla. `split`: `where_needed` or `never`, whether
+several axes may share a direction of the torus. `granule`: `slice` or `process`, what the outer
+shape counts. `contiguous_processes` keeps the devices of each process together.
+`allow_no_coords` uses devices without coordinates (virtual CPUs) in the order of their list.
 
-Error: shapes of different lengths, or that do not match the granules; the devices of a granule do not
-fill a grid; a direction would have to be split, and `split` does not allow it.)");
+Error: shapes of different lengths, or that do not match the granules; the devices of a granule
+do not fill a grid; a direction would have to be split, and `split` does not allow it.)");
   module.def(
       "torus_mesh",
       [](const Topology& topology, const Dimensions& shape, nb::handle names,
          std::string_view split, bool contiguous_processes, bool allow_no_coords) {
         return torus_mesh(topology, shape, names_given(names),
-                          options_of(split, "slice", contiguous_processes, allow_no_coords),
+                          hybrid_options(split, "slice", contiguous_processes, allow_no_coords),
                           SourceLocation{});
       },
       nb::arg("topology"), nb::arg("shape"), nb::arg("names").none() = nb::none(), nb::kw_only(),
@@ -276,6 +292,11 @@ fill a grid; a direction would have to be split, and `split` does not allow it.)
   nb::class_<RingMesh> type(module, "RingMesh", "A mesh and the hops between its neighbors.");
   bind_copies(type);
   type.def("__str__", &RingMesh::to_string)
+      .def("__getstate__", [](const RingMesh& ring) { return std::pair(ring.mesh, ring.hops); })
+      .def("__setstate__",
+           [](RingMesh& self, std::pair<Mesh, std::optional<MeshHops>> state) {
+             new (&self) RingMesh{std::move(state.first), std::move(state.second)};
+           })
       .def("__repr__", [](const RingMesh& ring) { return cat("<RingMesh ", ring, ">"); })
       .def_ro("mesh", &RingMesh::mesh, "The mesh.")
       .def_ro("hops", &RingMesh::hops, "The hops; None if the devices have no coordinates.");
@@ -293,11 +314,13 @@ fill a grid; a direction would have to be split, and `split` does not allow it.)
 
 `outer`: the number of slices that each axis spans; empty: chosen automatically.
 
-Error: the product of the sizes is not the number of devices; `outer` does not divide the sizes, or its
-product is not the number of slices.)");
+Error: the product of the sizes is not the number of devices; `outer` does not divide the sizes,
+or its product is not the number of slices.)");
   module.def(
       "assign_torus",
       [](const Dimensions& physical, const Dimensions& logical, std::string_view split) {
+        for (std::int64_t size : physical)
+          if (size < 1) throw_invalid({}, "[torus] a direction of size ", size);
         std::vector<Dimensions> taken;
         for (IntVector& each :
              assign_torus(physical, logical, split_named(split), kTorusDirections, SourceLocation{})
@@ -346,6 +369,9 @@ void bind_builders(nb::module_& module) {
   module.def("platform_name", &platform_name, nb::arg("mesh"),
              "The mesh's device type; without one the name of the default platform, or `any` as "
              "long as that is not known.");
+  module.def("same_platform", &same_platform, nb::arg("first"), nb::arg("second"),
+             "True if both are for devices of one platform. An empty device type means the default "
+             "platform; as long as that is not known, it fits any other.");
   module.def(
       "overlap",
       [](const Mesh& first, const Mesh& second) { return to_string(overlap(first, second)); },

@@ -71,16 +71,31 @@ inline std::size_t item_index(Py_ssize_t i, std::size_t size) {
   return static_cast<std::size_t>(i < 0 ? i + count : i);
 }
 
-/// Adds __len__, and __getitem__, which calls `item(value, index)` with 0 <= index < size().
-template <class Value, class... Extra, class Item>
-void bind_items(nanobind::class_<Value, Extra...>& type, Item item, const char* doc) {
-  type.def("__len__", [](const Value& value) { return value.size(); })
+/// Adds __len__, __getitem__, which calls `item(value, index)` with 0 <= index < count(value), and
+/// __iter__.
+template <class Value, class... Extra, class Count, class Item>
+void bind_sequence(nanobind::class_<Value, Extra...>& type, Count count, Item item,
+                   const char* doc) {
+  namespace nb = nanobind;
+  using Element = decltype(item(std::declval<const Value&>(), std::size_t{0}));
+  type.def("__len__", count)
       .def(
           "__getitem__",
-          [item](const Value& value, Py_ssize_t i) {
-            return item(value, item_index(i, static_cast<std::size_t>(value.size())));
+          [count, item](const Value& value, Py_ssize_t i) {
+            return item(value, item_index(i, static_cast<std::size_t>(count(value))));
           },
-          nanobind::arg("index"), doc);
+          nb::arg("index"), doc)
+      .def("__iter__", [](nb::handle_t<Value> value) {
+        return nb::typed<nb::iterator, Element>(
+            nb::steal<nb::iterator>(PySeqIter_New(value.ptr())));
+      });
+}
+
+/// The same with size() of the class.
+template <class Value, class... Extra, class Item>
+void bind_items(nanobind::class_<Value, Extra...>& type, Item item, const char* doc) {
+  bind_sequence(
+      type, [](const Value& value) { return value.size(); }, item, doc);
 }
 
 /// A hash for Python.

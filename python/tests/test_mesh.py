@@ -186,6 +186,8 @@ def test_overlap():
     assert ms.overlap(all8, low) == "second in first" and ms.overlap(low, all8) == "first in second"
     assert ms.overlap(low, Mesh({"x": 4}, range(4, 8))) == "none"
     assert low.same_devices(Mesh({"y": 4}, [3, 2, 1, 0]))
+    cuda = low.with_device_type("cuda")
+    assert ms.same_platform(cuda, cuda) and not ms.same_platform(cuda, low.with_device_type("tpu"))
 
 
 def test_global_mesh():
@@ -216,7 +218,8 @@ def test_global_mesh():
 def test_pickling_keeps_derivation():
     made = Mesh({"data": 2, "model": 4})
     made.flatten("all")
-    for each in (made, made["model"], made.permute(("model", "data")), made.submesh("model", 5), Mesh({"x": 3}, [9, 2, 4])):
+    for each in (made, made["model"], made.permute(("model", "data")), made.submesh("model", 5),
+                 Mesh({"x": 3}, [9, 2, 4])):
         again = pickle.loads(pickle.dumps(each))
         assert again == each and hash(again) == hash(each)
         assert again.root == each.root and again.flattened == each.flattened
@@ -293,7 +296,7 @@ def check_facts(mesh, common, views, named):
     recorded = [ms.Layout(tuple(sizes), tuple(strides)) for sizes, strides in common["layout"]]
     assert [ms.layout.coalesce(each) for each in layouts] == [ms.layout.coalesce(each) for each in recorded]
     for name, groups in zip(mesh.axis_names, common["groups_by_dim"]):
-        assert sorted(sorted(group) for group in mesh.groups(name).tolist()) == sorted(sorted(group) for group in groups)
+        assert sorted(map(sorted, mesh.groups(name).tolist())) == sorted(map(sorted, groups))
     for rank, view in views.items():
         rank = int(rank)
         if view.get("coordinate") is not None:
@@ -314,7 +317,7 @@ def test_recorded_programs():
             try:
                 made = program.run(op)
             except ms.Error:
-                # A composition that is no layout is refused; another error is recorded too.
+                # A composition that is not a layout is refused; another error is recorded too.
                 assert "common" not in recorded or op["op"] == "unflatten", (case["name"], op)
                 break
             except (KeyError, TypeError, IndexError):

@@ -135,7 +135,8 @@ def test_pictures():
     made = Sharding(Mesh({"x": 2, "y": 2}), P("y", None))
     assert "dimension 0: y ↓ │ 0,2 │" in ms.picture(made)
     drawn = ms.picture(made, (4, 6))
-    assert "│ [0:2, 0:6] on 0,2 │" in drawn and "│ [2:4, 0:6] on 1,3 │" in drawn and drawn.svg.startswith("<svg")
+    assert "│ [0:2, 0:6] on 0,2 │" in drawn and "│ [2:4, 0:6] on 1,3 │" in drawn
+    assert drawn.svg.startswith("<svg")
     assert "[0:2, 0:6, 0:5] on 0,2" in ms.picture(made, (4, 6, 5))
     assert made._repr_html_().startswith("<svg")
     x = ms._meshard.ops.sharding_constraint(ms._meshard.ops.zeros((4, 6)), made)
@@ -173,10 +174,12 @@ def test_tile_assignment():
     assert tiles.replicate_on_last_tile_dim and tiles.is_iota and tiles.ndim == 2 and tiles.devices == ()
     assert tiles.device_list() == [0, 4, 1, 5, 2, 6, 3, 7] == list(tiles.listed().devices)
     assert tiles.iota_layout() == ms.Layout((4, 2), (1, 4))
-    assert ms.sharding_from_tiles(MESH, tiles, 2) == made and ms.sharding_from_tiles(tiles, 2, 8).same_placement(made, 2)
+    assert ms.sharding_from_tiles(MESH, tiles, 2) == made
+    assert ms.sharding_from_tiles(tiles, 2, 8).same_placement(made, 2)
     by_hand = TileAssignment("tiled", dims=(4, 1, 2), reshape_dims=(2, 4), transpose_perm=(1, 0),
                              replicate_on_last_tile_dim=True)
-    assert by_hand == tiles == eval(repr(tiles)) == TileAssignment.parse(str(tiles)) == pickle.loads(pickle.dumps(tiles))
+    assert by_hand == tiles == eval(repr(tiles)) == TileAssignment.parse(str(tiles))
+    assert pickle.loads(pickle.dumps(tiles)) == tiles
     assert by_hand.canonical() == tiles.canonical() and len({tiles, by_hand}) == 1
     manual = TileAssignment("{devices=[2,2,2]<=[8] last_tile_dims={manual, replicated}}")
     assert manual.last_tile_dims == ("manual", "replicated") and TileAssignment("replicated").kind == "replicated"
@@ -192,6 +195,9 @@ def test_replica_groups():
     groups = ms.replica_groups(MESH, "data")
     assert str(groups) == "[4,2]<=[2,4]T(1,0)" and groups.listed() == [[0, 4], [1, 5], [2, 6], [3, 7]]
     assert (groups.count, groups.group_size, len(groups)) == (4, 2, 4)
+    by_hand = ms.IotaGroups(4, 2, (2, 4), (1, 0))
+    assert groups == by_hand == eval("ms." + repr(groups)) == pickle.loads(pickle.dumps(groups))
+    assert hash(groups) == hash(by_hand) and ms.IotaGroups(2, 4).listed() == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert ms.axes_of_groups(MESH, groups) == ("data",) == ms.axes_of_groups(MESH, groups.listed())
     assert ms.axes_of_groups(MESH, [[0, 1], [2, 3], [4, 5], [6, 7]]) == (AxisRef("model", 2, 2),)
     assert ms.axes_of_groups(MESH, [[0, 7], [1, 2], [3, 4], [5, 6]]) is None
@@ -215,7 +221,8 @@ def test_recorded_op_shardings():
         assert ms.sharding_type(made) == expect["sharding_type"], case["name"]
         assert ms.canonical_type(made) == expect["canonical_type"], case["name"]
         tiles = ms.tile_assignment(made).with_device_ids(mesh)
-        assert tiles.with_sorted_replicas() == TileAssignment(expect["hlo_sharding"]).with_sorted_replicas(), case["name"]
+        recorded = TileAssignment(expect["hlo_sharding"])
+        assert tiles.with_sorted_replicas() == recorded.with_sorted_replicas(), case["name"]
         if made.ndim:
             shape, ids = ms.tile_array(made)
             assert list(shape) == expect["tile_assignment_shape"]
@@ -441,6 +448,9 @@ def test_random_shardings():
     (lambda: TileAssignment("{replicated}").device_list(), ms.InvalidArgumentError, "device_list"),
     (lambda: TileAssignment("{devices=[2]0,9}").with_device_ids(MESH), ms.OutOfRangeError, "9"),
     (lambda: ms.sharding_from_tiles(MESH, TileAssignment("{manual}"), 1), ms.InvalidArgumentError, "manual"),
+    (lambda: ms.IotaGroups(4, 2, (2, 3), (1, 0)), ms.InvalidArgumentError, "6 devices for 8 tiles"),
+    (lambda: ms.IotaGroups(4, 2, (2, 4), (1, 1)), ms.InvalidArgumentError, "permutation"),
+    (lambda: ms.IotaGroups(0, 2), ms.InvalidArgumentError, "below 1"),
     (lambda: ms.replica_groups(MESH, "x"), ms.Error, "x"),
     (lambda: ms.parse_shardy_sharding("<@m, [{]>", MESH), ms.InvalidArgumentError, "parse"),
 ])

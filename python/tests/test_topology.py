@@ -46,7 +46,8 @@ def test_topology():
     device = made.devices[3]
     assert (device.id, device.coords, device.slice_index, device.process_index, device.core_on_chip) == (
         100005, (1, 1, 0), 0, 0, 0)
-    assert eval(repr(device)) == device == pickle.loads(pickle.dumps(device)) and hash(device) == hash(eval(repr(device)))
+    again = pickle.loads(pickle.dumps(device))
+    assert eval(repr(device)) == device == again and hash(device) == hash(again)
     ring = Topology([DeviceAttributes(i, coords=(i,)) for i in range(4)], wrap=[True])
     assert ring.wrap == [True] and pickle.loads(pickle.dumps(ring)) == ring
     assert ring != Topology(ring.devices, wrap=[False])
@@ -134,6 +135,8 @@ def test_rings():
     assert ring.mesh.shape == (64,) and ring.hops.axes[0].mean == 1 and ring.hops.axes[0].worst == 1
     assert str(ring.hops) == "1 (worst 1)" and ring.hops.to_string(ring.mesh) == "ring 1 (worst 1)"
     assert ring.hops.worst_mean == ring.hops.mean == 1 and ring.hops.wrap_known and "hops ring 1" in str(ring)
+    again = pickle.loads(pickle.dumps(ring))
+    assert again.mesh == ring.mesh and str(again) == str(ring) and again.hops.axes[0].steps == 64
     line = ms.mesh_hops(Mesh({"x": 64}), tpu_topology("v5e:8x8"))
     steps = [(i, (i + 1) % 64) for i in range(64)]
     far = [abs(a % 8 - b % 8) + abs(a // 8 - b // 8) for a, b in steps]
@@ -154,8 +157,11 @@ def test_rings():
     (lambda: hybrid_mesh(tpu_topology("v5e:4x4"), (4, 3)), ms.InvalidArgumentError, "16"),
     (lambda: hybrid_mesh(tpu_topology("v5e:4x4"), (4, 4), granule="rack"), ms.InvalidArgumentError, "'rack'"),
     (lambda: hybrid_mesh(tpu_topology("v5e:4x4"), (4, 4), split="always"), ms.InvalidArgumentError, "'always'"),
-    (lambda: torus_mesh(tpu_topology("v5e:4x4"), (2, 2, 4), split="never"), ms.UnimplementedError, "allow split='where_needed'"),
+    (lambda: torus_mesh(tpu_topology("v5e:4x4"), (2, 2, 4), split="never"), ms.UnimplementedError,
+     "allow split='where_needed'"),
     (lambda: torus_mesh(tpu_topology("v5e:4x4"), (4, 4), ("x",)), ms.InvalidArgumentError, "names"),
+    (lambda: ms.assign_torus((0, 4), (4,)), ms.InvalidArgumentError, "size 0"),
+    (lambda: ms.assign_torus((2, 4), (4,)), ms.InvalidArgumentError, "4"),
     (lambda: ring_mesh(tpu_topology("v5e:4x4"), (15,)), ms.InvalidArgumentError, "15"),
     (lambda: ms.mesh_hops(Mesh({"x": 2}, [98, 99]), tpu_topology("v5e:2x2")), ms.Error, "98"),
     (lambda: ms.mesh_1d(0), ms.InvalidArgumentError, "0"),
