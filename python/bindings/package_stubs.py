@@ -21,7 +21,7 @@ outer pinv solve svdvals trace vector_norm cholesky eigvalsh fft ifft fftn ifftn
 fftfreq rfftfreq fftshift ifftshift clip round positive isin dot swapaxes ravel flatten transpose cumsum cumprod conj
 copy to_device T mT real imag""".split())
 RESULTS = {"__repr__": "str", "__str__": "str", "__format__": "str", "__iter__": "typing.Iterator[Tensor]",
-           "__contains__": "bool", "__dlpack_device__": "tuple[int, int]", "itemsize": "int", "device": "str",
+           "__contains__": "bool", "__dlpack_device__": "tuple[int, int]", "itemsize": "int", "device": "Any",
            "__setattr__": "None", "__init__": "None", "__exit__": "None", "__len__": "int", "__eq__": "bool",
            "__hash__": "int", "__bool__": "bool", "isdtype": "bool", "can_cast": "bool", "nonzero": "tuple[Tensor, ...]",
            "__init_subclass__": "None"}

@@ -2,6 +2,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string_view>
@@ -21,8 +22,11 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-// Values up to this size are copied to the host for one element.
+// Values on devices up to this size are copied to the host for one element.
 constexpr std::int64_t kMostBytes = 1 << 16;
+// Parts of values on the host are copied up to this size. Larger ones are recorded, so that a
+// program may take them from a value that it uses anyway.
+constexpr std::int64_t kMostPartBytes = 1 << 24;
 
 // The elements first[d] + i * step[d] of each dimension d; without steps a reshape.
 struct PartStep {
@@ -82,6 +86,15 @@ bool add_step(const Node& node, std::vector<PartStep>& steps) {
 
 HostArray taken(const HostArray& from, const PartStep& part) {
   if (part.step.empty()) return from.reshaped(part.shape);
+  if (std::all_of(part.step.begin(), part.step.end(),
+                  [](std::int64_t step) { return step == 1; })) {
+    Box box;
+    for (int d = 0; d < from.rank(); ++d) {
+      const std::int64_t first = part.first[static_cast<std::size_t>(d)];
+      box.push_back({first, first + part.shape[d]});
+    }
+    return from.slice(box);
+  }
   HostArray made = HostArray::uninitialized({from.dtype(), part.shape});
   const auto element = static_cast<std::int64_t>(size_in_bytes(from.dtype()));
   const auto rank = static_cast<std::size_t>(from.rank());
@@ -110,10 +123,12 @@ HostArray elements(const Tensor& whole, const std::vector<PartStep>& steps,
   return array;
 }
 
-bool is_small_and_computed(const Value& value) {
-  const Storage* storage = value.storage();
-  return storage && storage->kind() != Storage::Kind::kAbstract &&
-         value.type().bytes() <= kMostBytes;
+// True if the whole value is computed and taking the part from it on the host is quick.
+bool is_quick(const Value& whole, const Value& part) {
+  const Storage* storage = whole.storage();
+  if (!storage || storage->kind() == Storage::Kind::kAbstract) return false;
+  return whole.type().bytes() <= kMostBytes ||
+         (storage->kind() == Storage::Kind::kHost && part.type().bytes() <= kMostPartBytes);
 }
 
 // True if the value is on the host, or on one device and not still being computed.
@@ -135,7 +150,7 @@ nb::object part_object(PyObject* whole, Tensor part, const SourceLocation& where
   const Part* inner = from.storage() ? nullptr : part_in(whole);
   auto made =
       std::make_unique<Part>(Part{value.node(), value->id(), inner ? inner->whole : from, {}});
-  if (!is_small_and_computed(made->whole)) return tensor_object(std::move(part));
+  if (!is_quick(made->whole, value)) return tensor_object(std::move(part));
   for (const Node* node = made->node; node != from.node(); node = node->operands()[0].node())
     if (node->operands().size() != 1 || !add_step(*node, made->steps))
       return tensor_object(std::move(part));

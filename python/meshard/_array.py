@@ -3,8 +3,21 @@
 import math as _math
 
 from . import _tensor, fft, linalg  # noqa: F401
-from ._array_api import (creation, data_types, elementwise, indexing, info, linear_algebra, manipulation, others,
-                         searching, set_functions, sorting, statistical, utility)
+from ._array_api import (
+    creation,
+    data_types,
+    elementwise,
+    indexing,
+    info,
+    linear_algebra,
+    manipulation,
+    others,
+    searching,
+    set_functions,
+    sorting,
+    statistical,
+    utility,
+)
 from ._array_api.creation import *  # noqa: F403
 from ._array_api.data_types import *  # noqa: F403
 from ._array_api.elementwise import *  # noqa: F403

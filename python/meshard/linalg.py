@@ -155,7 +155,8 @@ def eigvals(x, /):
 
 def matrix_power(x, n, /):
     """The n-th power of square matrices; for negative n of the inverses, for 0 the identity."""
-    return ops.matrix_power(x, n)
+    x = as_tensor(x)
+    return ops.matrix_power(x, n) if x.size else _square(x, "matrix_power")[...]
 
 
 _NORMS = {"fro": "frobenius", 1: "largest_column_sum", -1: "smallest_column_sum", math.inf: "largest_row_sum",
@@ -185,8 +186,13 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     For infinity the largest magnitude, for -infinity the smallest, for 0 the number of nonzero elements.
     """
     x = as_tensor(x)
-    result = ops.vector_norm(x, axis, keepdims, ord)
-    return result
+    largest = float(numpy.finfo(_real(x)).max) if x.dtype.kind in "fc" else math.inf
+    if abs(ord) > largest:
+        ord = math.copysign(math.inf, ord)
+    if 0 < abs(ord) < 1 / largest:  # 1 / ord is infinite in the dtype
+        powers = ops.pow(ops.abs(x), math.copysign(0.0, ord))
+        return ops.pow(ops.sum(powers, axis, keepdims), math.copysign(math.inf, ord))
+    return ops.vector_norm(x, axis, keepdims, ord)
 
 
 def matrix_rank(x, /, *, rtol=None):

@@ -1,7 +1,8 @@
 """Random calls of the array API's functions, with what NumPy returns."""
 
-import meshard as ms
 import numpy as np
+
+import meshard as ms
 
 # For float32 and float64, also as parts of complex numbers.
 TOLERANCES = {"exact": (0, 0), "close": (4e-6, 1e-13), "loose": (2e-4, 1e-9)}
@@ -55,7 +56,7 @@ class Draw:
 
     def array(self, dtype, shape, low=-8.0, high=8.0, specials=False):
         dtype = np.dtype(dtype)
-        if dtype == bool:
+        if dtype.kind == "b":
             return self.rng.random(shape) < 0.5
         if dtype.kind in "iu":
             low = max(low, 0) if dtype.kind == "u" else low

@@ -1,8 +1,9 @@
 """Random calls of products, linear algebra and transforms, with what NumPy returns."""
 
-import meshard as ms
 import numpy as np
 from numpy_calls import CASES, COMPLEX, INEXACT, NUMERIC, REAL, Call, case, real_part
+
+import meshard as ms
 
 
 @case("matmul")

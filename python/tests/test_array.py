@@ -4,9 +4,10 @@ import math
 import pathlib
 import sys
 
-import meshard as ms
 import numpy as np
 import pytest
+
+import meshard as ms
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import compare_numpy  # noqa: E402
@@ -22,6 +23,13 @@ def same(tensor, expected):
 
 def test_random_calls_agree_with_numpy():
     assert compare_numpy.compare(500, seed=17) == []
+
+
+def test_random_calls_agree_with_jax_also_their_gradients_and_batches():
+    pytest.importorskip("jax")
+    import compare_jax
+
+    assert compare_jax.compare(30, seed=5) == []
 
 
 # --- creation ------------------------------------------------------------------------------------
@@ -331,6 +339,7 @@ def test_decompositions_of_empty_matrices():
     empty = ms.zeros((2, 0, 0))
     same(ms.linalg.det(empty), np.ones(2, np.float32))
     assert ms.linalg.inv(empty).shape == (2, 0, 0)
+    assert ms.linalg.matrix_power(empty, -1).shape == (2, 0, 0)
     assert ms.linalg.solve(empty, ms.zeros((2, 0, 3))).shape == (2, 0, 3)
     q, r = ms.linalg.qr(ms.zeros((3, 0)), mode="complete")
     assert q.shape == (3, 3) and r.shape == (3, 0)
@@ -352,6 +361,14 @@ def test_pseudo_inverse_and_rank_with_a_tolerance():
     assert ms.linalg.matrix_rank(x, rtol=0.01).item() == 1
     assert ms.linalg.matrix_rank(x, rtol=ms.asarray(0.01)).item() == 1
     np.testing.assert_allclose(ms.linalg.pinv(x, rtol=0.01).numpy(), np.diag([1.0, 0, 0]), atol=1e-12)
+
+
+def test_norms_of_orders_that_the_dtype_cannot_hold():
+    x = ms.asarray([1.0, 2.0])
+    assert ms.linalg.vector_norm(x, ord=1e-45).item() == math.inf  # the number of elements to a power of infinity
+    assert ms.linalg.vector_norm(x[:1], ord=1e-45).item() == 1
+    assert ms.linalg.vector_norm(x, ord=1e300).item() == 2
+    assert ms.linalg.vector_norm(x, ord=-1e300).item() == 1
 
 
 def test_transform_norms():

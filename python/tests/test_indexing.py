@@ -1,8 +1,9 @@
 """x[...] and x[...] = value against NumPy."""
 
-import meshard as ms
 import numpy as np
 import pytest
+
+import meshard as ms
 
 A = np.arange(120, dtype=np.int32).reshape(2, 3, 4, 5)
 I = np.asarray  # noqa: E741  (short names make the keys readable)
@@ -150,6 +151,32 @@ def test_reading_elements_of_computed_values():
         np.testing.assert_array_equal(tensor[:, None, 2, 1:3].numpy(), expected[:, None, 2, 1:3])
         assert tensor[1][2][3].item() == expected[1, 2, 3]
         assert tensor[0:0].tolist() == []
+
+
+def test_parts_of_known_values_need_no_program():
+    array = np.arange(90000.0).reshape(300, 300)
+    x = ms.asarray(array)
+    small = ms.asarray(array[:4, :4]) * 2
+    placed = ms.mark_sharding(ms.asarray(array[:8]), ms.Mesh({"x": 8}), ms.P("x"))
+    ms.sync(small, placed)
+    before = ms.runtime_counters()
+    for i in range(3):
+        np.testing.assert_array_equal(x[i:i + 64].numpy(), array[i:i + 64])
+        np.testing.assert_array_equal(x[::-7, i].numpy(), array[::-7, i])
+        assert small[i, 1].item() == 2 * array[i, 1]
+    np.testing.assert_array_equal(x[None, 2:, ..., 5].numpy(), array[None, 2:, ..., 5])
+    assert (ms.runtime_counters() - before).launches == 0
+
+
+def test_elements_of_placed_values_need_no_program():
+    array = np.arange(16.0).reshape(8, 2)
+    x = ms.mark_sharding(ms.asarray(array), ms.Mesh({"x": 8}), ms.P("x"))
+    y = x + 1
+    y.numpy()
+    before = ms.runtime_counters()
+    assert [y[i, 1].item() for i in range(8)] == (array[:, 1] + 1).tolist()
+    assert y[3][::-1].tolist() == [8, 7]
+    assert (ms.runtime_counters() - before).launches == 0
 
 
 def test_a_part_is_the_value_at_the_time_of_the_index():

@@ -4,9 +4,10 @@ import importlib.util
 import os
 import pathlib
 
-import meshard as ms
 import numpy as np
 import pytest
+
+import meshard as ms
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 pytest.importorskip("sklearn", minversion="1.6")

@@ -1,7 +1,5 @@
 """What the chapters share: dtypes by kind, the device, operands."""
 
-import builtins
-
 import numpy
 
 from .. import _dtypes as dtypes
@@ -61,11 +59,6 @@ def dtype_of(dtype):
 _KNOWN = frozenset(DTYPES)
 
 
-def is_concrete(x):
-    """True for a tensor whose elements can be read now."""
-    return not x.is_traced
-
-
 def as_tensor(x):
     """A tensor, number or NumPy array as a tensor."""
     return x if isinstance(x, Tensor) else asarray_of(x)
@@ -110,6 +103,3 @@ def made_by_numpy(array):
 def shape_tuple(shape):
     """The argument `shape` of a function as a tuple."""
     return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
-
-
-all_of, any_of = builtins.all, builtins.any

@@ -7,8 +7,19 @@ import numpy
 from .. import _dtypes as dtypes
 from .. import _meshard
 from .._dlpack import from_dlpack
-from .common import (COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INTEGER, FLOATS, INT32, Tensor, as_tensor,
-                     check_device, dtype_of, ops)
+from .common import (
+    COMPLEX,
+    DEFAULT_COMPLEX,
+    DEFAULT_FLOAT,
+    DEFAULT_INTEGER,
+    FLOATS,
+    INT32,
+    Tensor,
+    as_tensor,
+    check_device,
+    dtype_of,
+    ops,
+)
 
 __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like", "linspace",
            "meshgrid",

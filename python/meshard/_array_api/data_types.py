@@ -4,9 +4,20 @@ import ml_dtypes
 import numpy
 
 from .. import _dtypes as dtypes
-from .common import (COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, DEFAULT_INTEGER, FLOATS, INTEGERS, SIGNED, UNSIGNED,
-                     Tensor,
-                     check_device, dtype_of, ops)
+from .common import (
+    COMPLEX,
+    DEFAULT_COMPLEX,
+    DEFAULT_FLOAT,
+    DEFAULT_INTEGER,
+    FLOATS,
+    INTEGERS,
+    SIGNED,
+    UNSIGNED,
+    Tensor,
+    check_device,
+    dtype_of,
+    ops,
+)
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 

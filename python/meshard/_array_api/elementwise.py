@@ -2,8 +2,23 @@
 
 from .. import _meshard
 from .common import COMPLEX, INTEGERS, Tensor, as_tensor, ops
-from .complex_functions import (acos, acosh, asin, asinh, atan, atanh, cosh, exp, expm1, log, log1p, sign, sinh, sqrt,
-                                tanh)
+from .complex_functions import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cosh,
+    exp,
+    expm1,
+    log,
+    log1p,
+    sign,
+    sinh,
+    sqrt,
+    tanh,
+)
 
 __all__ = ["abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
            "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "ceil", "clip", "conj", "copysign",
@@ -46,7 +61,9 @@ def clip(x, /, min=None, max=None):
     Where min is greater than max the result is max.
     """
     x = as_tensor(x)
-    result = x[...]
+    if min is None and max is None:
+        return x[...]
+    result = x
     for bound, op in ((min, ops.maximum), (max, ops.minimum)):
         if bound is not None:
             result = op(result, _bound_of(x, bound))
