@@ -1,5 +1,9 @@
 """expect: what a compiled program must be like, as checks that fail with the lines of the source."""
 
+from __future__ import annotations
+
+from typing import Any
+
 from . import _meshard
 from ._errors import FailedPreconditionError
 from ._reports import Report, explain
@@ -36,13 +40,13 @@ def _parsed(expectations):
     return expectations if isinstance(expectations, Expectations) else Expectations.parse(expectations)
 
 
-def check_expectations(what, expectations, *args, **options):
+def check_expectations(what: Any, expectations: str | Expectations, *args: Any, **options: Any) -> ExpectationReport:
     """Compares a program with expectations, and returns an ExpectationReport. See expect()."""
     expected = _parsed(expectations)  # before the compile, which is slow
     return _meshard.check_expectations(explain(what, *args, **options), expected)
 
 
-def expect(what, expectations, *args, **options):
+def expect(what: Any, expectations: str | Expectations, *args: Any, **options: Any) -> Report:
     """Raises an ExpectationError, which is an AssertionError, unless a program is as expected. Returns its report.
 
     `what`, `args` and `options` are as for explain(): a report, a function and its arguments, a lowered program of JAX.
@@ -62,7 +66,8 @@ def expect(what, expectations, *args, **options):
     return report
 
 
-def expect_no_full_replication(what, *args, least_bytes=1 << 20, except_names=(), **options):
+def expect_no_full_replication(what: Any, *args: Any, least_bytes: int = 1 << 20, except_names: tuple[str, ...] = (),
+                               **options: Any) -> Report:
     """Fails if a value of `least_bytes` or more is replicated although a mesh axis divides one of its dimensions.
 
     `except_names` are values that may be; `*` matches any text. Returns the report.
@@ -74,6 +79,6 @@ def expect_no_full_replication(what, *args, least_bytes=1 << 20, except_names=()
     return report
 
 
-def expect_fits(what, *args, margin=0.0, **options):
+def expect_fits(what: Any, *args: Any, margin: float = 0.0, **options: Any) -> Report:
     """Fails unless a program fits into a device's memory with a fraction `margin` of it free. Returns the report."""
     return expect(what, f"fits with {100 * margin:g}% spare; others allowed", *args, **options)

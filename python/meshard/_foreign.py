@@ -19,6 +19,8 @@ class Module:
     """`cpu`, `tpu`, `gpu`; empty if it was made without devices."""
     device_kind: str = ""
     coords: list[tuple] | None = None
+    platforms: tuple[str, ...] = ()
+    """Of a program that was exported for several: its first argument is the number of the platform."""
 
 
 def _from(value, *packages):
@@ -126,9 +128,24 @@ def _module_of_exported(exported):
         raise ValueError(f"[explain] the exported program has symbolic sizes, such as {polymorphic[0]}: export it for "
                          "the sizes that it runs with, or explain the function with its arguments")
     module = _with_devices(exported.mlir_module(), None)
-    if exported.platforms:
-        module.platform = {"cuda": "gpu", "rocm": "gpu"}.get(exported.platforms[0], exported.platforms[0])
+    if len(exported.platforms) > 1:
+        module.platforms = tuple(exported.platforms)
     return module
+
+
+_PLATFORM = re.compile(r'(@main\()(%\w+): tensor<i32> \{jax\.global_constant = "_platform_index"\}(?: loc\([^()\n]*\))?'
+                       r"(?:, )?([^\n]*\{\n)")
+
+
+def for_platform(module, platform):
+    """The data of a module, for one of the platforms that it was exported for. XLA removes the other branches."""
+    if not module.platforms:
+        return module.data
+    if platform not in module.platforms:
+        raise ValueError(f"[explain] the program was exported for {', '.join(module.platforms)}, not for {platform}")
+    number = module.platforms.index(platform)
+    return _PLATFORM.sub(rf"\1\3    \2 = stablehlo.constant dense<{number}> : tensor<i32> loc(unknown)\n",
+                         module.data.decode(), count=1).encode()
 
 
 def _is_jax_function(what):

@@ -55,7 +55,8 @@ def with_names(text, signature):
     states = [*signature.parameters, *signature.buffers, *getattr(signature, "lifted_tensor_constants", ())]
     names = {f"states[{i}]": name for i, name in enumerate(states)}
     names |= {f"inputs[0][{i}]": name for i, name in enumerate(signature.user_inputs) if isinstance(name, str)}
-    return re.sub(r'loc\("((?:states|inputs\[0\])\[\d+\])"\)', lambda found: f'loc("{names.get(found[1], found[1])}")', text)
+    return re.sub(r'loc\("((?:states|inputs\[0\])\[\d+\])"\)',
+                  lambda found: f'loc("{names.get(found[1], found[1])}")', text)
 
 
 def stablehlo_of(program, is_library):

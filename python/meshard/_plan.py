@@ -1,10 +1,14 @@
 """plan: searches for the mesh and the shardings that suit a program best on a target."""
 
-import os
+from __future__ import annotations
 
-from . import _meshard
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _foreign, _meshard
 from ._progress import progress_of
-from ._reports import compile_options, foreign_module, jitted, mesh_axes, target_of
+from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
 
 __all__ = ["plan", "plan_candidates", "FreeValue", "PlanResult", "PlannedCandidate"]
 
@@ -30,12 +34,12 @@ def _line(done, of, following, best):
     return text + (f", now {following}" if following else "")
 
 
-def _module_text(what, args, kwargs, donate):
+def _module_text(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
         return _meshard.trace_program(jitted(what, donate), args, kwargs).module_text()
     try:
-        return module.data.decode()
+        return _foreign.for_platform(module, target.platform).decode()
     except UnicodeDecodeError as error:
         raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
 
@@ -50,9 +54,15 @@ def _search_options(time_limit, most_compiled, most_candidates, margin, journal)
     return search
 
 
-def plan(what, *args, topology, axes=None, pinned=None, free=(), values=None, donate=None, time_limit=None,
-         most_compiled=0, most_candidates=20000, margin=0.0, journal="", identity="", progress=None, compile_limit=None,
-         overrides=None, partitioner=None, links=None, processes=None, use_cache=True, cache="", plugin="", **kwargs):
+def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
+         pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
+         values: Sequence[FreeValue] | None = None, donate: int | Sequence[int] | None = None,
+         time_limit: float | None = None, most_compiled: int = 0, most_candidates: int = 20000, margin: float = 0.0,
+         journal: str | os.PathLike[str] = "", identity: str = "",
+         progress: Callable[[str], Any] | bool | None = None, compile_limit: float | None = None,
+         overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
+         links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
+         cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "", **kwargs: Any) -> PlanResult:
     """Tries every mesh of a target's devices and every sharding of the free values, and ranks what compiles.
 
     `what` is a program as explain() takes it: a function with its arguments, a program of JAX, the text of a module.
@@ -81,15 +91,18 @@ def plan(what, *args, topology, axes=None, pinned=None, free=(), values=None, do
             if args or kwargs or free:
                 raise TypeError("with `values`, the function gets a mesh and specs, and no other arguments")
             return _meshard.plan_programs(what, target, list(values), compiling, search, _names(axes), sizes, identity)
-        text = _module_text(what, args, kwargs, donate)
+        text = _module_text(what, args, kwargs, donate, target)
         return _meshard.plan_module(text, target, compiling, search, _names(axes), sizes,
                                     [str(name) for name in ([free] if isinstance(free, str) else free)])
 
 
-def plan_candidates(what, *args, topology, axes=None, pinned=None, free=(), donate=None, most_candidates=20000,
-                    margin=0.0, **kwargs):
+def plan_candidates(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
+                    pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
+                    donate: int | Sequence[int] | None = None, most_candidates: int = 20000, margin: float = 0.0,
+                    **kwargs: Any) -> tuple[list[PlannedCandidate], bool]:
     """The candidates that plan() would compile, most promising first, and whether these are all. Compiles nothing."""
     search = _search_options(None, 0, most_candidates, margin, "")
-    return _meshard.plan_list(_module_text(what, args, kwargs, donate), target_of(topology), compile_options(), search,
+    target = target_of(topology)
+    return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(), search,
                               _names(axes), dict(mesh_axes(pinned)),
                               [str(name) for name in ([free] if isinstance(free, str) else free)])

@@ -1,8 +1,12 @@
 """explain, predict, check_sharded and module_text: what a compiler makes of a program."""
 
+from __future__ import annotations
+
 import functools
 import os
 import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from . import _foreign, _meshard
 from ._errors import Error
@@ -33,7 +37,6 @@ Prediction = _meshard.Prediction
 PredictedMove = _meshard.PredictedMove
 ShardedCheck = _meshard.ShardedCheck
 ShardedDifference = _meshard.ShardedDifference
-find_compile_program = _meshard.find_compile_program
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
     _class.__module__ = "meshard"
@@ -163,9 +166,13 @@ def _in_python_terms(function):
 
 
 @_in_python_terms
-def explain(what, *args, topology=None, donate=None, progress=None, mesh=None, device_order="torus", device_ids=None,
-            partitions=None, part_of_target=False, partitioner=None, overrides=None, processes=None, links=None,
-            time_limit=None, use_cache=True, cache="", plugin="", **kwargs):
+def explain(what: Any, *args: Any, topology: str | Target | None = None, donate: int | Sequence[int] | None = None,
+            progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "torus",
+            device_ids: Sequence[int] | None = None, partitions: int | None = None, part_of_target: bool = False,
+            partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
+            processes: int | None = None, links: Mapping[str, str] | None = None, time_limit: float | None = None,
+            use_cache: bool = True, cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
+            **kwargs: Any) -> Report:
     """Reports what the compiler makes of a program: collectives and their source lines, memory, time.
 
     `what` is one of
@@ -201,7 +208,7 @@ def explain(what, *args, topology=None, donate=None, progress=None, mesh=None, d
             module = foreign_module(what, args, kwargs, donate)
             if module is not None:
                 target = place_module(module, topology, options)
-                return _meshard.explain_module(module.data, target, options)
+                return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
             function = jitted(what, donate)
             if topology is None and not args and not kwargs and function is what:
                 return _meshard.explain_newest(function, options)
@@ -211,19 +218,28 @@ def explain(what, *args, topology=None, donate=None, progress=None, mesh=None, d
         return _meshard.explain_traced(what, target_of(topology), options)
 
 
-def trace_program(function, *args, donate=None, **kwargs):
+def find_compile_program() -> str:
+    """The path of the program meshard-compile, which compiles for absent hardware.
+
+    It is searched for in the package, beside the interpreter and in PATH; MESHARD_COMPILE names another one.
+    """
+    return str(_meshard.find_compile_program())
+
+
+def trace_program(function: Callable[..., Any], *args: Any, donate: int | Sequence[int] | None = None,
+                  **kwargs: Any) -> TracedProgram:
     """Records a function for these arguments. Nothing is compiled; only their types and shardings matter."""
     return _meshard.trace_program(jitted(function, donate), args, kwargs)
 
 
-def predict(function, *args, **kwargs):
+def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: Any) -> Prediction:
     """Predicts the collectives that the partitioner will insert, without compiling, and suggests how to avoid them."""
     if isinstance(function, TracedProgram):
         return _meshard.predict_traced(function)
     return _meshard.predict_traced(trace_program(function, *args, **kwargs))
 
 
-def check_sharded(function, *args, max_ulps=16, **kwargs):
+def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float = 16, **kwargs: Any) -> ShardedCheck:
     """Compares a run with the arguments' shardings with a run on one device.
 
     The result is true if all results agree within `max_ulps` of their largest value; else it has the first recorded
@@ -232,7 +248,7 @@ def check_sharded(function, *args, max_ulps=16, **kwargs):
     return _meshard.check_sharded(jitted(function), args, kwargs, float(max_ulps))
 
 
-def module_text(what, *args, donate=None, **kwargs):
+def module_text(what: Any, *args: Any, donate: int | Sequence[int] | None = None, **kwargs: Any) -> str:
     """The StableHLO module of a function and its arguments, as explain() and plan() compile it."""
     if isinstance(what, TracedProgram):
         return what.module_text()

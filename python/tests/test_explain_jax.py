@@ -136,6 +136,8 @@ reports = {
     "artifact": meshard.explain(exported.mlir_module_serialized, topology="cpu:8"),
     "ir": meshard.explain(lowered.compiler_ir("stablehlo"), topology="cpu:8"),
 }
+several = export.export(jitted, platforms=["tpu", "cpu"])(*args)
+reports["several platforms"] = meshard.explain(several, topology="cpu:8")
 try:
     reports["serialized"] = meshard.explain(exported.serialize(), topology="cpu:8")
 except ImportError:
@@ -161,6 +163,7 @@ failing("no topology", lambda: meshard.explain(text))
 failing("too few", lambda: meshard.explain(lowered, topology="cpu:16"))
 failing("symbolic", lambda: meshard.explain(export.export(jax.jit(jnp.sin))(
     jax.ShapeDtypeStruct(export.symbolic_shape("n"), jnp.float32)), topology="cpu:1"))
+failing("platform", lambda: meshard.explain(several, topology="h100:8"))
 failing("donated", lambda: meshard.explain(jitted, *args, donate=(1,)))
 def told(report):
     return {"dict": report.to_dict(), "text": str(report)}
@@ -177,7 +180,7 @@ print("RESULTS " + json.dumps({"reports": {k: told(r) for k, r in reports.items(
 
 
 FORMS = ["lowered", "traced", "jitted", "function", "arrays", "text", "path", "bytes", "exported", "artifact", "ir",
-         "serialized"]
+         "several platforms", "serialized"]
 
 
 @needs_compiler
@@ -215,6 +218,7 @@ def test_errors(forms):
     assert errors["no topology"].startswith("TypeError") and 'topology="v5e:4x4"' in errors["no topology"]
     assert errors["too few"].startswith("InvalidArgumentError") and "part_of_target=True" in errors["too few"]
     assert errors["symbolic"].startswith("ValueError") and "symbolic" in errors["symbolic"]
+    assert errors["platform"].endswith("the program was exported for tpu, cpu, not for cuda")
     assert errors["donated"].startswith("ValueError") and "jax.jit" in errors["donated"]
 
 
