@@ -18,7 +18,7 @@ nanobind::object int_tuple_object(const IntTuple& tuple);
 /// None, an integer, a Layout, or a list or tuple of these.
 bool load_tiler(PyObject* object, Tiler& tiler, int depth = 0) noexcept;
 
-/// @error invalid argument: the object is no tuple of integers, or no tiler.
+/// @error invalid argument: the object is neither a tuple of integers nor a tiler.
 [[noreturn]] void throw_not_int_tuple(nanobind::handle object);
 [[noreturn]] void throw_not_tiler(nanobind::handle object);
 
