@@ -47,11 +47,14 @@ def with_operators(text):
     """A stub whose class Tensor has types for the operators that nanobind lists without them."""
     for names, operand, result in OPERATORS:
         takes = f"self, value: {operand}" if operand else "self"
-        text = re.sub(rf"def ({names})\(self(?:, (?:key|value)(?:, mod=None)?)?, /\):", rf"def \1({takes}, /) -> {result}:", text)
+        text = re.sub(rf"def ({names})\(self(?:, (?:key|value)(?:, mod=None)?)?, /\):",
+                      rf"def \1({takes}, /) -> {result}:", text)
     for names, result in CONVERSIONS.items():
         text = re.sub(rf"def {names}\(self, /\):", f"def {names}(self, /) -> {result}:", text)
-    text = re.sub(r"def (__(?:eq|ne)__)\(self, value, /\):", r"def \1(self, value: Any, /) -> Tensor:  # type: ignore[override]", text)
-    text = text.replace("def __setitem__(self, key, value, /):", "def __setitem__(self, key: Any, value: ArrayLike, /) -> None:")
+    text = re.sub(r"def (__(?:eq|ne)__)\(self, value, /\):",
+                  r"def \1(self, value: Any, /) -> Tensor:  # type: ignore[override]", text)
+    text = text.replace("def __setitem__(self, key, value, /):",
+                        "def __setitem__(self, key: Any, value: ArrayLike, /) -> None:")
     text = text.replace("def __delitem__(self, key, /):", "def __delitem__(self, key: Any, /) -> None:")
     return re.sub(r"    __hash__: None = None\n", "    __hash__: None  # type: ignore[assignment]\n", text)
 
@@ -72,7 +75,8 @@ def with_full_types(text):
 
 def declared(text):
     """The classes that a stub declares."""
-    return set(re.findall(r"^class (\w+)", text, re.MULTILINE)) | {"ArrayLike"} & set(re.findall(r"^ArrayLike", text, re.MULTILINE))
+    classes = set(re.findall(r"^class (\w+)", text, re.MULTILINE))
+    return classes | {"ArrayLike"} if "\nArrayLike: TypeAlias" in text else classes
 
 
 def split_classes(text):
