@@ -66,9 +66,10 @@ def with_full_types(text):
     text = text.replace("-> object:", "-> typing.Any:")
     names = "|".join(ARGUMENTS)
     for before, after in ((r"[:>|] |\[|typing\.|collections\.abc\.", r"[\],)| :=]|$"), (", ", r"[\],)| =]|$")):
-        for _ in range(4):  # generic types in one line
-            text = re.sub(rf"^((?!from |import ).*?)({before})({names})(?={after})",
-                          lambda m: f"{m[1]}{m[2]}{m[3]}[{ARGUMENTS[m[3]]}]", text, flags=re.MULTILINE)
+        replaced = 1
+        while replaced:  # each pass completes one type of a line
+            text, replaced = re.subn(rf"^((?!from |import ).*?)({before})({names})(?={after})",
+                                     lambda m: f"{m[1]}{m[2]}{m[3]}[{ARGUMENTS[m[3]]}]", text, flags=re.MULTILINE)
     text = re.sub(r"\*args(?=[,)])", "*args: typing.Any", text)
     return re.sub(r"\*\*kwargs(?=[,)])", "**kwargs: typing.Any", text)
 
@@ -92,6 +93,7 @@ def completed(text, known, results):
     text = re.sub(r"\bmeshard\._meshard\.(?:\w+\.)*([A-Z]\w*)", r"\1", text)
     text = text.replace(OPERAND, "ArrayLike")
     if "class Tensor:" in text:
+        text = re.sub(r"(?<=[\[ ])slice(?=[,\]])", "builtins.slice", text)  # also the name of a method
         text = "import builtins\nfrom typing import TypeAlias\nimport numpy\n" + with_operators(text) + "\n" + ARRAY_LIKE
     text = with_full_types(text)
     code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
