@@ -185,7 +185,7 @@ def test_print_goes_to_sys_stdout(capsys):
     ms.debug_print("hello {}", 3)
     f = ms.jit(lambda x: (ms.debug_print("in the program {}", x), x)[1])
     f(ms.mark_sharding(np.arange(3), ms.Mesh({"x": 2}), P())).block_until_ready()
-    assert capsys.readouterr().out == "hello 3\nin the program [0, 1, 2]\n"
+    assert capsys.readouterr().out == "hello 3\n" "in the program [0, 1, 2]\n"
 
 
 def test_print_in_programs_each_time_they_run(lines):

@@ -165,9 +165,9 @@ failing("symbolic", lambda: meshard.explain(export.export(jax.jit(jnp.sin))(
     jax.ShapeDtypeStruct(export.symbolic_shape("n"), jnp.float32)), topology="cpu:1"))
 failing("platform", lambda: meshard.explain(several, topology="h100:8"))
 failing("donated", lambda: meshard.explain(jitted, *args, donate=(1,)))
-def told(report):
+def facts_of(report):
     return {"dict": report.to_dict(), "text": str(report)}
-print("RESULTS " + json.dumps({"reports": {k: told(r) for k, r in reports.items()}, "errors": errors,
+print("RESULTS " + json.dumps({"reports": {k: facts_of(r) for k, r in reports.items()}, "errors": errors,
                                "module": meshard.module_text(jitted, *args) == text}))
 """
     environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}

@@ -198,7 +198,7 @@ def test_text_bytes_and_files(tmp_path):
     with pytest.raises(TypeError, match="topology="):
         meshard.explain(MODULE)
     with pytest.raises(meshard.DataLossError):
-        meshard.explain("module { this is no module", topology="cpu:8")
+        meshard.explain("module { this is not a module", topology="cpu:8")
     with pytest.raises(TypeError, match="no arguments"):
         meshard.explain(MODULE, 1, topology="cpu:8")
 
