@@ -15,7 +15,8 @@ namespace meshard::bench {
 class Contest {
  public:
   /// `pythons`: the interpreter of each peer's environment, by the peer's name: jax, torch,
-  /// torch_xla; and python, that of our own Python package. `scripts`: the folder of their programs.
+  /// torch_xla; and python, that of our own Python package. `scripts`: the folder of their
+  /// programs.
   Contest(std::map<std::string, std::string> pythons, std::string scripts, std::string plugin);
 
   /// Rows with ours and theirs.

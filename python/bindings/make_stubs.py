@@ -47,11 +47,14 @@ def with_operators(text):
     """A stub whose class Tensor has types for the operators that nanobind lists without them."""
     for names, operand, result in OPERATORS:
         takes = f"self, value: {operand}" if operand else "self"
-        text = re.sub(rf"def ({names})\(self(?:, (?:key|value)(?:, mod=None)?)?, /\):", rf"def \1({takes}, /) -> {result}:", text)
+        text = re.sub(rf"def ({names})\(self(?:, (?:key|value)(?:, mod=None)?)?, /\):",
+                      rf"def \1({takes}, /) -> {result}:", text)
     for names, result in CONVERSIONS.items():
         text = re.sub(rf"def {names}\(self, /\):", f"def {names}(self, /) -> {result}:", text)
-    text = re.sub(r"def (__(?:eq|ne)__)\(self, value, /\):", r"def \1(self, value: Any, /) -> Tensor:  # type: ignore[override]", text)
-    text = text.replace("def __setitem__(self, key, value, /):", "def __setitem__(self, key: Any, value: ArrayLike, /) -> None:")
+    text = re.sub(r"def (__(?:eq|ne)__)\(self, value, /\):",
+                  r"def \1(self, value: Any, /) -> Tensor:  # type: ignore[override]", text)
+    text = text.replace("def __setitem__(self, key, value, /):",
+                        "def __setitem__(self, key: Any, value: ArrayLike, /) -> None:")
     text = text.replace("def __delitem__(self, key, /):", "def __delitem__(self, key: Any, /) -> None:")
     return re.sub(r"    __hash__: None = None\n", "    __hash__: None  # type: ignore[assignment]\n", text)
 
@@ -63,16 +66,18 @@ def with_full_types(text):
     text = text.replace("-> object:", "-> typing.Any:")
     names = "|".join(ARGUMENTS)
     for before, after in ((r"[:>|] |\[|typing\.|collections\.abc\.", r"[\],)| :=]|$"), (", ", r"[\],)| =]|$")):
-        for _ in range(4):  # generic types in one line
-            text = re.sub(rf"^((?!from |import ).*?)({before})({names})(?={after})",
-                          lambda m: f"{m[1]}{m[2]}{m[3]}[{ARGUMENTS[m[3]]}]", text, flags=re.MULTILINE)
+        replaced = 1
+        while replaced:  # each pass completes one type of a line
+            text, replaced = re.subn(rf"^((?!from |import ).*?)({before})({names})(?={after})",
+                                     lambda m: f"{m[1]}{m[2]}{m[3]}[{ARGUMENTS[m[3]]}]", text, flags=re.MULTILINE)
     text = re.sub(r"\*args(?=[,)])", "*args: typing.Any", text)
     return re.sub(r"\*\*kwargs(?=[,)])", "**kwargs: typing.Any", text)
 
 
 def declared(text):
     """The classes that a stub declares."""
-    return set(re.findall(r"^class (\w+)", text, re.MULTILINE)) | {"ArrayLike"} & set(re.findall(r"^ArrayLike", text, re.MULTILINE))
+    classes = set(re.findall(r"^class (\w+)", text, re.MULTILINE))
+    return classes | {"ArrayLike"} if "\nArrayLike: TypeAlias" in text else classes
 
 
 def split_classes(text):
@@ -88,6 +93,7 @@ def completed(text, known, results):
     text = re.sub(r"\bmeshard\._meshard\.(?:\w+\.)*([A-Z]\w*)", r"\1", text)
     text = text.replace(OPERAND, "ArrayLike")
     if "class Tensor:" in text:
+        text = re.sub(r"(?<=[\[ ])slice(?=[,\]])", "builtins.slice", text)  # also the name of a method
         text = "import builtins\nfrom typing import TypeAlias\nimport numpy\n" + with_operators(text) + "\n" + ARRAY_LIKE
     text = with_full_types(text)
     code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)

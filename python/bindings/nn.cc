@@ -126,7 +126,7 @@ nn::AxisRules rules_of(const Mesh& mesh, const nb::dict& rules) {
     auto& rule = list.emplace_back(nb::cast<std::string>(name), DimensionSpec());
     if (!load_dimension(axes.ptr(), rule.second))
       throw nb::type_error(
-          cat("the rule for ", rule.first, " is no axis and no sequence of axes").c_str());
+          cat("the rule for ", rule.first, " is neither an axis nor a sequence of axes").c_str());
   }
   for (const nn::AxisRules::Rule& rule : list)  // so that the error has the caller's line
     Sharding(mesh, P(rule.second), caller_line());

@@ -20,7 +20,7 @@ struct BoundInitializer {
 
 /// The C++ function of an initializer: one of nn.init, or any function of (key, shape, fans,
 /// dtype).
-/// @error type error: it is no function
+/// @error type error: it is not a function
 nn::Initializer initializer_of(nanobind::object object);
 
 /// What a Python function returned, which must be a tensor, a number or an array.

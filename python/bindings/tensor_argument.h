@@ -5,7 +5,7 @@
 
 namespace meshard::python {
 
-/// The tensor of an argument for which a number cannot stand. @error type error: it is a number
+/// The tensor of an argument which cannot be a number. @error type error: it is a number
 inline const Tensor& tensor_argument(const Operand& operand) {
   if (!operand.is_tensor()) throw nanobind::type_error("a tensor is needed here, not a number");
   return *operand.tensor();

@@ -111,7 +111,9 @@ class Counts:
             if case.find("failure") is not None or case.find("error") is not None:
                 self.failed += 1
             elif (skip := case.find("skipped")) is not None:
-                self.skipped.append((node_of(case), skip.get("message") or ""))
+                # For a file that was skipped as a whole, the reason is in the text.
+                reason = f"{skip.get('message') or ''} {skip.text or ''}"
+                self.skipped.append((node_of(case), " ".join(reason.split())[:300]))
             else:
                 self.passed += 1
 
@@ -172,7 +174,10 @@ def types():
     """Checks the stubs of the installed package and a program that uses them. Returns how many checks passed and failed."""
     python = locked_environment.interpreter(BUILD_LOCK)
     installed()
-    checks = [("the stubs", ["-p", "meshard"]),
+    package = next((ENVIRONMENT / "lib").glob("python*/site-packages")) / "meshard"
+    stubs = [stub.relative_to(package.parent).with_suffix("") for stub in sorted(package.rglob("*.pyi"))]
+    modules = [".".join(part for part in stub.parts if part != "__init__") for stub in stubs]
+    checks = [("the stubs", [word for module in modules for word in ("-m", module)]),
               ("the sample program", [ROOT / "python" / "tests" / "typing_sample.py"])]
     failed = 0
     for name, words in checks:

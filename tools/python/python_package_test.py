@@ -15,7 +15,7 @@ REPORT = """<?xml version="1.0" encoding="utf-8"?>
 <testcase classname="python.tests.test_a" name="test_fails"><failure message="no">text</failure></testcase>
 <testcase classname="python.tests.test_a" name="test_broken"><error message="no">text</error></testcase>
 <testcase classname="python.tests.test_a.TestClass" name="test_jax"><skipped message="could not import 'jax': No module"/></testcase>
-<testcase classname="" name="python.tests.test_b"><skipped message="could not import 'jax': No module"/></testcase>
+<testcase classname="" name="python.tests.test_b"><skipped message="collection skipped">('b.py', 1, "Skipped: could not import 'jax'")</skipped></testcase>
 </testsuite></testsuites>
 """
 
