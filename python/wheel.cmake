@@ -5,10 +5,10 @@ install(TARGETS _meshard LIBRARY DESTINATION meshard COMPONENT python)
 set(stubs ${CMAKE_CURRENT_BINARY_DIR}/stubs)
 file(GLOB_RECURSE package_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/meshard/*.py)
 add_custom_command(OUTPUT ${stubs}/_meshard/__init__.pyi
-  COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py --package ${PROJECT_BINARY_DIR}/python
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/stubs/make_stubs.py --package ${PROJECT_BINARY_DIR}/python
           --results ${made}/results.pyi --out ${stubs}
-  DEPENDS _meshard ${package_files} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/make_stubs.py
-          ${CMAKE_CURRENT_SOURCE_DIR}/bindings/package_stubs.py VERBATIM)
+  DEPENDS _meshard ${package_files} ${CMAKE_CURRENT_SOURCE_DIR}/bindings/stubs/make_stubs.py
+          ${CMAKE_CURRENT_SOURCE_DIR}/bindings/stubs/package_stubs.py VERBATIM)
 add_custom_target(meshard_wheel DEPENDS ${stubs}/_meshard/__init__.pyi)  # all that the wheel needs
 install(DIRECTORY ${stubs}/ DESTINATION meshard COMPONENT python)
 

@@ -3,14 +3,14 @@
 #include <nanobind/stl/string.h>
 
 #include "meshard/core.h"
+#include "python/bindings/arrays/host_arrays.h"
+#include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
-#include "python/bindings/dtypes.h"
-#include "python/bindings/guarded.h"
-#include "python/bindings/host_arrays.h"
-#include "python/bindings/lock.h"
-#include "python/bindings/pytree.h"
-#include "python/bindings/source_line.h"
-#include "python/bindings/tensors.h"
+#include "python/bindings/interpreter/dtypes.h"
+#include "python/bindings/interpreter/guarded.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/transforms/pytree.h"
 
 namespace nb = nanobind;
 

@@ -1,0 +1,120 @@
+#include "python/bindings/interpreter/source_line.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+std::string& package_folder() {
+  static auto* folder = new std::string;
+  return *folder;
+}
+
+// Names that live as long as the process, as SourceLocation needs.
+const char* kept_name(std::string_view name) {
+  static auto* mutex = new std::mutex;
+  static auto* names = new std::unordered_set<std::string>;
+  std::lock_guard lock(*mutex);
+  return names->emplace(name).first->c_str();
+}
+
+// One instruction of one code object.
+struct Place {
+  PyCodeObject* code = nullptr;  // owned, so that its address is not used again
+  int instruction = -1;
+  bool is_internal = false;
+  SourceLocation where;
+};
+
+// A cache of one thread, with one place for each hash. Code objects of ended threads are not
+// released.
+class Places {
+ public:
+  const Place& find(PyFrameObject* frame, PyCodeObject* code) {
+    const int instruction = instruction_of(frame);
+    const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(code) >> 4) * 31 +
+                                static_cast<std::uint64_t>(instruction) * 0x9E3779B1u;
+    Place& place = places_[(mixed ^ (mixed >> 12)) % kCount];
+    if (place.code == code && place.instruction == instruction) [[likely]]
+      return place;
+    Py_XDECREF(reinterpret_cast<PyObject*>(place.code));
+    Py_INCREF(reinterpret_cast<PyObject*>(code));
+    place = described(frame, code, instruction);
+    return place;
+  }
+
+ private:
+  static constexpr std::size_t kCount = 2048;
+
+  static int instruction_of(PyFrameObject* frame) {
+#ifdef Py_LIMITED_API
+    return PyFrame_GetLineNumber(frame);
+#else
+    return PyFrame_GetLasti(frame);
+#endif
+  }
+  static std::string text_of(PyCodeObject* code, const char* attribute) {
+    nb::object text = nb::handle(reinterpret_cast<PyObject*>(code)).attr(attribute);
+    return nb::cast<std::string>(text);
+  }
+  static Place described(PyFrameObject* frame, PyCodeObject* code, int instruction) {
+    Place place{code, instruction, false, {}};
+    const std::string file = text_of(code, "co_filename");
+    const std::string& own = package_folder();
+    place.is_internal = !own.empty() && file.starts_with(own);
+    if (!place.is_internal) {
+      const int line = PyFrame_GetLineNumber(frame);
+      place.where = {kept_name(file), kept_name(text_of(code, "co_qualname")),
+                     static_cast<std::uint32_t>(line > 0 ? line : 1)};
+    }
+    return place;
+  }
+
+  std::vector<Place> places_ = std::vector<Place>(kCount);
+};
+
+PyFrameObject* frame_before(PyFrameObject* frame) {
+#ifdef Py_LIMITED_API
+  PyObject* back = PyObject_GetAttrString(reinterpret_cast<PyObject*>(frame), "f_back");
+  if (back == Py_None) Py_CLEAR(back);
+  return reinterpret_cast<PyFrameObject*>(back);
+#else
+  return PyFrame_GetBack(frame);
+#endif
+}
+
+}  // namespace
+
+void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
+
+SourceLocation caller_line() {
+  static thread_local Places* places = nullptr;
+  if (!places) [[unlikely]]
+    places = new Places;
+  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
+  SourceLocation where;
+  while (frame) {
+    PyCodeObject* code = PyFrame_GetCode(frame);
+    const Place& place = places->find(frame, code);
+    const bool found = !place.is_internal;
+    if (found) where = place.where;
+    Py_DECREF(code);
+    PyFrameObject* before = found ? nullptr : frame_before(frame);
+    Py_DECREF(frame);
+    frame = before;
+  }
+  return where;
+}
+
+}  // namespace meshard::python

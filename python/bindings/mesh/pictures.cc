@@ -1,0 +1,59 @@
+// Pictures of meshes, shardings and layouts.
+#include <optional>
+
+#include "meshard/base/error.h"
+#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
+#include "meshard/mesh/picture.h"
+#include "meshard/sharding/picture.h"
+#include "meshard/sharding/tile_grid.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/mesh/mesh_casters.h"
+#include "python/bindings/mesh/mesh_parts.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+using Text = std::pair<std::string, std::string>;  // box characters, SVG
+
+// The tiles of a tensor of this shape: the indices that each tile holds, and its devices.
+std::vector<Grid> grids_of(const Sharding& sharding, const Dimensions& shape) {
+  std::vector<Grid> grids;
+  for (const TileGrid& tiles : tile_grids(sharding)) {
+    Grid grid{.title = tiles.title, .down = tiles.down, .across = tiles.across};
+    for (const auto& row : tiles.cells) {
+      grid.cells.emplace_back();
+      for (const std::vector<std::int64_t>& positions : row) {
+        std::string ids;
+        for (std::int64_t position : positions)
+          ids += cat(ids.empty() ? "" : ",", sharding.mesh().device_id(position));
+        const Box box = sharding.slice(shape, positions[0]);
+        grid.cells.back().push_back({cat(to_string(box), " on ", ids), positions});
+      }
+    }
+    grids.push_back(std::move(grid));
+  }
+  return grids;
+}
+
+}  // namespace
+
+void bind_pictures(nb::module_& module) {
+  module.def("draw", [](const Mesh& mesh, const AxisList& group_by) {
+    return Text(picture(mesh), picture_svg(mesh, group_by));
+  });
+  module.def("draw", [](const Sharding& sharding) {
+    return Text(picture(sharding), picture_svg(sharding));
+  });
+  module.def("draw", [](const Sharding& sharding, const Dimensions& shape) {
+    const std::vector<Grid> grids = grids_of(
+        sharding.with_rank(std::max(sharding.rank(), shape.size()), SourceLocation{}), shape);
+    return Text(grid_picture(grids), grid_picture_svg(grids));
+  });
+  module.def("draw",
+             [](const Layout& layout) { return Text(picture(layout), picture_svg(layout)); });
+}
+
+}  // namespace meshard::python

@@ -1,0 +1,172 @@
+// The layers: functions that make their parameters, and functions of the parameters and an input.
+// The classes of the parameters are in python/meshard/nn/layers.py.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <utility>
+
+#include "meshard/core.h"
+#include "python/bindings/arrays/tensor_argument.h"
+#include "python/bindings/arrays/tensors.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/nn/nn.h"
+#include "python/bindings/transforms/python_function.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+// What `make` returns. Parameters are computed meanwhile, without the lock.
+template <class F>
+auto made_unlocked(const F& make) {
+  CallerLine line;
+  Unlocked unlocked;
+  return make();
+}
+
+nn::Activation activation_of(nb::object object) {
+  if (!PyCallable_Check(object.ptr())) throw nb::type_error("an activation must be a function");
+  return [function = share(std::move(object))](const Tensor& x) {
+    Locked locked;
+    UserCode own_lines;
+    return returned_tensor(nb::handle(function.get())(tensor_object(x)),
+                           "an activation must return a tensor");
+  };
+}
+
+nn::Attending attending(bool causal, std::optional<double> theta, std::int64_t read) {
+  nn::Attending how{.causal = causal, .read = read};
+  if (theta) how.rotary = nn::Rotary{*theta};
+  return how;
+}
+
+void bind_makers(nb::module_& nn_module) {
+  nn_module.def("make_linear",
+                [](nn::Maker& make, std::int64_t in, std::int64_t out, std::string in_name,
+                   std::string out_name, bool bias, nb::object weight) {
+                  nn::LinearOptions options{.in = std::move(in_name),
+                                            .out = std::move(out_name),
+                                            .bias = bias,
+                                            .weight = initializer_of(std::move(weight))};
+                  return made_unlocked([&] { return nn::make_linear(make, in, out, options); });
+                });
+  nn_module.def("make_embedding", [](nn::Maker& make, std::int64_t words, std::int64_t width,
+                                     nb::object table) {
+    nn::Initializer values = initializer_of(std::move(table));
+    return made_unlocked([&] { return nn::make_embedding(make, words, width, values); });
+  });
+  nn_module.def("make_layer_norm", [](nn::Maker& make, std::int64_t width) {
+    return made_unlocked([&] { return nn::make_layer_norm(make, width); });
+  });
+  nn_module.def("make_rms_norm", [](nn::Maker& make, std::int64_t width) {
+    return made_unlocked([&] { return nn::make_rms_norm(make, width); });
+  });
+  nn_module.def("make_mlp", [](nn::Maker& make, std::int64_t width, std::int64_t hidden, bool bias,
+                               nb::object up, nb::object down) {
+    nn::MlpOptions options{bias, initializer_of(std::move(up)), initializer_of(std::move(down))};
+    return made_unlocked([&] { return nn::make_mlp(make, width, hidden, options); });
+  });
+  nn_module.def("make_gated_mlp", [](nn::Maker& make, std::int64_t width, std::int64_t hidden,
+                                     bool bias, nb::object up, nb::object down) {
+    nn::MlpOptions options{bias, initializer_of(std::move(up)), initializer_of(std::move(down))};
+    return made_unlocked([&] { return nn::make_gated_mlp(make, width, hidden, options); });
+  });
+  nn_module.def("make_attention",
+                [](nn::Maker& make, std::int64_t width, std::int64_t heads, std::int64_t key_heads,
+                   std::int64_t size, bool bias, nb::object weight, nb::object out) {
+                  nn::AttentionSizes options{.heads = heads,
+                                             .key_heads = key_heads,
+                                             .size = size,
+                                             .bias = bias,
+                                             .weight = initializer_of(std::move(weight)),
+                                             .out = initializer_of(std::move(out))};
+                  return made_unlocked([&] { return nn::make_attention(make, width, options); });
+                });
+  nn_module.def("make_cache", [](const nn::AxisRules& rules, const nn::Attention& params,
+                                 std::int64_t batch, std::int64_t length) {
+    return made_unlocked([&] { return nn::make_cache(rules, params, batch, length); });
+  });
+  nn_module.def("make_mixture", [](nn::Maker& make, std::int64_t width, std::int64_t hidden,
+                                   std::int64_t experts, nb::object weight) {
+    nn::Initializer values = initializer_of(std::move(weight));
+    return made_unlocked([&] { return nn::make_mixture(make, width, hidden, experts, values); });
+  });
+}
+
+void bind_applications(nb::module_& nn_module) {
+  nn_module.def("linear", [](const nn::Linear& params, const Operand& x) {
+    CallerLine line;
+    return tensor_object(nn::linear(params, tensor_argument(x)));
+  });
+  nn_module.def("embedding", [](const nn::Embedding& params, const Operand& tokens) {
+    CallerLine line;
+    return tensor_object(nn::embedding(params, tensor_argument(tokens)));
+  });
+  nn_module.def("unembed", [](const nn::Embedding& params, const Operand& x) {
+    CallerLine line;
+    return tensor_object(nn::unembed(params, tensor_argument(x)));
+  });
+  nn_module.def("layer_norm", [](const nn::LayerNorm& params, const Operand& x, double epsilon) {
+    CallerLine line;
+    return tensor_object(nn::layer_norm(params, tensor_argument(x), epsilon));
+  });
+  nn_module.def("rms_norm", [](const nn::RmsNorm& params, const Operand& x, double epsilon) {
+    CallerLine line;
+    return tensor_object(nn::rms_norm(params, tensor_argument(x), epsilon));
+  });
+  nn_module.def("mlp", [](const nn::Mlp& params, const Operand& x, nb::object activation) {
+    CallerLine line;
+    return tensor_object(nn::mlp(params, tensor_argument(x), activation_of(std::move(activation))));
+  });
+  nn_module.def(
+      "gated_mlp", [](const nn::GatedMlp& params, const Operand& x, nb::object activation) {
+        CallerLine line;
+        return tensor_object(
+            nn::gated_mlp(params, tensor_argument(x), activation_of(std::move(activation))));
+      });
+  nn_module.def(
+      "attention",
+      [](const nn::Attention& params, const Operand& x, bool causal, std::optional<double> theta) {
+        CallerLine line;
+        return tensor_object(
+            nn::attention(params, tensor_argument(x), attending(causal, theta, 0)));
+      },
+      nb::arg("params"), nb::arg("x"), nb::arg("causal"), nb::arg("theta").none());
+  nn_module.def(
+      "attention_with_cache",
+      [](const nn::Attention& params, const Operand& x, const nn::KeyValueCache& cache,
+         const Operand& start, bool causal, std::optional<double> theta, std::int64_t read) {
+        CallerLine line;
+        auto [result, next] = nn::attention(params, tensor_argument(x), cache,
+                                            tensor_argument(start), attending(causal, theta, read));
+        return nb::make_tuple(tensor_object(result), next);
+      },
+      nb::arg("params"), nb::arg("x"), nb::arg("cache"), nb::arg("start"), nb::arg("causal"),
+      nb::arg("theta").none(), nb::arg("read"));
+  nn_module.def("rotated", [](double theta, const Operand& x, const Operand& positions) {
+    CallerLine line;
+    return tensor_object(nn::rotated({theta}, tensor_argument(x), tensor_argument(positions)));
+  });
+  nn_module.def("mixture", [](const nn::Mixture& params, const Operand& x, std::int64_t used,
+                              double capacity, nb::object activation, const nn::AxisRules& rules) {
+    CallerLine line;
+    return nn::mixture(params, tensor_argument(x),
+                       {.used = used,
+                        .capacity = capacity,
+                        .activation = activation_of(std::move(activation)),
+                        .rules = rules});
+  });
+}
+
+}  // namespace
+
+void bind_layers(nb::module_& nn_module) {
+  bind_makers(nn_module);
+  bind_applications(nn_module);
+}
+
+}  // namespace meshard::python

@@ -1,0 +1,372 @@
+// explain(): reports on modules, recorded functions and compiled programs.
+#include "meshard/explain/explain.h"
+
+#include <algorithm>
+#include <chrono>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "meshard/core.h"
+#include "meshard/explain/program_facts.h"
+#include "meshard/explain/report_of.h"
+#include "meshard/graph/abstract_tensor.h"
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/leaf.h"
+#include "meshard/graph/sharding_mark.h"
+#include "meshard/stablehlo/module_reader.h"
+#include "meshard/target/compile_for.h"
+#include "meshard/trace/trace_function.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/reports/reports.h"
+#include "python/bindings/transforms/jit.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+// The leaves of an explained call. The objects are borrowed from the arguments.
+class ExplainedLeaves : public LeafSink {
+ public:
+  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
+  void other(PyObject* object) override { others.push_back(object); }
+  std::vector<Tensor> tensors;
+  std::vector<PyObject*> others;
+};
+
+std::vector<MeshAxis> axes_of(const std::vector<std::pair<std::string, std::int64_t>>& named) {
+  std::vector<MeshAxis> axes;
+  for (const auto& [name, size] : named) axes.push_back({name, size});
+  return axes;
+}
+
+// The facts of a program, on other devices: position i of the mesh becomes `ids[i]`.
+void move_to_devices(const std::vector<std::int64_t>& ids, const Target& target,
+                     ProgramFacts& facts) {
+  if (!facts.program.mesh) {
+    if (ids.size() != 1)
+      throw Error(ErrorCode::kInvalidArgument,
+                  cat("[explain] ", ids.size(), " device ids for a program on one device"));
+    facts.program.mesh = Mesh({{"devices", 1}}, ids);
+    facts.program.meshes = {*facts.program.mesh};
+    return;
+  }
+  const Mesh before = *facts.program.mesh;
+  if (static_cast<std::int64_t>(ids.size()) != before.size())
+    throw Error(ErrorCode::kInvalidArgument, cat("[explain] ", ids.size(), " device ids for the ",
+                                                 before.size(), " devices of ", before));
+  std::unordered_set<std::int64_t> known;
+  for (const DeviceAttributes& device : target.topology().devices()) known.insert(device.id);
+  std::unordered_map<std::int64_t, std::int64_t> moved;
+  for (std::int64_t i = 0; i < before.size(); ++i) {
+    std::int64_t id = ids[static_cast<std::size_t>(i)];
+    if (!known.contains(id))
+      throw Error(ErrorCode::kInvalidArgument,
+                  cat("[explain] device ", id, " is not a device of ", target.name()));
+    moved[before.device_id(i)] = id;
+  }
+  auto on_devices = [&](const Mesh& mesh) {
+    std::vector<std::int64_t> now;
+    for (std::int64_t id : mesh.device_ids()) now.push_back(moved.at(id));
+    return Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()), std::move(now));
+  };
+  std::vector<Mesh> old = facts.program.meshes;
+  for (Mesh& mesh : facts.program.meshes) mesh = on_devices(mesh);
+  facts.program.mesh =
+      facts.program.meshes.empty() ? on_devices(before) : facts.program.meshes.front();
+  for (std::vector<LoweredValue>* values : {&facts.program.arguments, &facts.program.results})
+    for (LoweredValue& value : *values) {
+      if (!value.sharding) continue;
+      const Sharding was = *value.sharding;
+      for (std::size_t i = 0; i < old.size(); ++i)
+        if (was.mesh() == old[i])
+          value.sharding = Sharding(facts.program.meshes[i], was.spec())
+                               .with_replicated(was.replicated_axes())
+                               .with_unreduced(was.unreduced_axes());
+    }
+}
+
+// explain_module() for a given order of devices.
+ProgramReport explain_on_devices(const std::string& module, const Target& target,
+                                 ExplainModuleOptions options,
+                                 const std::vector<std::int64_t>& device_ids) {
+  stablehlo::ModuleFacts read = stablehlo::read_module(module).value();
+  options.layout.order = DeviceOrder::kIds;
+  options.layout.part_of_target = true;
+  ProgramFacts facts = facts_of_module(read, target, options.layout).value();
+  move_to_devices(device_ids, target, facts);
+  describe_links(options.links, facts).value();
+  CompileRequest request{
+      .module = module,
+      .target = target,
+      .num_partitions = static_cast<int>(facts.program.num_partitions()),
+      .device_ids = std::vector<int>(device_ids.begin(), device_ids.end()),
+      .use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings),
+      .overrides = options.overrides};
+  Result<Compiled> compiled = compile_for(request, options.compile);
+  if (compiled.ok()) return report_of(*compiled, facts).value();
+  if (compiled.error().code() == ErrorCode::kResourceExhausted)
+    return report_of_refused(compiled.error(), facts);
+  throw compiled.error();
+}
+
+// Gives recorded arguments the shardings that a call would find: those of marks, or else, unless
+// they depend on abstract tensors, those that they get when they are computed.
+void settle_shardings(std::vector<Tensor>& arguments, const SourceLocation& where) {
+  std::vector<Tensor> pending;
+  for (Tensor& tensor : arguments) {
+    if (tensor.value()->storage() || leaf_sharding(tensor.value()) || is_abstract(tensor)) continue;
+    if (std::optional<Sharding> marked = marked_sharding(tensor.value()))
+      tensor = abstract_tensor(tensor.value().type(), std::move(marked), where);
+    else
+      pending.push_back(tensor);
+  }
+  if (pending.empty()) return;
+  Unlocked unlocked;
+  try {
+    compute(pending, where);
+  } catch (const Error&) {
+    // They stay as they are: only their types matter.
+  }
+}
+
+ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportOptions& options) {
+  CallerLine line;
+  std::string module(bytes.c_str(), bytes.size());
+  ExplainModuleOptions given = options.module();
+  std::vector<std::int64_t> ids = options.device_ids;
+  Unlocked unlocked;
+  if (!ids.empty()) {
+    try {
+      return explain_on_devices(module, target, std::move(given), ids);
+    } catch (const Error& error) {
+      throw error.at(line.where());
+    }
+  }
+  return explain_module(module, target, given, line.where());
+}
+
+// The report as an object that knows the recorded program.
+nb::object with_program(ProgramReport report, const TracedProgram& traced) {
+  nb::object made = nb::cast(std::move(report));
+  made.attr("_program") = nb::cast(traced);
+  return made;
+}
+
+nb::object explain_for_target(const TracedProgram& traced, const Target& target,
+                              const ReportOptions& options) {
+  ExplainForOptions given;
+  given.overrides = options.overrides;
+  given.links = options.links();
+  given.compile = options.compile();
+  auto run = [&] {
+    Unlocked unlocked;
+    return internal::explain_traced(target, traced, given);
+  };
+  return with_program(run(), traced);
+}
+
+nb::object explain_here(const TracedProgram& traced, const ReportOptions& options) {
+  LinkOptions links = options.links();
+  auto run = [&] {
+    Unlocked unlocked;
+    auto compiled = evaluator(traced.where).compile(traced.program, traced.where);
+    return explain(*compiled, links, traced.where);
+  };
+  return with_program(run(), traced);
+}
+
+nb::object explain_newest(const PythonJit& jit, const ReportOptions& options) {
+  CallerLine line;
+  LinkOptions links = options.links();
+  TracedProgram traced;
+  auto run = [&] {
+    Unlocked unlocked;
+    auto programs = jit.programs().programs();
+    if (programs.empty())
+      throw Error(ErrorCode::kFailedPrecondition,
+                  "[explain] the function has no compiled program yet: call it first, or pass its "
+                  "arguments to explain()",
+                  line.where());
+    traced = {programs.back()->source(), line.where()};
+    return explain(*programs.back(), links, line.where());
+  };
+  ProgramReport report = run();
+  return with_program(std::move(report), traced);
+}
+
+// The location of an op or argument in a module for others, instead of its number `n7`.
+std::string location_of(const TracedProgram& traced, const std::string& path) {
+  const Graph& graph = traced.program.graph;
+  std::size_t number = 0;
+  for (char digit : path) {
+    if (digit < '0' || digit > '9' || number > (1u << 28)) number = graph.num_leaves();
+    if (number == graph.num_leaves()) break;
+    number = number * 10 + static_cast<std::size_t>(digit - '0');
+  }
+  const std::vector<std::string>& names = traced.program.parameter_names;
+  if (number < names.size()) {
+    std::string name = names[number];
+    std::replace(name.begin(), name.end(), '"', '\'');  // as in the modules of JAX
+    return name.find('\\') == std::string::npos ? cat("\"", name, "\"") : "";
+  }
+  const Node* node = graph.find(path);
+  if (!node || !node->where().known()) return "";
+  std::string file(node->where().file);
+  if (file.find_first_of("\"\\\n") != std::string::npos) return "";
+  return cat("\"", node->op().name, "\"(\"", file, "\":", node->where().line, ":1)");
+}
+
+// The module with the parameters' names and the user's lines as locations, for plan() and the
+// tools, which do not have the graph.
+std::string named_module_text(const TracedProgram& traced) {
+  const std::string text = internal::module_text_of(traced);
+  constexpr std::string_view kStart = "loc(\"n";
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = text.find(kStart); at != std::string::npos;
+       at = text.find(kStart, at + 1)) {
+    std::size_t first = at + kStart.size(), end = text.find('"', first);
+    if (end == std::string::npos) break;
+    std::string location = location_of(traced, text.substr(first, end - first));
+    if (location.empty()) continue;
+    out.append(text, done, at + 4 - done);
+    out += location;
+    done = end + 1;
+  }
+  return out.append(text, done);
+}
+
+void bind_options(nb::module_& module) {
+  nb::class_<ReportOptions>(module, "ExplainOptions",
+                            "How a program is compiled for explain(), plan() and expect().")
+      .def(nb::init<>())
+      .def_rw("mesh", &ReportOptions::mesh, "Axes and sizes that replace the module's own.")
+      .def_rw("device_order", &ReportOptions::device_order, "`torus` or `ids`.")
+      .def_rw("device_ids", &ReportOptions::device_ids, "The device of each partition.")
+      .def_rw("partitions", &ReportOptions::partitions, nb::arg().none(), "Number of devices.")
+      .def_rw("part_of_target", &ReportOptions::part_of_target,
+              "Allows the program to use only the first devices of the target.")
+      .def_rw("partitioner", &ReportOptions::partitioner, "`shardy`, `gspmd`, or empty.")
+      .def_rw("overrides", &ReportOptions::overrides, "Compiler options by name.")
+      .def_rw("processes", &ReportOptions::processes, nb::arg().none(),
+              "Divides the devices into so many processes.")
+      .def_rw("process_link", &ReportOptions::process_link, "`10GB/s,20us`, or empty.")
+      .def_rw("device_link", &ReportOptions::device_link, "`40GB/s`, or empty.")
+      .def_rw("time_limit", &ReportOptions::time_limit, "Of the compiler, in seconds; 0: none.")
+      .def_rw("cache", &ReportOptions::cache, "The folder of the compile cache; empty: default.")
+      .def_rw("use_cache", &ReportOptions::use_cache)
+      .def_rw("plugin", &ReportOptions::plugin, "The plugin file; empty: searched for.")
+      .def_rw("progress", &ReportOptions::progress, nb::arg().none(),
+              "Called with each step of a compile, or None.");
+}
+
+}  // namespace
+
+LinkOptions ReportOptions::links() const {
+  LinkOptions links;
+  links.processes = processes;
+  if (!process_link.empty()) links.between_processes = LinkFigures::parse(process_link).value();
+  if (!device_link.empty()) links.between_devices = LinkFigures::parse(device_link).value();
+  return links;
+}
+
+CompileForOptions ReportOptions::compile() const {
+  CompileForOptions options;
+  if (time_limit > 0)
+    options.time_limit = std::chrono::seconds(
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(std::min(time_limit, 1e9) + 0.999)));
+  options.cache = cache;
+  options.use_cache = use_cache;
+  options.plugin = plugin;
+  ObjectRef callback = progress.is_none() ? nullptr : share(progress);
+  options.progress = [callback](const std::string& step) {
+    Locked locked;
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+    if (callback) nb::handle(callback.get())(step);
+  };
+  return options;
+}
+
+ExplainModuleOptions ReportOptions::module() const {
+  auto invalid = [](std::string message) {
+    throw Error(ErrorCode::kInvalidArgument, std::move(message));
+  };
+  ExplainModuleOptions options;
+  options.layout.axes = axes_of(mesh);
+  if (device_order != "torus" && device_order != "ids")
+    invalid(cat("[explain] device_order \"", device_order, "\": must be torus or ids"));
+  if (device_order == "ids") options.layout.order = DeviceOrder::kIds;
+  options.layout.partitions = partitions;
+  options.layout.part_of_target = part_of_target;
+  if (!partitioner.empty() && partitioner != "shardy" && partitioner != "gspmd")
+    invalid(cat("[explain] partitioner \"", partitioner, "\": must be shardy or gspmd"));
+  if (!partitioner.empty()) options.use_shardy = partitioner == "shardy";
+  options.overrides = overrides;
+  options.links = links();
+  options.compile = compile();
+  return options;
+}
+
+TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs) {
+  CallerLine line;
+  std::vector<std::uint64_t> form;
+  ExplainedLeaves leaves;
+  flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
+  CallPaths paths = call_paths(form, jit.names());
+  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
+    if (!leaves.tensors[i].defined())
+      throw Error(ErrorCode::kInvalidArgument, cat("[explain] ", paths.tensors[i], " has no value"),
+                  line.where());
+  settle_shardings(leaves.tensors, line.where());
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& tensor : leaves.tensors) pointers.push_back(&tensor);
+  auto tracer = [&](std::span<const Tensor> parameters) {
+    Locked locked;
+    nb::object both = unflatten(form, parameters, leaves.others);
+    UserCode own_lines;
+    nb::object result = nb::steal(
+        PyObject_Call(jit.function().get(), nb::object(both[0]).ptr(), nb::object(both[1]).ptr()));
+    if (!result) nb::raise_python_error();
+    return PyTree::of(result).leaves();
+  };
+  TracedProgram traced;
+  traced.where = line.where();
+  const JitOptions& options = jit.programs().options();
+  traced.program.name = options.name;
+  {
+    Unlocked unlocked;
+    traced.program.graph = internal::trace_function(pointers, tracer, line.where());
+  }
+  traced.program.donated = internal::donated_parameters(options.donate, paths.leaves, line.where());
+  traced.program.parameter_names = std::move(paths.tensors);
+  return traced;
+}
+
+void bind_explain(nb::module_& module) {
+  bind_options(module);
+  nb::class_<TracedProgram>(module, "TracedProgram",
+                            "A function, recorded for some arguments and not compiled.")
+      .def_prop_ro("name", [](const TracedProgram& t) { return t.program.name; })
+      .def_prop_ro("parameter_names",
+                   [](const TracedProgram& t) { return t.program.parameter_names; })
+      .def("module_text", named_module_text,
+           "The StableHLO module, with the parameters' names and the lines of Python as locations.")
+      .def("__repr__", [](const TracedProgram& t) {
+        return cat("<TracedProgram: ", t.program.name, ", ", t.program.graph.nodes().size(),
+                   " ops>");
+      });
+  module.def("trace_program", trace_python, nb::arg("function"), nb::arg("args"),
+             nb::arg("kwargs"));
+  module.def("explain_module", explain_bytes, nb::arg("module"), nb::arg("target"),
+             nb::arg("options"));
+  module.def("explain_traced", explain_for_target, nb::arg("traced"), nb::arg("target"),
+             nb::arg("options"));
+  module.def("explain_here", explain_here, nb::arg("traced"), nb::arg("options"));
+  module.def("explain_newest", explain_newest, nb::arg("function"), nb::arg("options"));
+}
+
+}  // namespace meshard::python

@@ -1,0 +1,344 @@
+// plan(): searches for meshes and shardings.
+#include "meshard/plan/plan.h"
+
+#include <chrono>
+
+#include "meshard/explain/byte_text.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/reports/reports.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+/// A value: how a search is done.
+struct SearchSettings {
+  double time_limit = 0;
+  std::size_t most_compiled = 0;
+  std::size_t most_candidates = PlanOptions().most_candidates;
+  double margin = 0;
+  std::string journal;
+  nb::object progress = nb::none();
+};
+
+/// A value: a search's result, with what is needed to write the module of a candidate.
+struct FoundPlans {
+  PlanResult result;
+  std::shared_ptr<const ModulePlan> plan;  // null for a search of programs that a function makes
+};
+
+/// A value: one candidate of a search.
+struct FoundPlan {
+  PlannedCandidate candidate;
+  std::vector<std::string> names;
+  std::shared_ptr<const ModulePlan> plan;
+};
+
+PlanOptions options_of(const SearchSettings& settings) {
+  PlanOptions options;
+  if (settings.time_limit > 0)
+    options.time_limit = std::chrono::duration<double>(settings.time_limit);
+  options.most_compiled = settings.most_compiled;
+  options.most_candidates = settings.most_candidates;
+  options.margin = settings.margin;
+  options.journal = settings.journal;
+  ObjectRef callback = settings.progress.is_none() ? nullptr : share(settings.progress);
+  options.progress = [callback](const PlanProgress& progress) {
+    Locked locked;
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+    if (!callback) return;
+    nb::handle(callback.get())(
+        progress.done, progress.of,
+        progress.next ? nb::object(nb::str(progress.next->to_string().c_str())) : nb::none(),
+        progress.best ? nb::object(nb::str(progress.best->to_string().c_str())) : nb::none());
+  };
+  return options;
+}
+
+nb::dict axes_dict(const std::vector<MeshAxis>& axes) {
+  nb::dict sizes;
+  for (const MeshAxis& axis : axes) sizes[axis.name.c_str()] = axis.size;
+  return sizes;
+}
+
+std::vector<std::string> names_of(const std::vector<FreeValue>& values) {
+  std::vector<std::string> names;
+  for (const FreeValue& value : values) names.push_back(value.name);
+  return names;
+}
+
+std::string verdict_text(const PlanVerdict& verdict) {
+  std::string text = cat(to_string(verdict.outcome), ", ", byte_text(verdict.memory), ", ",
+                         byte_text(verdict.collective_bytes), " in collectives");
+  if (verdict.seconds > 0) append(text, cat(", ", verdict.seconds, " s"));
+  return text;
+}
+
+PlanModuleOptions module_options(const ReportOptions& compile, std::vector<std::string> axes,
+                                 std::map<std::string, std::int64_t> pinned,
+                                 std::vector<std::string> free) {
+  if (!compile.device_ids.empty() || !compile.mesh.empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                "[plan] the mesh and its devices are searched: use `axes` and `pinned`");
+  PlanModuleOptions options;
+  options.axes = std::move(axes);
+  options.pinned = std::move(pinned);
+  options.free = std::move(free);
+  options.explain = compile.module();
+  return options;
+}
+
+FoundPlans plan_module(const std::string& module, const Target& target,
+                       const ReportOptions& compile, const SearchSettings& settings,
+                       std::vector<std::string> axes, std::map<std::string, std::int64_t> pinned,
+                       std::vector<std::string> free) {
+  CallerLine line;
+  PlanModuleOptions options =
+      module_options(compile, std::move(axes), std::move(pinned), std::move(free));
+  PlanOptions search_options = options_of(settings);
+  Unlocked unlocked;
+  auto plan =
+      std::make_shared<const ModulePlan>(plan_of_module(module, target, options, line.where()));
+  return {search(plan->problem, search_options, line.where()), plan};
+}
+
+// The candidates as (axes, specs by name, least memory, communication), and whether these are all.
+nb::object list_module(const std::string& module, const Target& target,
+                       const ReportOptions& compile, const SearchSettings& settings,
+                       std::vector<std::string> axes, std::map<std::string, std::int64_t> pinned,
+                       std::vector<std::string> free) {
+  CallerLine line;
+  PlanModuleOptions options =
+      module_options(compile, std::move(axes), std::move(pinned), std::move(free));
+  ModulePlan plan = plan_of_module(module, target, options, line.where());
+  bool complete = true;
+  nb::list found;
+  for (PlannedCandidate& one : plan_candidates(plan.problem, options_of(settings), complete))
+    found.append(FoundPlan{std::move(one), names_of(plan.problem.values), nullptr});
+  return nb::make_tuple(found, complete);
+}
+
+// A search whose programs a Python function makes: build(axes, specs) returns a TracedProgram or a
+// Report.
+FoundPlans plan_programs(nb::object build, const Target& target, std::vector<FreeValue> values,
+                         const ReportOptions& compile, const SearchSettings& settings,
+                         std::vector<std::string> axes, std::map<std::string, std::int64_t> pinned,
+                         const std::string& identity) {
+  CallerLine line;
+  ObjectRef builder = share(std::move(build));
+  auto built = [builder, &target](const PlanCandidate& candidate) {
+    UserCode own_lines;
+    Mesh mesh = mesh_on_target(candidate.axes, target, DeviceOrder::kTorus).value();
+    return nb::object(nb::handle(builder.get())(mesh, candidate.specs));
+  };
+  PlanProblem problem;
+  problem.identity = target.name() + "\n" + identity;
+  problem.devices = target.size();
+  problem.axes = std::move(axes);
+  problem.pinned = std::move(pinned);
+  problem.values = std::move(values);
+  problem.capacity = device_memory(target);
+  problem.estimate = [&](const PlanCandidate& candidate) -> PlanEstimate {
+    TracedProgram* traced = nullptr;
+    Locked locked;
+    try {
+      nb::object program = built(candidate);
+      if (!nb::try_cast(program, traced) || traced == nullptr) {
+        PlanEstimate estimate;
+        for (std::size_t i = 0; i < problem.values.size(); ++i)
+          estimate.least_memory +=
+              shard_bytes(candidate.specs[i], problem.values[i].type, candidate.axes);
+        return estimate;
+      }
+      return internal::estimate_of_program(*traced, target.size());
+    } catch (const Error&) {
+      return PlanEstimate();  // the same error is the verdict, when the candidate's turn comes
+    }
+  };
+  ExplainForOptions given;
+  given.overrides = compile.overrides;
+  given.links = compile.links();
+  given.compile = compile.compile();
+  problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    TracedProgram traced;
+    {
+      Locked locked;
+      nb::object program = built(candidate);
+      const ProgramReport* report = nullptr;
+      if (nb::try_cast(program, report) && report) return *report;
+      const TracedProgram* made = nullptr;
+      if (!nb::try_cast(program, made) || !made)
+        throw nb::type_error("the function to plan must return a TracedProgram or a Report");
+      traced = *made;
+    }
+    return explain(target, std::move(traced), given);
+  };
+  PlanOptions search_options = options_of(settings);
+  Unlocked unlocked;
+  return {search(problem, search_options, line.where()), nullptr};
+}
+
+// A table for notebooks: the best candidates, and the counts below.
+std::string page_of(const FoundPlans& found) {
+  auto escaped = [](const std::string& text) {
+    std::string out;
+    for (char c : text)
+      out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+    return out;
+  };
+  std::string rows;
+  std::size_t shown = std::min<std::size_t>(found.result.ranking.size(), 10);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const PlannedCandidate& one = found.result.ranking[i];
+    append(rows, cat("<tr><td>", i + 1, "</td><td><code>", escaped(one.candidate.to_string()),
+                     "</code></td><td>", escaped(verdict_text(one.verdict)), "</td></tr>"));
+  }
+  return cat("<table><tr><th></th><th>mesh; shardings</th><th></th></tr>", rows, "</table><p>",
+             found.result.candidates, " candidates, ", found.result.compiled, " compiled, ",
+             found.result.ruled_out, " ruled out by the bytes of their arguments</p>");
+}
+
+void bind_candidates(nb::module_& module) {
+  nb::class_<FoundPlan>(module, "PlannedCandidate", "A mesh and shardings, as plan() found them.")
+      .def_prop_ro(
+          "axes", [](const FoundPlan& p) { return axes_dict(p.candidate.candidate.axes); },
+          "The mesh axes and their sizes.")
+      .def_prop_ro(
+          "specs",
+          [](const FoundPlan& p) {
+            nb::dict specs;
+            for (std::size_t i = 0; i < p.candidate.candidate.specs.size(); ++i)
+              specs[(i < p.names.size() ? p.names[i] : std::to_string(i)).c_str()] =
+                  p.candidate.candidate.specs[i].to_string();
+            return specs;
+          },
+          "The text of the partition spec of each free value: `P(\"data\", none)`.")
+      .def_prop_ro(
+          "outcome",
+          [](const FoundPlan& p) { return std::string(to_string(p.candidate.verdict.outcome)); },
+          "`fits`, `too big`, `refused`.")
+      .def_prop_ro(
+          "memory", [](const FoundPlan& p) { return p.candidate.verdict.memory; },
+          "Bytes that one device needs; 0 if unknown.")
+      .def_prop_ro(
+          "capacity", [](const FoundPlan& p) { return p.candidate.verdict.capacity; },
+          "Bytes that one device has; 0 if unknown.")
+      .def_prop_ro(
+          "seconds", [](const FoundPlan& p) { return p.candidate.verdict.seconds; },
+          "The sum of the roofline's bounds; 0 if the hardware's figures are unknown.")
+      .def_prop_ro("collective_bytes",
+                   [](const FoundPlan& p) { return p.candidate.verdict.collective_bytes; })
+      .def_prop_ro(
+          "problem", [](const FoundPlan& p) { return p.candidate.verdict.problem; },
+          "The compiler's message, if it refused the candidate.")
+      .def_prop_ro(
+          "least_memory", [](const FoundPlan& p) { return p.candidate.estimate.least_memory; },
+          "Before compiling: the bytes of the arguments on one device.")
+      .def_prop_ro(
+          "communication", [](const FoundPlan& p) { return p.candidate.estimate.communication; },
+          "Before compiling: the estimated bytes of collectives.")
+      .def_prop_ro(
+          "report", [](const FoundPlan& p) { return p.candidate.report; },
+          "None if an earlier run compiled it, or it is not among the best 16.")
+      .def(
+          "module_text",
+          [](const FoundPlan& p) -> std::optional<std::string> {
+            if (!p.plan) return std::nullopt;
+            return p.plan->module.with(p.candidate.candidate, p.plan->free);
+          },
+          "The module with this mesh and these shardings; None if plan() got no module.")
+      .def("__str__", [](const FoundPlan& p) { return p.candidate.candidate.to_string(); })
+      .def("__repr__", [](const FoundPlan& p) {
+        return cat("<PlannedCandidate: ", p.candidate.candidate.to_string(), ": ",
+                   verdict_text(p.candidate.verdict), ">");
+      });
+}
+
+}  // namespace
+
+void bind_plan(nb::module_& module) {
+  bind_candidates(module);
+  nb::class_<FreeValue>(module, "FreeValue", "A value whose sharding plan() may choose.")
+      .def(
+          "__init__",
+          [](FreeValue* self, std::string name, Shape shape, DType dtype, PartitionSpec spec) {
+            new (self) FreeValue{std::move(name), {dtype, std::move(shape)}, std::move(spec)};
+          },
+          nb::arg("name"), nb::arg("shape"), nb::arg("dtype"), nb::arg("spec"),
+          "Unconstrained dimensions of `spec` are free.")
+      .def_ro("name", &FreeValue::name)
+      .def_prop_ro("type", [](const FreeValue& v) { return v.type.to_string(); })
+      .def_ro("spec", &FreeValue::spec)
+      .def("__repr__", [](const FreeValue& v) {
+        return cat("<FreeValue: ", v.name, " ", v.type, " ", v.spec, ">");
+      });
+  nb::class_<SearchSettings>(module, "SearchOptions", "How plan() searches.")
+      .def(nb::init<>())
+      .def_rw("time_limit", &SearchSettings::time_limit, "In seconds; 0: a day.")
+      .def_rw("most_compiled", &SearchSettings::most_compiled, "0: no limit.")
+      .def_rw("most_candidates", &SearchSettings::most_candidates)
+      .def_rw("margin", &SearchSettings::margin, "The fraction of memory that must stay free.")
+      .def_rw("journal", &SearchSettings::journal, "The file to resume from; empty: none.")
+      .def_rw("progress", &SearchSettings::progress, nb::arg().none());
+  nb::class_<FoundPlans>(module, "PlanResult", "The result of plan(). str() shows it.")
+      .def_prop_ro(
+          "ranking",
+          [](const FoundPlans& found) {
+            nb::list all;
+            std::vector<std::string> names;
+            if (found.plan) names = names_of(found.plan->problem.values);
+            for (const PlannedCandidate& one : found.result.ranking)
+              all.append(FoundPlan{one, names, found.plan});
+            return all;
+          },
+          "The candidates that were compiled, best first.")
+      .def_prop_ro(
+          "best",
+          [](const FoundPlans& found) -> std::optional<FoundPlan> {
+            if (!found.result.anything_fits()) return std::nullopt;
+            std::vector<std::string> names;
+            if (found.plan) names = names_of(found.plan->problem.values);
+            return FoundPlan{found.result.ranking[0], names, found.plan};
+          },
+          "The best candidate; None if nothing fits.")
+      .def_prop_ro("anything_fits", [](const FoundPlans& f) { return f.result.anything_fits(); })
+      .def_prop_ro(
+          "candidates", [](const FoundPlans& f) { return f.result.candidates; },
+          "Number of all candidates.")
+      .def_prop_ro(
+          "ruled_out", [](const FoundPlans& f) { return f.result.ruled_out; },
+          "Number of those whose arguments alone do not fit.")
+      .def_prop_ro(
+          "compiled", [](const FoundPlans& f) { return f.result.compiled; },
+          "Number of those compiled in this run.")
+      .def_prop_ro(
+          "resumed", [](const FoundPlans& f) { return f.result.resumed; },
+          "Number of those taken from the journal.")
+      .def_prop_ro(
+          "exhaustive", [](const FoundPlans& f) { return f.result.exhaustive; },
+          "False if combinations were skipped, or a limit ended the search.")
+      .def_prop_ro("ended_by", [](const FoundPlans& f) { return f.result.ended_by; })
+      .def(
+          "to_string",
+          [](const FoundPlans& f, std::size_t most) { return f.result.to_string(most); },
+          nb::arg("most") = 5)
+      .def("_repr_html_", page_of)
+      .def("__str__", [](const FoundPlans& f) { return f.result.to_string(); })
+      .def("__repr__", [](const FoundPlans& f) {
+        return cat("<PlanResult: ", f.result.compiled, " of ", f.result.candidates,
+                   " candidates compiled>");
+      });
+  module.def("plan_module", plan_module, nb::arg("module"), nb::arg("target"), nb::arg("compile"),
+             nb::arg("search"), nb::arg("axes"), nb::arg("pinned"), nb::arg("free"));
+  module.def("plan_list", list_module, nb::arg("module"), nb::arg("target"), nb::arg("compile"),
+             nb::arg("search"), nb::arg("axes"), nb::arg("pinned"), nb::arg("free"));
+  module.def("plan_programs", plan_programs, nb::arg("build"), nb::arg("target"), nb::arg("values"),
+             nb::arg("compile"), nb::arg("search"), nb::arg("axes"), nb::arg("pinned"),
+             nb::arg("identity"));
+}
+
+}  // namespace meshard::python

@@ -1,0 +1,222 @@
+// Checkpoints, weights, safetensors and npy files.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "meshard/graph/evaluator.h"
+#include "meshard/graph/from_host.h"
+#include "meshard/io/checkpoint.h"
+#include "meshard/io/npy.h"
+#include "meshard/io/save.h"
+#include "meshard/io/weights.h"
+#include "python/bindings/arrays/host_arrays.h"
+#include "python/bindings/arrays/tensors.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/interpreter/waiting.h"
+#include "python/bindings/mesh/mesh_casters.h"
+#include "python/bindings/transforms/pytree.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+using Metadata = std::map<std::string, std::string>;
+using Names = std::vector<std::string>;
+
+// The sizes of the first dimensions of a tensor, along which it stacks layers.
+std::span<const std::int64_t> stacked_sizes(const std::string& path, const Shape& shape) {
+  return std::span(shape.sizes()).first(structure::stacked_dimensions(path));
+}
+
+// The tensors of a structure under the names for these paths, in order.
+std::vector<io::internal::NamedTensors> named(const Names& paths, const PyTree& tree) {
+  std::vector<io::internal::NamedTensors> all;
+  for (std::size_t i = 0; i < paths.size(); ++i) {
+    const Tensor& tensor = tree.leaves()[i];
+    std::span<const std::int64_t> sizes = stacked_sizes(paths[i], tensor.shape());
+    all.push_back({io::checkpoint_names(paths[i], sizes), tensor, sizes.size()});
+  }
+  return all;
+}
+
+void save(const std::string& path, const Names& paths, nb::handle values, const Metadata& metadata,
+          bool this_process_only) {
+  CallerLine line;
+  PyTree tree = PyTree::of(values);
+  auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(paths, tree));
+  {
+    Unlocked unlocked;
+    compute(tree.leaves(), line.where());
+  }
+  run_waiting([=, where = line.where()] {
+    io::internal::save_in_order(path, *tensors, metadata, {this_process_only}, where).value();
+  });
+}
+
+io::Saving save_async(const std::string& path, const Names& paths, nb::handle values,
+                      const Metadata& metadata, bool this_process_only) {
+  CallerLine line;
+  PyTree tree = PyTree::of(values);
+  Unlocked unlocked;
+  return io::internal::save_in_order_async(path, named(paths, tree), metadata, {this_process_only},
+                                           line.where());
+}
+
+struct WeightsHandle {
+  std::shared_ptr<const io::Weights> weights;
+};
+
+WeightsHandle open_weights(const std::string& path) {
+  Unlocked unlocked;
+  return {std::make_shared<const io::Weights>(io::Weights::open(path).value())};
+}
+
+Tensor tensor_of(const WeightsHandle& handle, const std::string& name,
+                 const std::optional<Sharding>& sharding) {
+  CallerLine line;
+  Unlocked unlocked;
+  return (sharding ? handle.weights->placed(name, *sharding, line.where())
+                   : handle.weights->tensor(name, line.where()))
+      .value();
+}
+
+// A tensor of the file for a member of a structure: of the member's type, where the member is.
+Tensor restored(const WeightsHandle& handle, const std::string& path, const Tensor& like) {
+  CallerLine line;
+  Unlocked unlocked;
+  const std::span<const std::int64_t> layers = stacked_sizes(path, like.shape());
+  const Names names = io::checkpoint_names(path, layers);
+  if (names.empty()) return like;
+  Dimensions sizes(layers.begin(), layers.end());
+  const Shape stack(sizes);
+  const TensorType one = handle.weights->type(names[0]).value();
+  for (std::int64_t size : one.shape) sizes.push_back(size);
+  const TensorType stored{one.dtype, Shape(std::move(sizes))};
+  if (stored != like.type())
+    throw_invalid(line.where(), "[io] \"", names[0], "\"",
+                  names.size() > 1 ? cat(" to \"", names.back(), "\"") : "", " is ", stored,
+                  " in the checkpoint, but the destination is ", like.type());
+  std::optional<Sharding> sharding = like.sharding();
+  return (sharding ? handle.weights->placed_stacked(names, stack, *sharding, line.where())
+                   : handle.weights->stacked(names, stack, line.where()))
+      .value();
+}
+
+std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle patterns) {
+  CallerLine line;
+  std::vector<io::NamedSharding> shardings;
+  for (nb::handle each : patterns)
+    shardings.push_back({nb::cast<std::string>(nb::object(each[0])),
+                         nb::cast<Mesh>(nb::object(each[1])),
+                         nb::cast<PartitionSpec>(nb::object(each[2]))});
+  Unlocked unlocked;
+  return handle.weights->load(shardings, line.where()).value();
+}
+
+nb::object part_object(const io::StoredTensor::Part& part) {
+  nb::list slices;
+  for (const DimensionSlice& slice : part.box) slices.append(nb::slice(slice.start, slice.stop));
+  return nb::make_tuple(part.file.path(), part.name, nb::tuple(slices));
+}
+
+void bind_weights(nb::module_& module) {
+  nb::class_<WeightsHandle>(module, "Weights")
+      .def(
+          "__init__",
+          [](WeightsHandle* self, const std::string& path) {
+            new (self) WeightsHandle(open_weights(path));
+          },
+          nb::arg("path"))
+      .def(
+          "names", [](const WeightsHandle& w) { return w.weights->names(); },
+          "The names of all tensors, in alphabetical order.")
+      .def("__contains__", [](const WeightsHandle& w,
+                              const std::string& name) { return w.weights->contains(name); })
+      .def("__len__", [](const WeightsHandle& w) { return w.weights->names().size(); })
+      .def("__iter__",
+           [](const WeightsHandle& w) { return nb::iter(nb::cast(w.weights->names())); })
+      .def(
+          "type",
+          [](const WeightsHandle& w, const std::string& name) {
+            const TensorType type = w.weights->type(name).value();
+            return nb::make_tuple(type.shape, type.dtype);
+          },
+          nb::arg("name"), "The shape and dtype of a tensor. Raises NotFoundError.")
+      .def(
+          "parts",
+          [](const WeightsHandle& w, const std::string& name) {
+            nb::list parts;
+            const io::StoredTensor stored = w.weights->stored(name).value();
+            for (const io::StoredTensor::Part& part : stored.parts())
+              parts.append(part_object(part));
+            return parts;
+          },
+          nb::arg("name"),
+          "Where a tensor is: a list of (file, name in the file, part of the tensor as slices).")
+      .def_prop_ro(
+          "metadata", [](const WeightsHandle& w) { return w.weights->metadata(); },
+          "What the file, or the index, says besides the tensors.")
+      .def("tensor", tensor_of, nb::arg("name"), nb::arg("sharding").none() = nb::none(),
+           "A tensor, on the host, or with a sharding on the devices of its mesh; each process "
+           "reads only what its devices hold. Raises NotFoundError.")
+      .def("__getitem__", [](const WeightsHandle& w,
+                             const std::string& name) { return tensor_of(w, name, std::nullopt); })
+      .def("_restored", restored, nb::arg("path"), nb::arg("like"))
+      .def("_load", load_all, nb::arg("patterns"));
+}
+
+}  // namespace
+
+void bind_files(nb::module_& module) {
+  nb::class_<io::Saving>(module, "Saving",
+                         "A save that goes on in the background. Without wait(), an error is "
+                         "reported when the process ends.")
+      .def("done", &io::Saving::done, "Whether wait() returns at once.")
+      .def(
+          "wait",
+          [](const io::Saving& saving) { run_waiting([saving] { saving.wait().value(); }); },
+          "Waits until the checkpoint is complete on the disk; raises the error of the save. May "
+          "be called again.");
+  module.def("save_tensors", save, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
+             nb::arg("metadata"), nb::arg("this_process_only"));
+  module.def("save_tensors_async", save_async, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
+             nb::arg("metadata"), nb::arg("this_process_only"));
+  module.def(
+      "checkpoint_names",
+      [](const std::string& path, const Shape& shape) {
+        return io::checkpoint_names(path, stacked_sizes(path, shape));
+      },
+      nb::arg("path"), nb::arg("shape"));
+  bind_weights(module);
+  module.def(
+      "load_npy",
+      [](const std::string& path) {
+        CallerLine line;
+        Unlocked unlocked;
+        return from_host(io::load_npy(path).value(), line.where());
+      },
+      nb::arg("path"));
+  module.def(
+      "save_npy",
+      [](const std::string& path, const Tensor& x) {
+        CallerLine line;
+        wait_for(std::span(&x, 1), line.where());
+        Unlocked unlocked;
+        io::save_npy(path, x.to_host(line.where())).value();
+      },
+      nb::arg("path"), nb::arg("x"));
+}
+
+}  // namespace meshard::python

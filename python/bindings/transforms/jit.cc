@@ -1,0 +1,183 @@
+// jit for Python functions.
+#include "python/bindings/transforms/jit.h"
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "meshard/core.h"
+#include "python/bindings/arrays/tensors.h"
+#include "python/bindings/bindings.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/transforms/pytree.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+// Static values are Python objects. A value equals only values of its own class: 1 is not True.
+const internal::StaticKind kObject{
+    .equal = [](const void* kept, const void* given) -> bool {
+      Locked locked;
+      auto* one = static_cast<PyObject*>(const_cast<void*>(kept));
+      auto* other = static_cast<PyObject*>(const_cast<void*>(given));
+      if (Py_TYPE(one) != Py_TYPE(other)) return false;
+      const int equal = PyObject_RichCompareBool(one, other, Py_EQ);
+      if (equal < 0) PyErr_Clear();
+      return equal == 1;
+    },
+    .keep = [](const void* value) -> std::shared_ptr<const void> {
+      Locked locked;
+      return share(nb::borrow(static_cast<PyObject*>(const_cast<void*>(value))));
+    },
+    .text = [](const void* value) -> std::string {
+      Locked locked;
+      return nb::cast<std::string>(
+          nb::repr(nb::handle(static_cast<PyObject*>(const_cast<void*>(value)))));
+    },
+    .hash = [](const void* value) -> std::size_t {
+      Locked locked;
+      const Py_hash_t hash = PyObject_Hash(static_cast<PyObject*>(const_cast<void*>(value)));
+      if (hash == -1) PyErr_Clear();
+      return static_cast<std::size_t>(hash);
+    },
+};
+const char kPythonCall = 0;
+
+// The leaves of a call. The tensors are copies: another thread may change a structure while the
+// program runs.
+class CallLeaves : public LeafSink {
+ public:
+  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
+  void other(PyObject* object) override {
+    if (PyObject_Hash(object) == -1) {
+      PyErr_Clear();
+      throw nb::type_error(cat("jit cannot tell programs apart by ",
+                               nb::cast<std::string>(nb::repr(nb::handle(object))), " of class ",
+                               nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
+                               ": what is neither a tensor nor a number is part of the program, "
+                               "and must be hashable")
+                               .c_str());
+    }
+    others.push_back(object);
+  }
+  InlineVector<Tensor, 64> tensors;
+  InlineVector<PyObject*, 4> others;
+};
+
+}  // namespace
+
+PythonJit::PythonJit(nb::object function, JitOptions options, StaticArguments statics,
+                     std::vector<std::string> names, SourceLocation where)
+    : function_(share(std::move(function))),
+      statics_(std::move(statics)),
+      names_(std::move(names)),
+      programs_(std::move(options), where) {}
+
+nb::object PythonJit::call_in_place(PyObject* args, PyObject* kwargs) const {
+  nb::object result = nb::steal(PyObject_Call(function_.get(), args, kwargs));
+  if (!result) nb::raise_python_error();
+  return result;
+}
+
+nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
+  if (internal::recorded_in_place()) return call_in_place(args, kwargs);
+  release_collected();
+  CallLeaves leaves;
+  internal::JitCall call;
+  call.types = &kPythonCall;
+  flatten_call(args, kwargs, statics_, call.form, leaves);
+  for (const Tensor& tensor : leaves.tensors) call.tensors.push_back(&tensor);
+  for (PyObject* object : leaves.others) call.statics.push_back({object, &kObject});
+
+  auto describe = [&](internal::JitPaths& paths) {
+    CallPaths found = call_paths(call.form, names_);
+    paths.tensors = std::move(found.tensors);
+    paths.statics = std::move(found.others);
+    paths.leaves = std::move(found.leaves);
+  };
+  auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
+    Locked locked;
+    nb::object both =
+        unflatten(call.form, parameters,
+                  std::span<PyObject* const>(leaves.others.data(), leaves.others.size()));
+    UserCode own_lines;
+    nb::object result = call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
+    PyTree tree = PyTree::of(result);
+    prototype = tree.shape();
+    return std::move(tree.leaves());
+  };
+  internal::JitResults results;
+  {
+    Unlocked unlocked;
+    results = programs_.run(call, {describe, trace});
+  }
+  return unflatten(*static_cast<const TreeShape*>(results.prototype.get()),
+                   std::span<Tensor>(results.tensors.data(), results.tensors.size()));
+}
+
+namespace {
+
+template <class Entry>
+std::vector<std::string> texts_of(const std::vector<Entry>& entries) {
+  std::vector<std::string> texts;
+  for (const Entry& entry : entries) texts.push_back(entry.to_string());
+  return texts;
+}
+
+}  // namespace
+
+void bind_jit(nb::module_& module) {
+  nb::class_<JitStats>(module, "JitStats", "Statistics of a jitted function.")
+      .def_ro("calls", &JitStats::calls)
+      .def_ro("traces", &JitStats::traces)
+      .def_ro("reasons", &JitStats::reasons,
+              "Why each trace after the first was needed, compared with the one before.")
+      .def_prop_ro(
+          "rolling", [](const JitStats& stats) { return texts_of(stats.rolling); },
+          "Runs of equal layers in the programs. With an nn.Layers, each run would be recorded and "
+          "compiled as one layer.")
+      .def_prop_ro(
+          "unrolled", [](const JitStats& stats) { return texts_of(stats.unrolled); },
+          "Layers of an nn.Layers that did not become one loop, and why.")
+      .def("__repr__", [](const JitStats& stats) {
+        return cat("JitStats(calls=", stats.calls, ", traces=", stats.traces, ")");
+      });
+  nb::class_<PythonJit>(module, "Jit", nb::dynamic_attr(), nb::is_weak_referenceable())
+      .def("__init__",
+           [](PythonJit* self, nb::object function, std::string name,
+              std::vector<std::size_t> donate, std::vector<std::size_t> static_positions,
+              std::vector<std::string> static_names, std::vector<std::string> names,
+              std::size_t most_programs, bool keep_on_disk) {
+             JitOptions options;
+             options.name = std::move(name);
+             options.donate = std::move(donate);
+             options.most_programs = most_programs;
+             options.keep_on_disk = keep_on_disk;
+             new (self) PythonJit(std::move(function), std::move(options),
+                                  {std::move(static_positions), std::move(static_names)},
+                                  std::move(names), caller_line());
+           })
+      .def("__call__",
+           [](const PythonJit& jit, nb::args args, nb::kwargs kwargs) {
+             return jit(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr);
+           })
+      .def(
+          "__get__",  // a jitted method gets its instance, as functions do
+          [](nb::object self, nb::object instance, nb::object) -> nb::object {
+            if (instance.is_none()) return self;
+            return nb::module_::import_("types").attr("MethodType")(self, instance);
+          },
+          nb::arg("instance").none(), nb::arg("owner").none() = nb::none())
+      .def_prop_ro(
+          "stats", [](const PythonJit& jit) { return jit.programs().stats(); },
+          "Calls, traces, and why it was traced again.");
+}
+
+}  // namespace meshard::python

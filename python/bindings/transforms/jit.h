@@ -1,0 +1,36 @@
+// A jitted Python function.
+#pragma once
+#include <nanobind/nanobind.h>
+
+#include <string>
+#include <vector>
+
+#include "meshard/trace/jit_call.h"
+#include "python/bindings/transforms/pytree.h"
+
+namespace meshard::python {
+
+/// A Python function whose programs are compiled once for each signature. May be called from
+/// several threads; the interpreter's lock is released while a program is compiled and launched.
+class PythonJit {
+ public:
+  /// @param names of the function's positional parameters, for messages and reports
+  PythonJit(nanobind::object function, JitOptions options, StaticArguments statics,
+            std::vector<std::string> names, SourceLocation where);
+  /// @param kwargs may be null
+  nanobind::object operator()(PyObject* args, PyObject* kwargs) const;
+  const internal::JitPrograms& programs() const { return programs_; }
+  const ObjectRef& function() const { return function_; }
+  const StaticArguments& statics() const { return statics_; }
+  const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  nanobind::object call_in_place(PyObject* args, PyObject* kwargs) const;
+
+  ObjectRef function_;
+  StaticArguments statics_;
+  std::vector<std::string> names_;
+  internal::JitPrograms programs_;
+};
+
+}  // namespace meshard::python
