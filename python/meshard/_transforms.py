@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
@@ -258,7 +259,7 @@ class custom_vjp:
         clipped.defvjp(lambda x: (x, None), lambda residuals, g: (clip(g, -1, 1),))
 
     `forward(*args)` returns (result, residuals), and `backward(residuals, cotangent)` the tuple of the arguments'
-    cotangents.
+    cotangents. Inside `forward`, a call of the function itself is the original function.
     """
 
     def __init__(self, function: Function) -> None:
@@ -266,6 +267,7 @@ class custom_vjp:
         self._function = function
         self._forward: Function | None = None
         self._backward: Function | None = None
+        self._in_forward = threading.local()
 
     def defvjp(self, forward: Function, backward: Function) -> None:
         """Sets the derivative."""
@@ -275,8 +277,17 @@ class custom_vjp:
         forward, backward = self._forward, self._backward
         if forward is None or backward is None:
             raise RuntimeError(f"{getattr(self, '__name__', 'the function')} has no derivative yet: call defvjp(forward, backward)")
-        return _meshard.custom_vjp(lambda inputs: _pair(forward(*inputs)),
-                                   lambda residuals, cotangent: _pair(backward(residuals, cotangent)), args)
+        if getattr(self._in_forward, "now", False):
+            return self._function(*args)
+
+        def run(inputs: Any) -> Any:
+            self._in_forward.now = True
+            try:
+                return _pair(forward(*inputs))
+            finally:
+                self._in_forward.now = False
+
+        return _meshard.custom_vjp(run, lambda residuals, cotangent: _pair(backward(residuals, cotangent)), args)
 
 
 def apply_backward_optimization_barrier(function: Callable[..., R]) -> Callable[..., R]:

@@ -231,6 +231,16 @@ def test_custom_vjp(floats):
     close(gradient, np.full(4, 2.0))
 
 
+def test_custom_vjp_whose_forward_calls_the_function():
+    @meshard.custom_vjp
+    def square(x):
+        return x * x
+
+    square.defvjp(lambda x: (square(x), x), lambda x, g: (10 * x * g,))
+    value, gradient = meshard.value_and_grad(square)(3.0)
+    assert (value.item(), gradient.item()) == (9, 30)
+
+
 def test_custom_vjp_without_a_derivative():
     @meshard.custom_vjp
     def f(x):
