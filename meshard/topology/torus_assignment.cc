@@ -103,6 +103,8 @@ TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
                              std::size_t most_whole, SourceLocation where) {
   for (std::int64_t size : logical)
     if (size < 1) throw_invalid(where, "[torus] an axis has size ", size);
+  for (std::int64_t size : physical)
+    if (size < 1) throw_invalid(where, "[torus] a direction of the grid has size ", size);
   std::int64_t places = product_of(physical), positions = product_of(logical);
   std::optional<TorusAssignment> whole = assign_whole(physical, logical, most_whole);
   if (whole && places == positions) return *std::move(whole);

@@ -44,7 +44,12 @@ TEST(TorusAssignment, Refused) {
       [] {
         assign_torus({4}, {4, 0}, AxisSplit::kNever);
       },
-      ErrorCode::kInvalidArgument, {"size 0"}));
+      ErrorCode::kInvalidArgument, {"axis", "size 0"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        assign_torus({4, 0}, {4}, AxisSplit::kWhereNeeded);
+      },
+      ErrorCode::kInvalidArgument, {"direction", "size 0"}));
   EXPECT_TRUE(throws_error(
       [] {
         assign_torus({2, 2, 2, 2}, {16}, AxisSplit::kNever);

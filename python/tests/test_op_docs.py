@@ -24,9 +24,9 @@ def test_docs_are_in_python(module):
 
 @pytest.fixture(scope="module")
 def op_docs():
-    if not (FOLDER / "op_docs.py").exists():
+    if not (FOLDER / "ops" / "op_docs.py").exists():
         pytest.skip("needs the repository")
-    spec = importlib.util.spec_from_file_location("op_docs", FOLDER / "op_docs.py")
+    spec = importlib.util.spec_from_file_location("op_docs", FOLDER / "ops" / "op_docs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

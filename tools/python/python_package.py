@@ -149,6 +149,12 @@ def test(names, jax):
     environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
     environment.setdefault("MESHARD_PROGRAM_CACHE_MB", "0")
     environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    # What the build has besides the wheel: without it, the tests that need it are skipped.
+    mpi, examples = FOLDER / "library" / "lib" / "libmeshard_mpi.so", ROOT / "build" / "bin"
+    if mpi.exists():
+        environment.setdefault("MESHARD_MPI_LIBRARY", str(mpi))
+    if all((examples / name).exists() for name in ("digits", "gpt")):
+        environment.setdefault("MESHARD_EXAMPLES", str(examples))
     chosen = ["-k", " or ".join(names)] if names else []
     status, counts = pytest(python, ["python/tests", *chosen], environment)
     passed, failed, skipped = counts.passed, counts.failed, counts.skipped

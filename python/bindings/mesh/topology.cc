@@ -320,8 +320,6 @@ or its product is not the number of slices.)");
   module.def(
       "assign_torus",
       [](const Dimensions& physical, const Dimensions& logical, std::string_view split) {
-        for (std::int64_t size : physical)
-          if (size < 1) throw_invalid({}, "[torus] a direction of size ", size);
         std::vector<Dimensions> taken;
         for (IntVector& each :
              assign_torus(physical, logical, split_named(split), kTorusDirections, SourceLocation{})
