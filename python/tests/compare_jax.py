@@ -7,7 +7,6 @@ jax.numpy has the names of the array API too, so that each function is written o
 computed in float32. Two numbers agree if |a - b| <= 2e-4 * max(1, |b|); shapes and dtypes must be equal.
 """
 
-import argparse
 import sys
 import zlib
 
@@ -15,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import meshard as ms
 import numpy as np
+import random_calls
 
 TOLERANCE = 2e-4
 FUNCTIONS = {}  # name -> (function of a namespace and arrays, how to draw the arrays)
@@ -154,34 +154,16 @@ def difference(function, arrays, rng):
 
 def compare(count, seed, report=None):
     """Makes `count` calls, the same for the same seed. Returns the descriptions of the differences."""
-    names, differences = sorted(FUNCTIONS), []
-    for i in range(count):
-        name = names[i % len(names)]
+
+    def describe(i, name):
         function, draw = FUNCTIONS[name]
         rng = np.random.default_rng([seed, i, zlib.crc32(name.encode())])
         arrays = [np.asarray(array, np.float32) for array in draw(rng)]
-        try:
-            text = difference(function, arrays, rng)
-        except Exception as error:  # a failure is a difference
-            text = f"{type(error).__name__}: {error}"
-        if text:
-            differences.append(f"call {i}: {name} of {', '.join(str(a.shape) for a in arrays)}: {text}")
-            if report:
-                report(differences[-1])
-    return differences
+        text = random_calls.guarded(lambda: difference(function, arrays, rng))
+        return text and f" of {', '.join(str(a.shape) for a in arrays)}: {text}"
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("count", nargs="?", type=int, default=500, help="the number of calls (default: 500)")
-    parser.add_argument("--seed", type=int, help="of the arguments (default: a new one, which is printed)")
-    given = parser.parse_args()
-    seed = int(np.random.SeedSequence().entropy % 2**32) if given.seed is None else given.seed
-    print(f"{given.count} calls of {len(FUNCTIONS)} functions, seed {seed}")
-    differences = compare(given.count, seed, report=print)
-    print(f"{len(differences)} differences")
-    return 1 if differences else 0
+    return random_calls.differences(FUNCTIONS, count, describe, report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(random_calls.main(__doc__, FUNCTIONS, compare))

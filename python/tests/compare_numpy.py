@@ -8,48 +8,27 @@ numbers agree if |a - b| <= tolerance * max(1, |b|), with the tolerance of the d
 bools, NaN, infinities, shapes and dtypes must be equal.
 """
 
-import argparse
 import pathlib
 import sys
 import zlib
 
-import numpy as np
-
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import numpy_products  # noqa: E402, F401  (adds its cases)
+import random_calls  # noqa: E402
 from numpy_calls import CASES, Draw  # noqa: E402
 
 
 def compare(count, seed, report=None):
     """Makes `count` calls, the same for the same seed. Returns the descriptions of the differences."""
-    names, differences = sorted(CASES), []
-    for i in range(count):
-        name = names[i % len(names)]
-        draw = Draw([seed, i, zlib.crc32(name.encode())])
-        call = CASES[name](draw)
+
+    def describe(i, name):
+        call = CASES[name](Draw([seed, i, zlib.crc32(name.encode())]))
         types = ", ".join(f"{a.dtype}{list(a.shape)}" for a in call.arrays)
-        try:
-            text = call.difference()
-        except Exception as error:  # a failure is a difference
-            text = f"{type(error).__name__}: {error}"
-        if text:
-            differences.append(f"call {i}: {name}({types}) {call.show}: {text}")
-            if report:
-                report(differences[-1])
-    return differences
+        text = random_calls.guarded(call.difference)
+        return text and f"({types}) {call.show}: {text}"
 
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("count", nargs="?", type=int, default=500, help="the number of calls (default: 500)")
-    parser.add_argument("--seed", type=int, help="of the arguments (default: a new one, which is printed)")
-    given = parser.parse_args()
-    seed = int(np.random.SeedSequence().entropy % 2**32) if given.seed is None else given.seed
-    print(f"{given.count} calls of {len(CASES)} functions, seed {seed}")
-    differences = compare(given.count, seed, report=print)
-    print(f"{len(differences)} differences")
-    return 1 if differences else 0
+    return random_calls.differences(CASES, count, describe, report)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(random_calls.main(__doc__, CASES, compare))

@@ -4,14 +4,15 @@
 
 namespace nanobind::detail {
 
-/// A caster that explains why a list or a tuple is not such a value, by an error of meshard instead
-/// of "incompatible function arguments". Within another caster (optional, vector) it is the latter.
-/// Its from_python sets `wrong` and `fail`, and returns true, for what only looks like a value.
+/// The value that a caster holds at first. Specialized for types without a default constructor.
 template <class Value>
 Value empty_value() {
   return Value{};
 }
 
+/// A caster that explains why a list or a tuple is not such a value, by an error of meshard instead
+/// of "incompatible function arguments". Within another caster (optional, vector) it is the latter.
+/// Its from_python sets `wrong` and `fail`, and returns true, for what only looks like a value.
 template <class Value>
 struct ExplainingCaster {
   template <class T>

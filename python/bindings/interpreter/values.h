@@ -64,7 +64,8 @@ void bind_value(nanobind::class_<Value, Extra...>& type) {
       nanobind::arg("text"), "The value with this text, as str prints it.");
 }
 
-/// The index that a Python index stands for. @error IndexError: out of range
+/// The position that an index of Python means: negative ones count from the end. @error IndexError:
+/// out of range
 inline std::size_t item_index(Py_ssize_t i, std::size_t size) {
   const auto count = static_cast<Py_ssize_t>(size);
   if (i < -count || i >= count) throw nanobind::index_error("index out of range");

@@ -28,15 +28,6 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-// The leaves of an explained call. The objects are borrowed from the arguments.
-class ExplainedLeaves : public LeafSink {
- public:
-  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
-  void other(PyObject* object) override { others.push_back(object); }
-  std::vector<Tensor> tensors;
-  std::vector<PyObject*> others;
-};
-
 std::vector<MeshAxis> axes_of(const std::vector<std::pair<std::string, std::int64_t>>& named) {
   std::vector<MeshAxis> axes;
   for (const auto& [name, size] : named) axes.push_back({name, size});
@@ -314,7 +305,7 @@ ExplainModuleOptions ReportOptions::module() const {
 TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs) {
   CallerLine line;
   std::vector<std::uint64_t> form;
-  ExplainedLeaves leaves;
+  CollectedLeaves leaves;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
   CallPaths paths = call_paths(form, jit.names());
   for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
@@ -325,13 +316,7 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
   std::vector<const Tensor*> pointers;
   for (const Tensor& tensor : leaves.tensors) pointers.push_back(&tensor);
   auto tracer = [&](std::span<const Tensor> parameters) {
-    Locked locked;
-    nb::object both = unflatten(form, parameters, leaves.others);
-    UserCode own_lines;
-    nb::object result = nb::steal(
-        PyObject_Call(jit.function().get(), nb::object(both[0]).ptr(), nb::object(both[1]).ptr()));
-    if (!result) nb::raise_python_error();
-    return PyTree::of(result).leaves();
+    return jit.recorded(form, parameters, leaves.others).leaves();
   };
   TracedProgram traced;
   traced.where = line.where();

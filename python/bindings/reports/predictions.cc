@@ -20,23 +20,11 @@ Prediction predict_traced(const TracedProgram& traced) {
 
 ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs, double max_ulps) {
   CallerLine line;
-  class Leaves : public LeafSink {
-   public:
-    void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
-    void other(PyObject* object) override { others.push_back(object); }
-    std::vector<Tensor> tensors;
-    std::vector<PyObject*> others;
-  } leaves;
+  CollectedLeaves leaves;
   std::vector<std::uint64_t> form;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
-    Locked locked;
-    nb::object both = unflatten(form, parameters, leaves.others);
-    UserCode own_lines;
-    nb::object result = nb::steal(
-        PyObject_Call(jit.function().get(), nb::object(both[0]).ptr(), nb::object(both[1]).ptr()));
-    if (!result) nb::raise_python_error();
-    return PyTree::of(result).leaves();
+    return jit.recorded(form, parameters, leaves.others).leaves();
   };
   Unlocked unlocked;
   return internal::check_sharded(leaves.tensors, traced, {.max_ulps = max_ulps}, line.where());

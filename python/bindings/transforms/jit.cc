@@ -86,6 +86,14 @@ nb::object PythonJit::call_in_place(PyObject* args, PyObject* kwargs) const {
   return result;
 }
 
+PyTree PythonJit::recorded(std::span<const std::uint64_t> form, std::span<const Tensor> parameters,
+                           std::span<PyObject* const> others) const {
+  Locked locked;
+  nb::object both = unflatten(form, parameters, others);
+  UserCode own_lines;
+  return PyTree::of(call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr()));
+}
+
 nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
   if (internal::recorded_in_place()) return call_in_place(args, kwargs);
   release_collected();
@@ -103,13 +111,7 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
     paths.leaves = std::move(found.leaves);
   };
   auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
-    Locked locked;
-    nb::object both =
-        unflatten(call.form, parameters,
-                  std::span<PyObject* const>(leaves.others.data(), leaves.others.size()));
-    UserCode own_lines;
-    nb::object result = call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
-    PyTree tree = PyTree::of(result);
+    PyTree tree = recorded(call.form, parameters, {leaves.others.data(), leaves.others.size()});
     prototype = tree.shape();
     return std::move(tree.leaves());
   };

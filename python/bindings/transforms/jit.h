@@ -2,6 +2,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,13 @@ class PythonJit {
             std::vector<std::string> names, SourceLocation where);
   /// @param kwargs may be null
   nanobind::object operator()(PyObject* args, PyObject* kwargs) const;
+  /// Calls the function itself, with `parameters` in place of the tensors of a call. May be called
+  /// without the lock.
+  /// @param form of the call; see flatten_call() @param others its other leaves
+  /// @error what the function raises
+  PyTree recorded(std::span<const std::uint64_t> form, std::span<const Tensor> parameters,
+                  std::span<PyObject* const> others) const;
   const internal::JitPrograms& programs() const { return programs_; }
-  const ObjectRef& function() const { return function_; }
   const StaticArguments& statics() const { return statics_; }
   const std::vector<std::string>& names() const { return names_; }
 

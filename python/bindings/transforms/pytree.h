@@ -63,6 +63,15 @@ class LeafSink {
   virtual void other(PyObject* object) = 0;
 };
 
+/// Collects the leaves. Other leaves are borrowed.
+class CollectedLeaves : public LeafSink {
+ public:
+  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
+  void other(PyObject* object) override { others.push_back(object); }
+  std::vector<Tensor> tensors;
+  std::vector<PyObject*> others;
+};
+
 /// Appends the form of an object, and passes its leaves on. @pre the lock is held
 void flatten(PyObject* object, std::vector<std::uint64_t>& form, LeafSink& sink);
 
