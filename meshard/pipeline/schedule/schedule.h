@@ -1,0 +1,89 @@
+// In which order the stages of a pipeline work.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/result.h"
+#include "meshard/pipeline/schedule/action.h"
+#include "meshard/pipeline/schedule/walk.h"
+
+namespace meshard {
+
+/// Value type: an action and the time at which it begins, in any unit.
+struct TimedAction {
+  double start = 0;
+  PipelineAction action;
+  friend bool operator==(const TimedAction&, const TimedAction&) = default;
+};
+
+/// Value type: the order in which each worker of a pipeline does its work. A worker is a set of
+/// devices (a submesh) that works for one or several stages. Stages are numbered along the
+/// pipeline.
+///
+/// Every schedule is complete and free of deadlock: each stage has a forward and a backward action
+/// (or an input and a weight gradient) for each microbatch, and one update; and the workers, each
+/// doing its actions in order and waiting for what they need, reach the end. Sends need not be
+/// listed: what no send action names is sent as soon as it is computed.
+class PipelineSchedule {
+ public:
+  /// A schedule of the user's. If no update is listed, each worker's updates follow its other work.
+  ///
+  /// @param orders the actions of each worker, in order
+  /// @error invalid argument: an action twice, or on another worker than others of its stage; an
+  /// action that is missing, or has no use (with its text, and how many more there are); a deadlock
+  /// (with what each worker waits for)
+  static Result<PipelineSchedule> of(std::vector<std::vector<PipelineAction>> orders,
+                                     std::string name = "custom");
+  /// The same from actions with times: each worker does its actions in the order of their times,
+  /// and in the order of the list where times are equal.
+  /// @param worker_of_stage the worker of each stage; empty: each stage has its own
+  /// @error as for of(); invalid argument: a stage without a worker
+  static Result<PipelineSchedule> of(const std::vector<TimedAction>& actions,
+                                     const std::vector<int>& worker_of_stage = {},
+                                     std::string name = "custom");
+  /// Parses one line for each worker, with its actions separated by spaces or commas:
+  /// `0F0 0F1 0B0 0B1`. `#` starts a comment.
+  /// @error as for of(); invalid argument, with the line
+  static Result<PipelineSchedule> parse(std::string_view text, std::string name = "custom");
+
+  /// `1F1B`, `GPipe`
+  const std::string& name() const { return state_->name; }
+  int stages() const { return static_cast<int>(state_->orders.worker_of_stage.size()); }
+  int workers() const { return static_cast<int>(state_->orders.actions.size()); }
+  int microbatches() const { return state_->orders.microbatches; }
+  /// @pre 0 <= stage < stages()
+  int worker_of(int stage) const {
+    return state_->orders.worker_of_stage[static_cast<std::size_t>(stage)];
+  }
+  /// @pre 0 <= worker < workers()
+  const std::vector<PipelineAction>& order(int worker) const {
+    return state_->orders.actions[static_cast<std::size_t>(worker)];
+  }
+  /// True if gradients of inputs and parameters are separate actions for some microbatch.
+  bool splits_gradients() const { return state_->splits_gradients; }
+  /// For each stage, the largest number of microbatches that it keeps activations of at the same
+  /// time: those whose forward has begun, and whose backward or weight gradient has not ended.
+  const std::vector<int>& peak_activations() const { return state_->peak_activations; }
+
+  /// One line for each worker, as parse() reads it.
+  std::string to_string() const;
+  const internal::PipelineOrders& orders() const { return state_->orders; }
+  friend bool operator==(const PipelineSchedule& a, const PipelineSchedule& b) {
+    return a.state_->orders.actions == b.state_->orders.actions;
+  }
+
+ private:
+  struct State {
+    std::string name;
+    internal::PipelineOrders orders;
+    bool splits_gradients = false;
+    std::vector<int> peak_activations;
+  };
+  explicit PipelineSchedule(State state);
+
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace meshard
