@@ -25,7 +25,8 @@ Result<ModuleFacts> read_module(std::string_view bytes) {
     if (Bytecode::is_bytecode(bytes)) return read_bytecode_module(bytes);
     if (bytes.find('\0') != std::string_view::npos)
       return Error(ErrorCode::kDataLoss,
-                   "[read_module] the file is neither MLIR text nor MLIR bytecode");
+                   "[read_module] the file is neither MLIR text nor MLIR bytecode nor an export of "
+                   "JAX");
     return read_text_module(bytes);
   } catch (const Error& error) {
     return error;
