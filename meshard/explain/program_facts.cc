@@ -172,6 +172,12 @@ class ModuleFactsReader {
     return most;
   }
 
+  static bool in_order(const std::vector<std::int64_t>& ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] != static_cast<std::int64_t>(i)) return false;
+    return true;
+  }
+
   // The devices of the layout, checked.
   Result<Mesh> mesh_of_ids(std::vector<MeshAxis> axes) const {
     const std::vector<std::int64_t>& ids = layout_.device_ids;
@@ -267,6 +273,14 @@ class ModuleFactsReader {
       return invalid(cat("unsupported number of devices of the module: ", count));
     std::vector<MeshAxis> axes = layout_.axes;
     const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
+    if (own && !in_order(own->device_ids)) {
+      // The main mesh numbers the devices; the module's own is one of the others.
+      own = nullptr;
+      axes.push_back({"devices", count});
+      facts_.notes.push_back(
+          "the module's mesh lists its devices in another order: collectives are told by the axis "
+          "\"devices\", which has them in order");
+    }
     if (own)
       for (const auto& [name, size] : own->axes) axes.push_back({name, size});
     if (axes.empty() && count > 1) {

@@ -178,6 +178,17 @@ TEST(ProgramFacts, AMeshWithDeviceIds) {
   EXPECT_THAT(facts.program.meshes[1].device_ids(), ElementsAre(12, 11, 13, 10));
 }
 
+// If the only mesh lists its devices, logical device 2 is at its position 0.
+TEST(ProgramFacts, OnlyAMeshWithDeviceIds) {
+  stablehlo::ModuleFacts module = module_facts(R"(sdy.mesh @mesh = <["x"=4], device_ids=[2, 3, 0, 1]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {})");
+  ProgramFacts facts =
+      facts_of_module(module, facts_target("v5e:2x2"), {.device_ids = {3, 0, 2, 1}}).value();
+  EXPECT_THAT(facts.program.mesh->device_ids(), ElementsAre(3, 0, 2, 1));
+  ASSERT_TRUE(facts.program.arguments[0].sharding.has_value());
+  EXPECT_THAT(facts.program.arguments[0].sharding->mesh().device_ids(), ElementsAre(2, 1, 3, 0));
+}
+
 // A file of meshard names the devices that its mesh had.
 TEST(ProgramFacts, TheDevicesOfAFile) {
   const auto module = [](std::string_view mesh) {

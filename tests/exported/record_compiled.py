@@ -22,14 +22,13 @@ COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "coll
 
 
 class Programs:
-    """The programs, over a mesh of 2 x 4 devices."""
+    """The programs, over a mesh of 2 x 4 devices, which are given in its shape."""
 
     def __init__(self, devices):
         import jax
-        import numpy as np
 
         self.jax = jax
-        self.mesh = jax.sharding.Mesh(np.array(devices).reshape(2, 4), ("data", "model"))
+        self.mesh = jax.sharding.Mesh(devices, ("data", "model"))
 
     def value(self, shape, *spec, sharded=True):
         jax = self.jax
@@ -118,11 +117,12 @@ def truth(name, file, lowered, jax, **more):
 def record(partitioner, folder):
     import jax
     import jax.export
-    from jax.experimental import topologies
+    import numpy as np
+    from jax.experimental import mesh_utils, topologies
 
     jax.config.update("jax_use_shardy_partitioner", partitioner == "shardy")
     devices = list(topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGY).devices)
-    programs = Programs(devices)
+    programs = Programs(mesh_utils.create_device_mesh((2, 4), devices=devices))
     cases = []
 
     def add(name, lowered, **more):
@@ -135,8 +135,9 @@ def record(partitioner, folder):
     if partitioner == "shardy":
         add("loop_sum", programs.loop_sum())
         order = [3, 6, 0, 5, 1, 7, 2, 4]
-        add("device_order", Programs([devices[i] for i in order]).results(),
-            options=["--device-ids", ",".join(str(devices[i].id) for i in order)])
+        chosen = np.array([devices[i] for i in order]).reshape(2, 4)
+        add("device_order", Programs(chosen).results(),
+            options=["--device-ids", ",".join(str(device.id) for device in chosen.flat)])
     if partitioner == "shardy":
         size, = jax.export.symbolic_shape("b")
         exported = jax.export.export(jax.jit(lambda x: x + 1), platforms=["tpu", "cpu"],
