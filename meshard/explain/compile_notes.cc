@@ -37,7 +37,7 @@ std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
     for (const HloInstruction& instruction : computation.instructions)
       if (!instruction.metadata.source_file.empty()) return {};
   return {
-      "the module has no source lines, so collectives are told by the names of ops. Write it with "
+      "the module has no source lines, so collectives are shown by the names of ops. Write it with "
       "debug information: in JAX lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
 }
 

@@ -278,7 +278,7 @@ class ModuleFactsReader {
       own = nullptr;
       axes.push_back({"devices", count});
       facts_.notes.push_back(
-          "the module's mesh lists its devices in another order: collectives are told by the axis "
+          "the module's mesh lists its devices in another order: collectives are shown by the axis "
           "\"devices\", which has them in order");
     }
     if (own)
