@@ -1,11 +1,14 @@
 #include "meshard/explain/explain_for.h"
 
+#include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
+#include "meshard/stablehlo/jax_export.h"
 
 namespace meshard {
 namespace {
@@ -19,6 +22,9 @@ Result<ProgramReport> explain_compiled(
                          .target = target,
                          .num_partitions = static_cast<int>(facts.program.num_partitions()),
                          .use_shardy = use_shardy,
+                         .propagate_to_arguments = facts.propagate_to_arguments,
+                         .propagate_to_results = facts.propagate_to_results,
+                         .as_jax = facts.compiled_as_jax,
                          .overrides = overrides};
   if (facts.program.mesh)
     for (std::int64_t id : facts.program.mesh->device_ids())
@@ -42,12 +48,51 @@ void check_devices(const Mesh& mesh, const Target& target, SourceLocation where)
           ": make the mesh with torus_mesh(target.topology(), ...) or from its device ids");
 }
 
+// Checks that an exported program can be compiled for a target.
+Result<void> check_export(const stablehlo::JaxExport& exported, const Target& target) {
+  auto invalid = [](auto... parts) {
+    return Error(ErrorCode::kInvalidArgument, cat("[explain] the exported program ", parts...));
+  };
+  if (std::string symbolic = exported.symbolic_argument(); !symbolic.empty())
+    return invalid("has an argument of symbolic sizes ", symbolic,
+                   ": export it for the sizes that it runs with");
+  const std::vector<std::string>& platforms = exported.platforms;
+  bool made_for =
+      std::find(platforms.begin(), platforms.end(), target.platform()) != platforms.end();
+  if (!made_for && !exported.any_platform)
+    return invalid("is for ", join(platforms, ", "), ", not for ", target.platform());
+  return {};
+}
+
+// Names the argument that tells the platform, if the program was exported for several.
+void describe_platforms(const stablehlo::JaxExport& exported, stablehlo::ModuleFacts& module,
+                        std::vector<std::string>& notes) {
+  if (exported.platforms.size() < 2) return;
+  if (!module.arguments.empty() && module.arguments[0].name.empty())
+    module.arguments[0].name = "the platform's number";
+  notes.push_back(cat("the program was exported for ", join(exported.platforms, ", "),
+                      ": argument 0 is the number of the platform, and code for the others is "
+                      "compiled, too"));
+}
+
 }  // namespace
 
 Result<ProgramReport> internal::report_of_module(std::string_view module, const Target& target,
                                                  const ExplainModuleOptions& options) {
+  std::optional<stablehlo::JaxExport> exported;
+  if (stablehlo::is_jax_export(module)) {
+    MESHARD_ASSIGN_OR_RETURN(exported, stablehlo::read_jax_export(module));
+    MESHARD_RETURN_IF_ERROR(check_export(*exported, target));
+    module = exported->module;
+  }
   MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(module));
+  std::vector<std::string> notes;
+  if (exported) {
+    describe_export(*exported, read);
+    describe_platforms(*exported, read, notes);
+  }
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
+  facts.notes.insert(facts.notes.end(), notes.begin(), notes.end());
   MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
   return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
@@ -62,7 +107,7 @@ ProgramReport explain_module(std::string_view module, const Target& target,
 }
 
 std::string internal::module_text_of(const TracedProgram& traced) {
-  return lower(traced.program).text;
+  return lower_for_file(traced.program);
 }
 
 ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <numeric>
+#include <unordered_set>
 
 #include "meshard/base/cat.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/sharding/shardy_text.h"
+#include "meshard/sharding/tile_assignment.h"
 #include "meshard/topology/hybrid_mesh.h"
 
 namespace meshard {
@@ -144,12 +146,15 @@ class ModuleFactsReader {
     facts_.program.name = module_.name.empty() ? "main" : module_.name;
     facts_.target = target_;
     MESHARD_RETURN_IF_ERROR(find_mesh());
-    MESHARD_RETURN_IF_ERROR(
-        add_values(module_.arguments, "argument", facts_.program.arguments, facts_.argument_names));
-    MESHARD_RETURN_IF_ERROR(
-        add_values(module_.results, "result", facts_.program.results, facts_.result_names));
-    for (const stablehlo::ModuleValue& value : module_.arguments)
+    MESHARD_RETURN_IF_ERROR(add_values(module_.arguments, "argument", facts_.program.arguments,
+                                       facts_.argument_names, facts_.argument_places));
+    MESHARD_RETURN_IF_ERROR(add_values(module_.results, "result", facts_.program.results,
+                                       facts_.result_names, facts_.result_places));
+    for (const stablehlo::ModuleValue& value : module_.arguments) {
       facts_.donated.push_back(value.donated);
+      facts_.num_captured += value.captured;
+    }
+    set_propagation();
     return std::move(facts_);
   }
 
@@ -165,6 +170,90 @@ class ModuleFactsReader {
           most = std::max(most, devices_in_tiles(value.sharding));
     if (!layout_.axes.empty() && most == 1) most = size_of(layout_.axes);
     return most;
+  }
+
+  static bool in_order(const std::vector<std::int64_t>& ids) {
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (ids[i] != static_cast<std::int64_t>(i)) return false;
+    return true;
+  }
+
+  // The devices of the layout, checked.
+  Result<Mesh> mesh_of_ids(std::vector<MeshAxis> axes) const {
+    const std::vector<std::int64_t>& ids = layout_.device_ids;
+    std::int64_t count = size_of(axes);
+    if (std::ssize(ids) != count)
+      return invalid(
+          cat("[explain] ", ids.size(), " device ids for the ", count, " devices of the program"));
+    std::unordered_set<std::int64_t> known, seen;
+    std::int64_t largest = -1;
+    for (const DeviceAttributes& device : target_.topology().devices()) {
+      known.insert(device.id);
+      largest = std::max<std::int64_t>(largest, device.id);
+    }
+    for (std::int64_t id : ids) {
+      if (!known.contains(id))
+        return invalid(cat("[explain] device ", id, " is not a device of ", target_.name(),
+                           ", which has ", target_.size(), " devices with ids up to ", largest));
+      if (!seen.insert(id).second)
+        return invalid(cat("[explain] device ", id, " is twice among the device ids"));
+    }
+    if (axes.empty()) axes.push_back({"devices", 1});
+    try {
+      return Mesh(std::move(axes), ids);
+    } catch (const Error& error) {
+      return error;
+    }
+  }
+
+  // The mesh with its devices that the module was written for, if the target has these devices.
+  std::optional<Mesh> device_mesh(std::int64_t count) const {
+    if (!module_.device_mesh || !layout_.axes.empty() || layout_.order != DeviceOrder::kOwn)
+      return std::nullopt;
+    const stablehlo::ModuleMesh& own = *module_.device_mesh;
+    if (own.size() != count || own.device_ids.size() != static_cast<std::size_t>(count))
+      return std::nullopt;
+    std::unordered_set<std::int64_t> known;
+    for (const DeviceAttributes& device : target_.topology().devices()) known.insert(device.id);
+    for (std::int64_t id : own.device_ids)
+      if (!known.contains(id)) return std::nullopt;
+    // plan() gives a module other meshes, to which these devices do not belong.
+    const auto has_axes = [&](const stablehlo::ModuleMesh& mesh) { return mesh.axes == own.axes; };
+    if (!module_.meshes.empty() &&
+        std::none_of(module_.meshes.begin(), module_.meshes.end(), has_axes))
+      return std::nullopt;
+    std::vector<MeshAxis> axes;
+    for (const auto& [name, size] : own.axes) axes.push_back({name, size});
+    try {
+      return Mesh(std::move(axes), own.device_ids);
+    } catch (const Error&) {
+      return std::nullopt;
+    }
+  }
+
+  // JAX lets the compiler choose the shardings of exactly the arguments and results that have none
+  // (get_prop_to_input_output in jax/_src/interpreters/pxla.py; a result with an unconstrained
+  // dimension has none in the module). So do torch_xla and, for all that is known, the others;
+  // meshard sets no such option.
+  void set_propagation() {
+    if (module_.origin == stablehlo::ModuleOrigin::kMeshard) return;
+    facts_.compiled_as_jax = true;
+    if (facts_.program.num_partitions() == 1) return;
+    std::size_t open = 0;
+    const auto set = [&](const std::vector<stablehlo::ModuleValue>& values,
+                         std::vector<bool>& flags) {
+      for (const stablehlo::ModuleValue& value : values) {
+        flags.push_back(value.sharding.empty() && !value.type.starts_with("!stablehlo.token"));
+        open += flags.back();
+      }
+    };
+    set(module_.arguments, facts_.propagate_to_arguments);
+    set(module_.results, facts_.propagate_to_results);
+    if (module_.origin == stablehlo::ModuleOrigin::kUnknown && open > 0)
+      facts_.notes.push_back(
+          cat("the module does not say which framework wrote it: as with JAX, the compiler chooses "
+              "the shardings of the ",
+              open, " arguments and results that have none"));
   }
 
   // The module's mesh over all partitions, preferably one with devices in order.
@@ -184,6 +273,14 @@ class ModuleFactsReader {
       return invalid(cat("unsupported number of devices of the module: ", count));
     std::vector<MeshAxis> axes = layout_.axes;
     const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
+    if (own && !in_order(own->device_ids)) {
+      // The main mesh numbers the devices; the module's own is one of the others.
+      own = nullptr;
+      axes.push_back({"devices", count});
+      facts_.notes.push_back(
+          "the module's mesh lists its devices in another order: collectives are shown by the axis "
+          "\"devices\", which has them in order");
+    }
     if (own)
       for (const auto& [name, size] : own->axes) axes.push_back({name, size});
     if (axes.empty() && count > 1) {
@@ -195,10 +292,22 @@ class ModuleFactsReader {
     if (size_of(axes) != count)
       return invalid(cat("the module is for ", count, " devices, but the mesh ", axes_text(axes),
                          " has ", size_of(axes)));
+    if (!layout_.device_ids.empty()) {
+      MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh, mesh_of_ids(std::move(axes)));
+      facts_.program.meshes = {*facts_.program.mesh};
+      add_other_meshes(own);
+      return {};
+    }
     if (count != target_.size() && !layout_.part_of_target)
       return invalid(cat(
           "the module is for ", count, " devices, but ", target_.name(), " has ", target_.size(),
           count < target_.size() ? "; use --devices to compile for only some of them" : ""));
+    if (std::optional<Mesh> written = device_mesh(count)) {
+      facts_.program.mesh = std::move(written);
+      facts_.program.meshes = {*facts_.program.mesh};
+      add_other_meshes(nullptr);
+      return {};
+    }
     if (count == 1 && axes.empty()) return {};
     MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh,
                              mesh_on_target(std::move(axes), target_, layout_.order, count));
@@ -222,7 +331,10 @@ class ModuleFactsReader {
         ids.push_back(mesh.device_id(position));
       }
       try {
-        facts_.program.meshes.emplace_back(std::move(axes), std::move(ids));
+        Mesh added(std::move(axes), std::move(ids));
+        if (std::find(facts_.program.meshes.begin(), facts_.program.meshes.end(), added) ==
+            facts_.program.meshes.end())
+          facts_.program.meshes.push_back(std::move(added));
       } catch (const Error&) {
         // Invalid axis names: its shardings are reported over the main mesh.
       }
@@ -230,7 +342,8 @@ class ModuleFactsReader {
   }
 
   Result<void> add_values(const std::vector<stablehlo::ModuleValue>& values, std::string_view role,
-                          std::vector<LoweredValue>& to, std::vector<std::string>& names) {
+                          std::vector<LoweredValue>& to, std::vector<std::string>& names,
+                          std::vector<std::string>& places) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::string replaced;
       Result<TensorType> type = tensor_type(values[i].type, replaced);
@@ -238,15 +351,35 @@ class ModuleFactsReader {
       if (!replaced.empty())
         facts_.notes.push_back(
             cat(role, " ", i, " has elements of type ", replaced, ", shown as ", type->dtype));
-      to.push_back({*type, *type, asked_sharding(values[i], *type)});
+      TensorType own = *type;  // without padding
+      if (!values[i].own_type.empty()) {
+        Result<TensorType> read = tensor_type(values[i].own_type, replaced);
+        if (read.ok() && read->rank() == type->rank()) own = *std::move(read);
+      }
+      LoweredValue value{std::move(own), *type, asked_sharding(values[i], *type)};
+      value.is_specified_otherwise = facts_.program.mesh && !value.sharding &&
+                                     !values[i].sharding.empty() &&
+                                     values[i].sharding.find('?') == std::string::npos;
+      to.push_back(std::move(value));
       names.push_back(values[i].name);
+      places.push_back(values[i].place);
     }
     return {};
   }
 
+  // The positions of GSPMD's tiles are those of the main mesh.
+  std::optional<Sharding> sharding_of_tiles(std::string_view text, const TensorType& type) const {
+    Result<TileAssignment> tiles = TileAssignment::parse(text);
+    if (!tiles.ok()) return std::nullopt;
+    Result<Sharding> read =
+        sharding_from_tiles(*facts_.program.mesh, *tiles, static_cast<std::size_t>(type.rank()));
+    return read.ok() ? std::optional(*std::move(read)) : std::nullopt;
+  }
+
   std::optional<Sharding> asked_sharding(const stablehlo::ModuleValue& value,
                                          const TensorType& type) const {
-    if (!facts_.program.mesh || !value.sharding.starts_with("#sdy")) return std::nullopt;
+    if (!facts_.program.mesh || value.sharding.empty()) return std::nullopt;
+    if (!value.sharding.starts_with("#sdy")) return sharding_of_tiles(value.sharding, type);
     std::string text = without_priorities(value.sharding);
     for (std::size_t i = 0; i < facts_.program.meshes.size(); ++i) {
       Result<Sharding> read = parse_shardy_sharding(text, facts_.program.meshes[i]);
@@ -301,7 +434,7 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
       return invalid(cat("[explain] a mesh ", axes_text(axes), " has ", size_of(axes),
                          " positions, but the program uses ", count, " devices of ",
                          target.name()));
-    if (order == DeviceOrder::kTorus && count == target.size())
+    if (order != DeviceOrder::kIds && count == target.size())
       if (std::optional<Mesh> mesh = torus_order(axes, target.topology())) return *std::move(mesh);
     std::vector<std::int64_t> ids = ids_in_order(target.topology());
     ids.resize(static_cast<std::size_t>(count));

@@ -22,9 +22,16 @@ struct ProgramFacts {
   LoweredModule program;
   /// Names in the program; one for each argument and result, empty if unnamed.
   std::vector<std::string> argument_names, result_names;
+  /// Their source lines; empty if unknown. With a graph, the graph's lines are used.
+  std::vector<std::string> argument_places = {}, result_places = {};
   /// Whether each argument's memory is donated to a result.
   std::vector<bool> donated;
   std::size_t num_captured = 0;
+  /// Whether the framework that wrote the program lets the compiler choose the sharding of each
+  /// argument and result (CompileRequest). Empty: it sets no such option.
+  std::vector<bool> propagate_to_arguments = {}, propagate_to_results = {};
+  /// Whether the compiler gets the options that JAX passes by default.
+  bool compiled_as_jax = false;
   /// The recorded program; none for a module from elsewhere.
   std::optional<Graph> graph = std::nullopt;
   /// The target hardware; none: the hardware of this process.

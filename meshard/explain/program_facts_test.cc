@@ -102,5 +102,118 @@ TEST(ProgramFacts, TypesThatCannotBeTold) {
               testing::Not(""));
 }
 
+// The rule of JAX (get_prop_to_input_output in jax/_src/interpreters/pxla.py): what has no sharding
+// in the module is left to the compiler.
+TEST(ProgramFacts, TheCompilerMayChooseWhatHasNoSharding) {
+  constexpr std::string_view kFunction = R"(sdy.mesh @mesh = <["x"=2]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>},
+                    %b: tensor<8xf32>)
+        -> (tensor<8xf32> {INFO}, tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}]>}) {})";
+  const auto facts_with = [&](std::string_view info, std::string_view attributes) {
+    std::string text(kFunction);
+    text.replace(text.find("INFO"), 4, info);
+    return facts_of_module(module_facts(text, attributes), facts_target("cpu:2")).value();
+  };
+  ProgramFacts of_jax = facts_with("jax.result_info = \"r\"", "");
+  EXPECT_THAT(of_jax.propagate_to_arguments, ElementsAre(false, true));
+  EXPECT_THAT(of_jax.propagate_to_results, ElementsAre(true, false));
+  EXPECT_TRUE(of_jax.compiled_as_jax);
+  EXPECT_TRUE(of_jax.notes.empty());
+  ProgramFacts unknown = facts_with("", "");
+  EXPECT_EQ(unknown.propagate_to_results, of_jax.propagate_to_results);
+  ASSERT_EQ(unknown.notes.size(), 1u);
+  EXPECT_THAT(unknown.notes[0], HasSubstr("as with JAX"));
+  EXPECT_THAT(unknown.notes[0], HasSubstr("the 2 arguments and results"));
+  ProgramFacts own = facts_with("", "attributes {meshard.mesh = \"\"}");
+  EXPECT_TRUE(own.propagate_to_arguments.empty() && own.propagate_to_results.empty());
+  EXPECT_FALSE(own.compiled_as_jax);
+}
+
+// The tiles of GSPMD number the positions of the mesh: [2,1,2]<=[2,2]T(1,0) splits dimension 0 over
+// the inner axis.
+TEST(ProgramFacts, ShardingsOfTheOlderPartitioner) {
+  stablehlo::ModuleFacts module = module_facts(R"(func.func @main(
+      %a: tensor<8x4xf32> {mhlo.sharding = "{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}"},
+      %b: tensor<8xf32> {mhlo.sharding = "{devices=[4]0,3,1,2}"}, %c: tensor<8xf32>)
+        -> (tensor<8xf32> {mhlo.sharding = "{replicated}"}) {})");
+  ProgramFacts facts =
+      facts_of_module(module, facts_target("cpu:4"), {.axes = {{"x", 2}, {"y", 2}}}).value();
+  const std::vector<LoweredValue>& arguments = facts.program.arguments;
+  EXPECT_EQ(arguments[0].sharding->spec(), P("y", none));
+  // No order of the axes gives these devices; and yet the compiler has no choice.
+  EXPECT_FALSE(arguments[1].sharding.has_value());
+  EXPECT_TRUE(arguments[1].is_specified_otherwise);
+  EXPECT_FALSE(arguments[2].is_specified_otherwise);
+  EXPECT_TRUE(facts.program.results[0].is_exact());
+  EXPECT_THAT(facts.propagate_to_arguments, ElementsAre(false, false, true));
+  EXPECT_THAT(facts.propagate_to_results, ElementsAre(false));
+}
+
+TEST(ProgramFacts, DevicesInTheUsersOrder) {
+  ModuleLayout layout{.device_ids = {3, 1, 0, 2}};
+  ProgramFacts facts = facts_of_module(two_axes(2, 2), facts_target("v5e:2x2"), layout).value();
+  EXPECT_THAT(facts.program.mesh->device_ids(), ElementsAre(3, 1, 0, 2));
+  EXPECT_EQ(facts.program.arguments[0].sharding->mesh(), *facts.program.mesh);
+  // A part of the target needs no other permission.
+  layout.device_ids = {12, 1, 0, 2};
+  facts = facts_of_module(two_axes(2, 2), facts_target("v5e:4x4"), layout).value();
+  EXPECT_EQ(facts.program.mesh->device_id(0), 12);
+  const auto error_for = [](std::vector<std::int64_t> ids) {
+    return facts_error(two_axes(2, 2), "v5e:2x2", {.device_ids = std::move(ids)});
+  };
+  EXPECT_THAT(error_for({3, 1, 0}), HasSubstr("3 device ids for the 4 devices"));
+  EXPECT_THAT(error_for({3, 1, 0, 2, 4}), HasSubstr("5 device ids"));
+  EXPECT_THAT(error_for({3, 1, 0, 7}), HasSubstr("device 7 is not a device of v5e:2x2"));
+  EXPECT_THAT(error_for({3, 1, 0, 1}), HasSubstr("device 1 is twice"));
+}
+
+// Logical device i of a mesh with device ids is position i of the main mesh.
+TEST(ProgramFacts, AMeshWithDeviceIds) {
+  stablehlo::ModuleFacts module = module_facts(R"(sdy.mesh @mesh = <["x"=4]>
+    sdy.mesh @other = <["x"=4], device_ids=[2, 3, 0, 1]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@other, [{"x"}]>}) {})");
+  ModuleLayout layout{.device_ids = {13, 10, 12, 11}};
+  ProgramFacts facts = facts_of_module(module, facts_target("v5e:4x4"), layout).value();
+  ASSERT_EQ(facts.program.meshes.size(), 2u);
+  EXPECT_THAT(facts.program.meshes[1].device_ids(), ElementsAre(12, 11, 13, 10));
+}
+
+// If the only mesh lists its devices, logical device 2 is at its position 0.
+TEST(ProgramFacts, OnlyAMeshWithDeviceIds) {
+  stablehlo::ModuleFacts module = module_facts(R"(sdy.mesh @mesh = <["x"=4], device_ids=[2, 3, 0, 1]>
+    func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {})");
+  ProgramFacts facts =
+      facts_of_module(module, facts_target("v5e:2x2"), {.device_ids = {3, 0, 2, 1}}).value();
+  EXPECT_THAT(facts.program.mesh->device_ids(), ElementsAre(3, 0, 2, 1));
+  ASSERT_TRUE(facts.program.arguments[0].sharding.has_value());
+  EXPECT_THAT(facts.program.arguments[0].sharding->mesh().device_ids(), ElementsAre(2, 1, 3, 0));
+}
+
+// A file of meshard names the devices that its mesh had.
+TEST(ProgramFacts, TheDevicesOfAFile) {
+  const auto module = [](std::string_view mesh) {
+    return module_facts(R"(sdy.mesh @mesh = <["x"=4]>
+      func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>,
+                                         meshard.place = "step.cc:7"},
+                      %b: tensor<8xf32> {meshard.captured, meshard.type = "tensor<7xf32>"})
+          -> (tensor<8xf32> {meshard.place = "step.cc:9"}) {})",
+                        cat("attributes {meshard.mesh = \"", mesh, "\"}"));
+  };
+  ProgramFacts facts =
+      facts_of_module(module("<[\\\"x\\\"=4], device_ids=[2, 3, 1, 0]>"), facts_target("v5e:2x2"))
+          .value();
+  EXPECT_THAT(facts.program.mesh->device_ids(), ElementsAre(2, 3, 1, 0));
+  EXPECT_THAT(facts.argument_places, ElementsAre("step.cc:7", ""));
+  EXPECT_THAT(facts.result_places, ElementsAre("step.cc:9"));
+  EXPECT_EQ(facts.num_captured, 1u);
+  EXPECT_EQ(facts.program.arguments[1].type.shape, Shape{7});
+  EXPECT_EQ(facts.program.arguments[1].padded.shape, Shape{8});
+  // The target does not have these devices.
+  facts =
+      facts_of_module(module("<[\\\"x\\\"=4], device_ids=[2, 3, 1, 8]>"), facts_target("v5e:2x2"))
+          .value();
+  EXPECT_EQ(*facts.program.mesh, torus_mesh(facts_target("v5e:2x2").topology(), {4}, {{"x"}}));
+}
+
 }  // namespace
 }  // namespace meshard

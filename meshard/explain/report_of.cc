@@ -8,6 +8,7 @@
 #include "meshard/explain/collectives/collective_tensors.h"
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/collectives/reshards.h"
+#include "meshard/explain/compile_notes.h"
 #include "meshard/explain/cost/estimate.h"
 #include "meshard/explain/cost/largest_buffers.h"
 #include "meshard/explain/intermediates.h"
@@ -104,7 +105,7 @@ class ReportMaker {
     read_memory();
     read_buffers(executions, nodes);
     name_tensors(parts_.collectives, parts_.reshards, parts_.intermediates, nodes);
-    add_notes();
+    add_notes(index);
     return ProgramReport(std::move(parts_));
   }
 
@@ -131,10 +132,15 @@ class ReportMaker {
   static void add_places(const ProgramFacts& facts, ProgramReport::Parts& parts) {
     for (std::size_t i = 0; i < parts.arguments.size(); ++i) {
       parts.arguments[i].donated = i < facts.donated.size() && facts.donated[i];
-      if (facts.graph)
-        parts.arguments[i].place = facts.graph->source(static_cast<std::uint32_t>(i)).to_string();
+      parts.arguments[i].place =
+          facts.graph ? facts.graph->source(static_cast<std::uint32_t>(i)).to_string()
+                      : name_at(facts.argument_places, i);
     }
-    if (!facts.graph) return;
+    if (!facts.graph) {
+      for (std::size_t i = 0; i < parts.results.size(); ++i)
+        parts.results[i].place = name_at(facts.result_places, i);
+      return;
+    }
     for (std::size_t i = 0; i < parts.results.size() && i < facts.graph->results().size(); ++i)
       parts.results[i].place = facts.graph->results()[i]->where().to_string();
   }
@@ -258,7 +264,7 @@ class ReportMaker {
         "the order of the instructions, without shared memory");
   }
 
-  void add_notes() {
+  void add_notes(const ModuleIndex& index) {
     std::size_t windowed = 0, across = 0;
     for (const Collective& one : parts_.collectives) {
       windowed += one.form == CollectiveForm::kWindowedEinsum;
@@ -271,7 +277,14 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives across slices"));
-    if (!facts_.graph) return;
+    if (facts_.target && facts_.target->platform() == "cpu")
+      for (std::string& note : notes_on_widening(index, parts_.collectives))
+        parts_.notes.push_back(std::move(note));
+    if (!facts_.graph) {
+      for (std::string& note : notes_on_lines(module_, parts_.collectives))
+        parts_.notes.push_back(std::move(note));
+      return;
+    }
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());
     for (const UnrolledLayers& layers : facts_.graph->unrolled_layers())
@@ -305,7 +318,7 @@ ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* sha
   // The requested sharding is reported if its shards agree with the compiled program: the compiler
   // may express it over other axes of the same sizes.
   if (asked.is_exact() && use(*asked.sharding)) return placed;
-  placed.chosen_by_compiler = true;
+  placed.chosen_by_compiler = !asked.is_specified_otherwise;
   if (compiled) {
     Result<Sharding> read = sharding_of(*compiled, program, rank);
     if (read.ok() && use(*read)) {

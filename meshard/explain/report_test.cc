@@ -82,6 +82,10 @@ TEST(MemoryUse, TextAndTotal) {
   EXPECT_EQ(memory.to_string(),
             "memory per device: peak 3 KiB; arguments 2 KiB, outputs 1 KiB, temporaries 100 B, "
             "aliased 512 B, code 7 B");
+  memory.temporaries = 4096;
+  EXPECT_EQ(memory.to_string(),
+            "memory per device: allocated 6.5 KiB, of which at most 3 KiB are in use at one time; "
+            "arguments 2 KiB, outputs 1 KiB, temporaries 4 KiB, aliased 512 B, code 7 B");
   memory.peak = 0;
   EXPECT_THAT(memory.to_string(), HasSubstr("device: arguments"));
 }

@@ -9,9 +9,11 @@
 #include "meshard/lowering/internal/boundary_padding.h"
 #include "meshard/lowering/internal/dropped_shardings.h"
 #include "meshard/lowering/internal/node_writer.h"
+#include "meshard/lowering/internal/source_locations.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/stablehlo/module_writer.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 namespace {
@@ -30,11 +32,28 @@ bool calls_host(const Graph& graph) {
   });
 }
 
+std::string quoted_attribute(std::string_view name, std::string_view value) {
+  std::string text = cat(name, " = ");
+  stablehlo::append_quoted(text, value);
+  return text;
+}
+
+// `<["data"=2], device_ids=[0, 1]>`; empty if there is no mesh.
+std::string device_mesh_text(const std::optional<Mesh>& mesh) {
+  if (!mesh) return "";
+  std::string axes, ids;
+  for (const MeshAxis& axis : mesh->axes())
+    append(axes, cat(axes.empty() ? "\"" : ", \"", axis.name, "\"=", axis.size));
+  for (std::int64_t id : mesh->device_ids()) append(ids, cat(ids.empty() ? "" : ", ", id));
+  return cat("<[", axes, "], device_ids=[", ids, "]>");
+}
+
 class Lowering {
  public:
-  Lowering(const Program& program, bool check_nans)
+  Lowering(const Program& program, bool check_nans, bool to_file = false)
       : program_(program),
         graph_(program.graph),
+        for_file_(to_file),
         calls_host_(check_nans || calls_host(program.graph)),
         meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph, calls_host_)) {
     if (check_nans) module_.nan_checks = NanChecks::make();
@@ -47,7 +66,9 @@ class Lowering {
     module_.meshes = meshes_.all();
     describe_arguments();
     describe_results();
-    stablehlo::ModuleWriter writer(program_.name, module_.num_partitions());
+    std::string more;
+    if (for_file_) more = quoted_attribute("meshard.mesh", device_mesh_text(module_.mesh));
+    stablehlo::ModuleWriter writer(program_.name, module_.num_partitions(), 1, more);
     writer.reserve(128 * graph_.nodes().size() + 4096);
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
@@ -129,22 +150,46 @@ class Lowering {
 
   // ---- The function.
 
+  // What a file says about an argument or result in addition.
+  static std::string for_file(const LoweredValue& value, const SourceLocation& where) {
+    std::string text;
+    if (where.known()) text = quoted_attribute("meshard.place", where.to_string());
+    if (value.padded != value.type) {
+      std::string type;
+      stablehlo::append_type(type, value.type);
+      append(text, cat(text.empty() ? "" : ", ", quoted_attribute("meshard.type", type)));
+    }
+    return text;
+  }
+
   void begin_main(stablehlo::ModuleWriter& writer) {
     std::vector<std::string> texts(module_.arguments.size() + module_.results.size());
-    std::vector<std::string> names(module_.arguments.size());
+    std::vector<std::string> more(texts.size()), names(module_.arguments.size());
     std::vector<ArgumentText> arguments;
     for (std::size_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
       if (argument.sharding) texts[i] = meshes_.border_text(*argument.sharding);
       names[i] = cat("n", i);
-      arguments.push_back({.type = &argument.padded, .sharding = texts[i], .name = names[i]});
+      if (for_file_) {
+        const std::vector<std::string>& given = program_.parameter_names;
+        names[i] = i < given.size() ? given[i] : "";
+        more[i] = for_file(argument, graph_.source(static_cast<std::uint32_t>(i)));
+        if (i >= graph_.parameters().size())
+          append(more[i], cat(more[i].empty() ? "" : ", ", "meshard.captured"));
+      }
+      arguments.push_back({.type = &argument.padded,
+                           .sharding = texts[i],
+                           .name = names[i],
+                           .attributes = more[i]});
     }
     std::vector<ResultText> results;
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
       const LoweredValue& result = module_.results[i];
       std::string& text = texts[module_.arguments.size() + i];
       if (result.sharding) text = meshes_.border_text(*result.sharding);
-      results.push_back({.type = &result.padded, .sharding = text});
+      std::string& attributes = more[module_.arguments.size() + i];
+      if (for_file_) attributes = for_file(result, graph_.results()[i]->where());
+      results.push_back({.type = &result.padded, .sharding = text, .attributes = attributes});
     }
     pair_donations(arguments);
     writer.begin_function("main", arguments, results);
@@ -183,6 +228,7 @@ class Lowering {
 
   const Program& program_;
   const Graph& graph_;
+  bool for_file_;
   bool calls_host_;
   ProgramMeshes meshes_;
   LoweredModule module_;
@@ -199,6 +245,11 @@ bool LoweredValue::is_exact() const {
 
 LoweredModule lower(const Program& program, bool check_nans) {
   return Lowering(program, check_nans).run();
+}
+
+std::string lower_for_file(const Program& program) {
+  return with_source_locations(Lowering(program, /*check_nans=*/false, /*to_file=*/true).run().text,
+                               program.graph);
 }
 
 }  // namespace meshard

@@ -20,6 +20,9 @@ struct LoweredValue {
   TensorType padded;
   /// The sharding in the module text; empty: the compiler chooses.
   std::optional<Sharding> sharding;
+  /// True if the text specifies a sharding that no mesh of the program can express. Then `sharding`
+  /// is empty, and yet the compiler has no choice.
+  bool is_specified_otherwise = false;
 
   /// True if the sharding is complete: it leaves no dimension open to the compiler.
   bool is_exact() const;
@@ -55,5 +58,14 @@ struct LoweredModule {
 /// result is a local value, or if a program with manual axes is to be unsharded.
 /// @param check_nans adds checks for NaNs after all operations and for the results
 LoweredModule lower(const Program& program, bool check_nans = false);
+
+/// The text of lower() for readers that have neither the program nor its devices. The locations of
+/// ops are their names and source lines, those of arguments their names. Attributes that only
+/// meshard writes give the rest: of the module the mesh with its device ids (`meshard.mesh`), of
+/// arguments and results their source lines (`meshard.place`) and their types without padding
+/// (`meshard.type`), and which arguments are captured values (`meshard.captured`).
+/// stablehlo::read_module() reads them.
+/// @error as lower()
+std::string lower_for_file(const Program& program);
 
 }  // namespace meshard

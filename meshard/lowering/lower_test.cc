@@ -6,6 +6,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
+#include "meshard/stablehlo/module_reader.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -293,6 +294,33 @@ TEST(Lower, ALocalValueIsNoResult) {
         });
       },
       ErrorCode::kInvalidArgument, {"cannot return the local value", "lower_test.cc:"}));
+}
+
+TEST(LowerForFile, NamesLinesTypesAndDevices) {
+  Mesh mesh({{"x", 2}}, {5, 3});
+  internal::TraceScope scope;
+  Tensor a = make_parameter({DType::f32, {7}}, Sharding(mesh, P("x")), {"a/step.cc", "f", 41});
+  Tensor sum = add(In(a, {"a/step.cc", "f", 42}), a);
+  Program program{
+      .name = "step",
+      .graph = Graph::build(std::vector{a.value()}, std::vector{sum.value()}, scope.trace()),
+      .donated = {},
+      .parameter_names = {"p[\"a\"]"}};
+  std::string text = lower_for_file(program);
+  EXPECT_THAT(text, HasSubstr("module @step attributes {mhlo.num_partitions = 2 : i32, "
+                              "mhlo.num_replicas = 1 : i32, meshard.mesh = "
+                              "\"<[\\\"x\\\"=2], device_ids=[5, 3]>\"}"));
+  EXPECT_THAT(text, HasSubstr("loc(\"p[\\\"a\\\"]\")"));
+  EXPECT_THAT(text, HasSubstr("meshard.place = \"step.cc:41\", meshard.type = \"tensor<7xf32>\""));
+  EXPECT_THAT(text, HasSubstr("loc(\"add\"(\"a/step.cc\":42:1))"));
+  EXPECT_THAT(text, Not(HasSubstr("loc(\"n")));
+  stablehlo::ModuleFacts read = stablehlo::read_module(text).value();
+  EXPECT_EQ(read.origin, stablehlo::ModuleOrigin::kMeshard);
+  EXPECT_EQ(read.device_mesh->device_ids, (std::vector<std::int64_t>{5, 3}));
+  EXPECT_EQ(read.arguments[0].name, "p[\"a\"]");
+  EXPECT_EQ(read.arguments[0].place, "step.cc:41");
+  EXPECT_EQ(read.arguments[0].own_type, "tensor<7xf32>");
+  EXPECT_EQ(read.results[0].place, "step.cc:42");
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ enum BuildOptionsField {
   kPropagateToOutputs = 12,
   kPropagateToParameters = 18,
   kUseShardy = 19,
+  kMemoryFittingLevel = 25,
 };
 enum DeviceAssignmentField { kReplicaCount = 1, kComputationCount = 2, kComputations = 3 };
 
@@ -97,6 +98,8 @@ std::string CompileOptions::serialize() const {
   build.add_packed(kPropagateToOutputs, propagate_to_outputs);
   build.add_packed(kPropagateToParameters, propagate_to_parameters);
   build.add_varint(kUseShardy, use_shardy);
+  if (memory_fitting_level != 0)
+    build.add_varint(kMemoryFittingLevel, static_cast<std::uint64_t>(memory_fitting_level));
 
   WireWriter all;
   all.add_message(kBuildOptions, build);

@@ -25,8 +25,8 @@ struct CompileOptions {
   /// client's first devices.
   std::vector<int> device_assignment;
   /// Whether the partitioner may choose the shardings of arguments and results that have none: no
-  /// entry, one for all, or one for each. Only the older partitioner (use_shardy = false) uses
-  /// them.
+  /// entry, one for all, or one for each. The older partitioner (use_shardy = false) replicates a
+  /// value without permission.
   std::vector<bool> propagate_to_parameters;
   std::vector<bool> propagate_to_outputs;
   /// The program's number of parameters. Needed only if propagate_to_parameters has several
@@ -34,6 +34,9 @@ struct CompileOptions {
   std::optional<std::size_t> parameter_count;
   /// Whether an output that a program only passes through may alias its argument.
   bool alias_passthrough_parameters = false;
+  /// XLA's EffortLevel for fitting the program into memory: 9 (O0), 19, 29 or 39 (O3). 0: the
+  /// compiler's default.
+  int memory_fitting_level = 0;
   /// Omits the device assignment from the executable, which then runs on any one device.
   bool portable = false;
   /// Compiler options for this compilation only, by the names of XLA's DebugOptions.

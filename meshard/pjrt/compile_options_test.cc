@@ -21,6 +21,7 @@ CompileOptions two_by_three() {
   options.device_assignment = {10, 11, 12, 200, 201, 202};
   options.propagate_to_outputs = {true, false};
   options.propagate_to_parameters = {false};
+  options.memory_fitting_level = 29;
   options.alias_passthrough_parameters = true;
   options.overrides["a_bool"] = true;
   options.overrides["a_double"] = 0.5;
@@ -74,6 +75,7 @@ TEST(CompileOptions, ProtocReadsTheBytes) {
   propagation_to_output: false
   propagation_to_parameters: false
   use_shardy_partitioner: true
+  memory_fitting_level: 29
 }
 env_option_overrides {
   key: "a_bool"

@@ -19,14 +19,27 @@ std::int64_t ModuleMesh::size() const {
   return devices;
 }
 
+namespace {
+
+// Ops inside the module may have shardings of the older partitioner when no argument has one.
+ModuleFacts with_inner_shardings(ModuleFacts facts, std::string_view bytes) {
+  if (!facts.uses_shardy && bytes.find("mhlo.sharding") != std::string_view::npos)
+    facts.has_mhlo_shardings = true;
+  return facts;
+}
+
+}  // namespace
+
 Result<ModuleFacts> read_module(std::string_view bytes) {
   try {
     if (bytes.empty()) return Error(ErrorCode::kDataLoss, "[read_module] the module is empty");
-    if (Bytecode::is_bytecode(bytes)) return read_bytecode_module(bytes);
+    if (Bytecode::is_bytecode(bytes))
+      return with_inner_shardings(read_bytecode_module(bytes), bytes);
     if (bytes.find('\0') != std::string_view::npos)
       return Error(ErrorCode::kDataLoss,
-                   "[read_module] the file is neither MLIR text nor MLIR bytecode");
-    return read_text_module(bytes);
+                   "[read_module] the file is neither MLIR text nor MLIR bytecode nor an export of "
+                   "JAX");
+    return with_inner_shardings(read_text_module(bytes), bytes);
   } catch (const Error& error) {
     return error;
   }

@@ -13,6 +13,9 @@ namespace meshard::stablehlo {
 /// The format of a module.
 enum class ModuleForm { kText, kBytecode };
 
+/// The framework that wrote a module, as far as the module says.
+enum class ModuleOrigin { kUnknown, kJax, kMeshard };
+
 /// A value: an argument or result of a module's main function, as written in the module.
 struct ModuleValue {
   /// From its location or `jax.arg_info`/`jax.result_info`: `p['blocks']['wq']`; empty if none.
@@ -23,6 +26,10 @@ struct ModuleValue {
   std::string sharding;
   /// True if its buffer is donated to a result.
   bool donated = false;
+  /// In modules that lower_for_file() of lowering/ wrote: the source line, `step.cc:42`; the type
+  /// before padding, if it differs; true for a captured value.
+  std::string place = {}, own_type = {};
+  bool captured = false;
 };
 
 /// A value: a mesh of a module, with a name (`mesh`) and axes (`["data"=4, "model"=2]`).
@@ -40,7 +47,11 @@ struct ModuleMesh {
 struct ModuleFacts {
   ModuleForm form = ModuleForm::kText;
   std::string name;
+  ModuleOrigin origin = ModuleOrigin::kUnknown;
   std::vector<ModuleMesh> meshes;
+  /// The mesh that numbers the devices, with device ids of the hardware: in modules that
+  /// lower_for_file() of lowering/ wrote.
+  std::optional<ModuleMesh> device_mesh = std::nullopt;
   /// `mhlo.num_partitions`; nullopt if the module does not have it.
   std::optional<std::int64_t> num_partitions;
   /// True if it has Shardy's meshes or shardings, false if it has only `mhlo.sharding` or none.

@@ -56,14 +56,16 @@ void append_argument(std::string& out, std::size_t position, const ArgumentText&
 }  // namespace
 
 ModuleWriter::ModuleWriter(std::string_view name, std::int64_t num_partitions,
-                           std::int64_t num_replicas) {
+                           std::int64_t num_replicas, std::string_view attributes) {
   text_.append("module @");
   text_.append(name);
   text_.append(" attributes {mhlo.num_partitions = ");
   append_number(text_, num_partitions);
   text_.append(" : i32, mhlo.num_replicas = ");
   append_number(text_, num_replicas);
-  text_.append(" : i32} {\n");
+  text_.append(" : i32");
+  if (!attributes.empty()) text_.append(", ").append(attributes);
+  text_.append("} {\n");
 }
 
 void ModuleWriter::mesh(std::string_view name, std::string_view text) {

@@ -141,8 +141,9 @@ class OpWriter {
 class ModuleWriter {
  public:
   /// Begins `module @name attributes {mhlo.num_partitions = ..., mhlo.num_replicas = ...}`.
+  /// @param attributes additional attributes, as text; empty: none
   explicit ModuleWriter(std::string_view name = "main", std::int64_t num_partitions = 1,
-                        std::int64_t num_replicas = 1);
+                        std::int64_t num_replicas = 1, std::string_view attributes = {});
 
   /// Reserves memory for `bytes` bytes of text.
   void reserve(std::size_t bytes) { text_.reserve(bytes); }

@@ -85,6 +85,9 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   job.plugin_options = request.target.plugin_options();
   job.num_partitions = request.num_partitions;
   job.use_shardy = request.use_shardy;
+  job.propagate_to_arguments = request.propagate_to_arguments;
+  job.propagate_to_results = request.propagate_to_results;
+  job.as_jax = request.as_jax;
   job.overrides = request.overrides;
   return job;
 }
@@ -128,7 +131,15 @@ class ProgressTeller {
 };
 
 // The compiler's error message; any out-of-memory message gets the code kResourceExhausted.
-Error classified(const Error& error, const Target& target) {
+Error classified(const Error& error, const Target& target, int devices) {
+  // libtpu 0.0.51 compiles for one device or for all of a v5e slice of more than 16; its check has
+  // these words.
+  if (error.message().find("limited ICI routing") != std::string_view::npos)
+    return Error(
+        ErrorCode::kInvalidArgument,
+        cat("[compile] for ", target.name(), ": the program uses ", devices, " of ", target.size(),
+            " devices, and the links of this slice cannot go around devices that take no "
+            "part: the compiler accepts only 1 device or all. Name a smaller slice"));
   ErrorCode code = error.code();
   if (says_out_of_memory(error.message())) code = ErrorCode::kResourceExhausted;
   return Error(code, cat("[compile] for ", target.name(), ": ", error.message()));
@@ -171,7 +182,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   auto bytes = read_whole_file(answer);
   if (!bytes.ok()) return abnormal_end(end, progress, options);
   auto compiled = deserialize_answer(*bytes);
-  if (!compiled.ok()) return classified(compiled.error(), target);
+  if (!compiled.ok()) return classified(compiled.error(), target, job.num_partitions);
   compiled->log = end.log;
   return compiled;
 }

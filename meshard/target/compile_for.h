@@ -24,6 +24,12 @@ struct CompileRequest {
   std::vector<int> device_ids = {};
   /// True: Shardy. False: GSPMD, for modules that carry `mhlo.sharding`.
   bool use_shardy = true;
+  /// Whether the compiler may choose the shardings of arguments and results that have none: one for
+  /// each, or empty. Without its permission GSPMD replicates such a value; Shardy mostly chooses.
+  std::vector<bool> propagate_to_arguments = {};
+  std::vector<bool> propagate_to_results = {};
+  /// Passes the options that JAX passes by default and that change the result.
+  bool as_jax = false;
   /// Compiler options, by their names in XLA's DebugOptions.
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
 };

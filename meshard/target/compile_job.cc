@@ -1,5 +1,6 @@
 #include "meshard/target/compile_job.h"
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <variant>
@@ -31,6 +32,9 @@ enum JobField {
   kOverride,
   kDumpFolder,
   kOnTpu,
+  kPropagateToArguments,
+  kPropagateToResults,
+  kAsJax,
 };
 
 Error damaged_job() { return Error(ErrorCode::kDataLoss, "[compile] the request is damaged"); }
@@ -63,6 +67,13 @@ bool read_override(std::string_view bytes, CompileJob& to) {
   return reader.ok();
 }
 
+bool read_flags(const pjrt::WireField& field, std::vector<bool>& to) {
+  std::vector<std::int64_t> numbers;
+  if (!append_numbers(field, numbers)) return false;
+  for (std::int64_t number : numbers) to.push_back(number != 0);
+  return true;
+}
+
 bool read_job_field(const pjrt::WireField& field, CompileJob& to) {
   switch (field.number) {
     case kModule: to.module = field.bytes; return true;
@@ -84,6 +95,9 @@ bool read_job_field(const pjrt::WireField& field, CompileJob& to) {
     case kUseShardy: to.use_shardy = field.as_bool(); return true;
     case kOverride: return read_override(field.bytes, to);
     case kDumpFolder: to.dump_folder = field.bytes; return true;
+    case kPropagateToArguments: return read_flags(field, to.propagate_to_arguments);
+    case kPropagateToResults: return read_flags(field, to.propagate_to_results);
+    case kAsJax: to.as_jax = field.as_bool(); return true;
     case kOnTpu: to.on_tpu = field.as_bool(); return true;
     default: return false;
   }
@@ -94,7 +108,12 @@ CompileOptions options_of(const CompileJob& job) {
   options.num_partitions = job.num_partitions;
   options.device_assignment = job.device_ids;
   options.use_shardy = job.use_shardy;
+  options.propagate_to_parameters = job.propagate_to_arguments;
+  options.parameter_count = job.propagate_to_arguments.size();
+  options.propagate_to_outputs = job.propagate_to_results;
   options.overrides = job.overrides;
+  // JAX passes O2 unless its user sets jax_memory_fitting_level (jax/_src/compiler.py).
+  if (job.as_jax) options.memory_fitting_level = 29;
   if (!job.dump_folder.empty()) ask_for_dumps(job.dump_folder, options);
   return options;
 }
@@ -115,16 +134,37 @@ Result<void> read_executable(const pjrt::Executable& executable, Compiled& to) {
 // compile without options, so the flag is set to false explicitly.
 constexpr const char* kShardingFlag = "xla_enable_hlo_sharding_v3";
 
+// JAX passes all of DebugOptions, with the defaults of its own jaxlib. Those that differ from
+// libtpu's own and matter for TPUs are the flag above and this limit, which jaxlib 0.10.2 does not
+// know and passes as 0: libtpu itself moves small all-reduces out of loops that collect their
+// results. (Found by comparing the `.debug_options` that XLA dumps of both compiles.)
+constexpr const char* kLoopSumLimit = "xla_while_loop_all_reduce_dus_code_motion_max_size_bytes";
+
+// Options that are set although nobody asked for them; older plugins do not have them.
+std::map<std::string, CompileOptions::Override> implied_options(const CompileJob& job,
+                                                                const CompileOptions& options) {
+  std::map<std::string, CompileOptions::Override> implied;
+  if (!job.on_tpu) return implied;
+  if (job.as_jax) implied[kLoopSumLimit] = std::int64_t{0};
+  if (job.as_jax || !options.overrides.empty()) implied[kShardingFlag] = false;
+  return implied;
+}
+
 Result<pjrt::Executable> compile_as_plain(const pjrt::Topology& topology, const CompileJob& job) {
-  CompileOptions options = options_of(job);
-  bool keeps_flag = job.on_tpu && !options.overrides.empty() &&
-                    options.overrides.try_emplace(kShardingFlag, false).second;
-  auto made = topology.compile(job.module, options);
-  if (made.ok() || !keeps_flag || made.error().code() != ErrorCode::kInvalidArgument ||
-      made.error().message().find(kShardingFlag) == std::string_view::npos)
-    return made;
-  options.overrides.erase(kShardingFlag);  // older plugins do not have the flag
-  return topology.compile(job.module, options);
+  const CompileOptions given = options_of(job);
+  auto implied = implied_options(job, given);
+  while (true) {
+    CompileOptions options = given;
+    options.overrides.insert(implied.begin(), implied.end());
+    auto made = topology.compile(job.module, options);
+    if (made.ok() || made.error().code() != ErrorCode::kInvalidArgument) return made;
+    auto unknown = std::find_if(implied.begin(), implied.end(), [&](const auto& option) {
+      return !given.overrides.contains(option.first) &&
+             made.error().message().find(option.first) != std::string_view::npos;
+    });
+    if (unknown == implied.end()) return made;
+    implied.erase(unknown);
+  }
 }
 
 // Compiles with `compile` and collects the results.
@@ -182,6 +222,9 @@ std::string CompileJob::serialize() const {
   for (const auto& entry : overrides)
     out.add_message(kOverride, write_override(entry.first, entry.second));
   out.add_bytes(kDumpFolder, dump_folder);
+  out.add_packed(kPropagateToArguments, propagate_to_arguments);
+  out.add_packed(kPropagateToResults, propagate_to_results);
+  out.add_varint(kAsJax, as_jax);
   out.add_varint(kOnTpu, on_tpu);
   return out.take();
 }

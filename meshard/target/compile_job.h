@@ -29,6 +29,10 @@ struct CompileJob {
   /// One device id for each partition.
   std::vector<int> device_ids;
   bool use_shardy = true;
+  /// As in CompileRequest.
+  std::vector<bool> propagate_to_arguments;
+  std::vector<bool> propagate_to_results;
+  bool as_jax = false;
   std::map<std::string, pjrt::CompileOptions::Override> overrides;
   /// Folder for the compiler's dumps; empty: no dumps.
   std::string dump_folder;

@@ -19,6 +19,9 @@ CompileJob full_job() {
   job.num_partitions = 3;
   job.device_ids = {200000, 0, 100001};
   job.use_shardy = false;
+  job.propagate_to_arguments = {true, false, false};
+  job.propagate_to_results = {false, true};
+  job.as_jax = true;
   job.overrides = {{"a", std::string("text")}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}};
   job.dump_folder = "/tmp/x";
   return job;

@@ -200,13 +200,12 @@ def _module_of_bytes(data, name):
         text = None
     if text is not None and "\0" not in text:
         return Module(user_lines(text).encode())
-    # What jax.export.Exported.serialize() writes has the module inside.
+    # What jax.export.Exported.serialize() writes has the module inside. JAX can fix the platform in it.
     if _PORTABLE in data:
         try:
             from jax import export
-        except ImportError as error:
-            raise ValueError(f"[explain] {name} seems to be a serialized jax.export.Exported, and JAX is needed to "
-                             f"read it: {error}") from error
+        except ImportError:
+            return Module(data)
         return _module_of_exported(export.deserialize(bytearray(data)))
     return Module(data)  # whose reader says what is wrong
 

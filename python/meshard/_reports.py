@@ -71,7 +71,7 @@ def mesh_axes(mesh):
     return [(str(name), int(size)) for name, size in mesh]
 
 
-def compile_options(*, mesh=None, device_order="torus", device_ids=None, partitions=None, part_of_target=False,
+def compile_options(*, mesh=None, device_order="default", device_ids=None, partitions=None, part_of_target=False,
                     partitioner=None, overrides=None, processes=None, links=None, time_limit=None, use_cache=True,
                     cache="", plugin=""):
     """The options of explain(), checked."""
@@ -167,7 +167,7 @@ def _in_python_terms(function):
 
 @_in_python_terms
 def explain(what: Any, *args: Any, topology: str | Target | None = None, donate: int | Sequence[int] | None = None,
-            progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "torus",
+            progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "default",
             device_ids: Sequence[int] | None = None, partitions: int | None = None, part_of_target: bool = False,
             partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
             processes: int | None = None, links: Mapping[str, str] | None = None, time_limit: float | None = None,
@@ -190,8 +190,9 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
 
     `donate` has the positions of arguments whose memory the results may reuse. `progress` is a function of a step's
     text, True, False, or None: a line on a terminal and in notebooks. `mesh` replaces the axes of a module:
-    `{"data": 4, "model": 2}`. `device_order` is `torus` (as JAX does) or `ids`; `device_ids` gives the device of each
-    partition. `part_of_target` allows a program on only the first devices. `partitioner` is `shardy` or `gspmd`.
+    `{"data": 4, "model": 2}`. `device_order` is `torus` (as JAX does), `ids`, or `default`: the module's own
+    if it has one, else `torus`. `device_ids` gives the device of each position of the mesh. `part_of_target` allows a
+    program on only the first devices. `partitioner` is `shardy` or `gspmd`.
     `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
     of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `time_limit` is in seconds. Other keyword arguments are
     the function's.

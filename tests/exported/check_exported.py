@@ -38,6 +38,21 @@ def differences(case, report):
     for collective in report["collectives"]:
         if collective["axes"] is None and collective["kind"] not in ("send", "recv"):
             found.append(f"{collective['instruction']}: no mesh axes")
+    return found + placement_differences(case, report)
+
+
+def placement_differences(case, report):
+    """Shards that differ from JAX's, and shardings of the program that are called the compiler's choice."""
+    found = []
+    for role in ("arguments", "results"):
+        if role not in case:
+            continue
+        shapes = [value["shard"] for value in report[role]]
+        if shapes != case[role]:
+            found.append(f"shards of {role}: {shapes}, JAX read {case[role]}")
+        chosen = [value["chosen_by_compiler"] for value in report[role]]
+        if chosen != case[f"chosen_{role}"]:
+            found.append(f"chosen by the compiler, {role}: {chosen}, not {case[f'chosen_{role}']}")
     return found
 
 
@@ -46,7 +61,7 @@ def explain(program, case, data):
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "report.json"
         done = subprocess.run([program, "explain", data / case["module"], "--topology", case["topology"], "--no-cache", "--must-fit",
-                               "--time-limit", "1500", "--json", path], capture_output=True, encoding="utf-8", errors="replace")
+                               "--time-limit", "1500", "--json", path, *case.get("options", [])], capture_output=True, encoding="utf-8", errors="replace")
         report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         return done.returncode, done.stdout + done.stderr, report
 
@@ -73,7 +88,8 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
-    cases = json.loads((arguments.data / "expected.json").read_text(encoding="utf-8"))["cases"]
+    cases = [case for name in ("expected.json", "compiled.json")
+             for case in json.loads((arguments.data / name).read_text(encoding="utf-8"))["cases"]]
     chosen = [case for case in cases if case["name"] in arguments.names] if arguments.names else \
         [case for case in cases if arguments.all or case["quick"]]
     if not has_plugin(arguments.meshard):

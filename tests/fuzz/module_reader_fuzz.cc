@@ -1,3 +1,4 @@
+#include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "tests/fuzz/byte_source.h"
@@ -7,6 +8,17 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace meshard;
   const std::string bytes(reinterpret_cast<const char*>(data), size);
+  if (stablehlo::is_jax_export(bytes)) {
+    Result<stablehlo::JaxExport> exported = stablehlo::read_jax_export(bytes);
+    if (exported) {
+      fuzz_check(exported->module.size() < size, "the module inside", bytes);
+      for (std::size_t kept : exported->kept)
+        fuzz_check(kept < exported->argument_sizes.size(), "an argument of the module", bytes);
+      (void)exported->symbolic_argument();
+      (void)stablehlo::read_module(exported->module);
+    }
+    return 0;
+  }
   Result<stablehlo::ModuleFacts> facts = stablehlo::read_module(bytes);
   if (!facts) {
     fuzz_check(!facts.error().message().empty(), "an error has a message", bytes);

@@ -24,6 +24,7 @@ struct ExplainArguments {
   std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
   std::vector<std::string> links;
+  std::vector<std::int64_t> device_ids;
   std::int64_t partitions = 0, time_limit = 0, processes = 0;
   std::size_t lines = ExplainOptions().most_lines;
   bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
@@ -95,6 +96,8 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
     options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());
   }
   if (arguments.order == "ids") options.layout.order = DeviceOrder::kIds;
+  if (arguments.order == "torus") options.layout.order = DeviceOrder::kTorus;
+  options.layout.device_ids = arguments.device_ids;
   if (arguments.partitions > 0) options.layout.partitions = arguments.partitions;
   options.layout.part_of_target = arguments.part;
   if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
@@ -154,7 +157,8 @@ void add_explain(CLI::App& app, int& exit_code) {
       "report.\nExample: meshard explain step.mlir --topology v5e:4x4 --must-fit");
   command
       ->add_option("file", arguments->file,
-                   "StableHLO: text, MLIR bytecode, portable artifact; - is standard input")
+                   "StableHLO: text, MLIR bytecode, portable artifact, export of JAX; - is "
+                   "standard input")
       ->required();
   command->add_option("--topology", arguments->topology, "v5e:16x16, v5e:4x4*2, h100:4x8, cpu:8")
       ->required();
@@ -162,8 +166,14 @@ void add_explain(CLI::App& app, int& exit_code) {
                       "names and sizes of the axes, data=4,model=4; default: the module's");
   command
       ->add_option("--device-order", arguments->order,
-                   "default (along the torus, as in JAX), torus, ids")
+                   "default (the module's own, else torus), torus (as in JAX), ids")
       ->check(CLI::IsMember({"default", "torus", "ids"}));
+  command
+      ->add_option("--device-ids", arguments->device_ids,
+                   "the device of each position of the mesh, 3,1,0,2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes("--device-order");
   command->add_option("--partitions", arguments->partitions,
                       "number of devices of the program; default: as the module specifies");
   command->add_flag("--devices", arguments->part,

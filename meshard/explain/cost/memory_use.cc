@@ -8,7 +8,11 @@ namespace meshard {
 
 std::string MemoryUse::to_string() const {
   std::string text = "memory per device: ";
-  if (peak > 0) append(text, cat("peak ", byte_text(peak), "; "));
+  if (peak > 0 && peak < temporaries)
+    append(text, cat("allocated ", byte_text(total()), ", of which at most ", byte_text(peak),
+                     " are in use at one time; "));
+  else if (peak > 0)
+    append(text, cat("peak ", byte_text(peak), "; "));
   append(text,
          cat("arguments ", byte_text(arguments), ", outputs ", byte_text(outputs), ", temporaries ",
              byte_text(temporaries), ", aliased ", byte_text(aliased), ", code ", byte_text(code)));

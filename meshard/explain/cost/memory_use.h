@@ -17,8 +17,11 @@ struct MemoryUse {
   std::int64_t temporaries = 0;
   /// The program's code. 0 if the compiler does not report it.
   std::int64_t code = 0;
-  /// Peak live memory. 0 if the compiler does not report it; some compilers include fast on-chip
-  /// memory.
+  /// The most memory that is in use at one time, by the compiler's trace of its buffers: arguments,
+  /// results and the temporaries that are live in the order of the instructions. The temporaries
+  /// are allocated as a whole, and may be larger: the CPU compiler shares less memory between them
+  /// than that order allows, so that instructions can run side by side. 0 if the compiler does not
+  /// report it; some compilers include fast on-chip memory.
   std::int64_t peak = 0;
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
@@ -30,7 +33,8 @@ struct MemoryUse {
     return capacity ? std::optional(*capacity - total()) : std::nullopt;
   }
   /// `memory per device: peak 3 KiB; arguments 2 KiB, outputs 1 KiB, temporaries 0 B, aliased 0 B,
-  /// code 0 B`
+  /// code 0 B`. If the temporaries are larger than the peak, it begins with `allocated 199 MiB, of
+  /// which at most 33 MiB are in use at one time`.
   std::string to_string() const;
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };

@@ -19,7 +19,24 @@ void set_boundary_attribute(std::string_view name, std::string_view text, Module
     value.donated = true;
   } else if (name == "jax.arg_info" || name == "jax.result_info") {
     if (value.name.empty()) value.name = text;
+  } else if (name == kPlace) {
+    value.place = text;
+  } else if (name == kOwnType) {
+    value.own_type = text;
+  } else if (name == kCaptured) {
+    value.captured = true;
   }
+  // meshard writes `jax.buffer_donor`, too.
+  bool of_jax = name.starts_with("jax.") && name != "jax.buffer_donor";
+  if (of_jax && facts.origin == ModuleOrigin::kUnknown) facts.origin = ModuleOrigin::kJax;
+}
+
+void set_module_attribute(std::string_view name, std::string_view text, ModuleFacts& facts) {
+  if (name.starts_with("jax.") && facts.origin == ModuleOrigin::kUnknown)
+    facts.origin = ModuleOrigin::kJax;
+  if (name != kDeviceMesh) return;
+  facts.origin = ModuleOrigin::kMeshard;
+  if (!text.empty()) facts.device_mesh = parse_module_mesh("", text);
 }
 
 ModuleMesh parse_module_mesh(std::string_view name, std::string_view text) {

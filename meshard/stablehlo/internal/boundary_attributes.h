@@ -12,11 +12,20 @@ inline constexpr std::string_view kFrontendMeshes = "xla.sdy.meshes";
 inline constexpr std::string_view kFrontendSharding = "xla.sdy.sharding";
 
 /// Records one attribute of an argument or result in `value` and `facts`. Known names are
-/// `sdy.sharding`, `mhlo.sharding`, `tf.aliasing_output`, `jax.buffer_donor`, `jax.arg_info` and
-/// `jax.result_info`; others are ignored.
+/// `sdy.sharding`, `mhlo.sharding`, `tf.aliasing_output`, `jax.buffer_donor`, `jax.arg_info`,
+/// `jax.result_info`, and those of meshard's own files; others are ignored.
 /// @param text the value of the attribute; without quotes if it is a string
 void set_boundary_attribute(std::string_view name, std::string_view text, ModuleValue& value,
                             ModuleFacts& facts);
+
+/// The attributes of a module, and of arguments and results, that only meshard writes.
+inline constexpr std::string_view kDeviceMesh = "meshard.mesh", kPlace = "meshard.place",
+                                  kOwnType = "meshard.type", kCaptured = "meshard.captured";
+
+/// Records one attribute of the module: what it says about the framework that wrote it.
+/// @param text as for set_boundary_attribute
+/// @error throws data loss
+void set_module_attribute(std::string_view name, std::string_view text, ModuleFacts& facts);
 
 /// Parses the text of a mesh: `<["data"=4, "model"=2], device_ids=[...]>`.
 /// @error throws data loss

@@ -110,6 +110,8 @@ class BytecodeModuleReader {
       if (name == "mhlo.frontend_attributes")
         for (const auto& [key, text] : values_.dictionary(value))
           if (key == kFrontendMeshes) add_frontend_meshes(values_.text(text), facts_);
+      if (name.starts_with("jax.") || name == kDeviceMesh)
+        set_module_attribute(name, values_.text(value), facts_);
     }
     if (!body) return;
     std::uint64_t ops = block_begin(*body);

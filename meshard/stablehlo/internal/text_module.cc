@@ -47,6 +47,7 @@ class FactsReader {
         std::string meshes = plain_text(attribute_in(module_.resolve(value), kFrontendMeshes));
         if (!meshes.empty()) add_frontend_meshes(meshes, facts_);
       }
+      set_module_attribute(name, plain_text(value), facts_);
     }
   }
 

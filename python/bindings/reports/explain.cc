@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "meshard/core.h"
@@ -34,76 +32,6 @@ std::vector<MeshAxis> axes_of(const std::vector<std::pair<std::string, std::int6
   return axes;
 }
 
-// The facts of a program, on other devices: position i of the mesh becomes `ids[i]`.
-void move_to_devices(const std::vector<std::int64_t>& ids, const Target& target,
-                     ProgramFacts& facts) {
-  if (!facts.program.mesh) {
-    if (ids.size() != 1)
-      throw Error(ErrorCode::kInvalidArgument,
-                  cat("[explain] ", ids.size(), " device ids for a program on one device"));
-    facts.program.mesh = Mesh({{"devices", 1}}, ids);
-    facts.program.meshes = {*facts.program.mesh};
-    return;
-  }
-  const Mesh before = *facts.program.mesh;
-  if (static_cast<std::int64_t>(ids.size()) != before.size())
-    throw Error(ErrorCode::kInvalidArgument, cat("[explain] ", ids.size(), " device ids for the ",
-                                                 before.size(), " devices of ", before));
-  std::unordered_set<std::int64_t> known;
-  for (const DeviceAttributes& device : target.topology().devices()) known.insert(device.id);
-  std::unordered_map<std::int64_t, std::int64_t> moved;
-  for (std::int64_t i = 0; i < before.size(); ++i) {
-    std::int64_t id = ids[static_cast<std::size_t>(i)];
-    if (!known.contains(id))
-      throw Error(ErrorCode::kInvalidArgument,
-                  cat("[explain] device ", id, " is not a device of ", target.name()));
-    moved[before.device_id(i)] = id;
-  }
-  auto on_devices = [&](const Mesh& mesh) {
-    std::vector<std::int64_t> now;
-    for (std::int64_t id : mesh.device_ids()) now.push_back(moved.at(id));
-    return Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()), std::move(now));
-  };
-  std::vector<Mesh> old = facts.program.meshes;
-  for (Mesh& mesh : facts.program.meshes) mesh = on_devices(mesh);
-  facts.program.mesh =
-      facts.program.meshes.empty() ? on_devices(before) : facts.program.meshes.front();
-  for (std::vector<LoweredValue>* values : {&facts.program.arguments, &facts.program.results})
-    for (LoweredValue& value : *values) {
-      if (!value.sharding) continue;
-      const Sharding was = *value.sharding;
-      for (std::size_t i = 0; i < old.size(); ++i)
-        if (was.mesh() == old[i])
-          value.sharding = Sharding(facts.program.meshes[i], was.spec())
-                               .with_replicated(was.replicated_axes())
-                               .with_unreduced(was.unreduced_axes());
-    }
-}
-
-// explain_module() for a given order of devices.
-ProgramReport explain_on_devices(const std::string& module, const Target& target,
-                                 ExplainModuleOptions options,
-                                 const std::vector<std::int64_t>& device_ids) {
-  stablehlo::ModuleFacts read = stablehlo::read_module(module).value();
-  options.layout.order = DeviceOrder::kIds;
-  options.layout.part_of_target = true;
-  ProgramFacts facts = facts_of_module(read, target, options.layout).value();
-  move_to_devices(device_ids, target, facts);
-  describe_links(options.links, facts).value();
-  CompileRequest request{
-      .module = module,
-      .target = target,
-      .num_partitions = static_cast<int>(facts.program.num_partitions()),
-      .device_ids = std::vector<int>(device_ids.begin(), device_ids.end()),
-      .use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings),
-      .overrides = options.overrides};
-  Result<Compiled> compiled = compile_for(request, options.compile);
-  if (compiled.ok()) return report_of(*compiled, facts).value();
-  if (compiled.error().code() == ErrorCode::kResourceExhausted)
-    return report_of_refused(compiled.error(), facts);
-  throw compiled.error();
-}
-
 // Gives recorded arguments the shardings that a call would find: those of marks, or else, unless
 // they depend on abstract tensors, those that they get when they are computed.
 void settle_shardings(std::vector<Tensor>& arguments, const SourceLocation& where) {
@@ -128,15 +56,7 @@ ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportO
   CallerLine line;
   std::string module(bytes.c_str(), bytes.size());
   ExplainModuleOptions given = options.module();
-  std::vector<std::int64_t> ids = options.device_ids;
   Unlocked unlocked;
-  if (!ids.empty()) {
-    try {
-      return explain_on_devices(module, target, std::move(given), ids);
-    } catch (const Error& error) {
-      throw error.at(line.where());
-    }
-  }
   return explain_module(module, target, given, line.where());
 }
 
@@ -189,54 +109,12 @@ nb::object explain_newest(const PythonJit& jit, const ReportOptions& options) {
   return with_program(std::move(report), traced);
 }
 
-// The location of an op or argument in a module for others, instead of its number `n7`.
-std::string location_of(const TracedProgram& traced, const std::string& path) {
-  const Graph& graph = traced.program.graph;
-  std::size_t number = 0;
-  for (char digit : path) {
-    if (digit < '0' || digit > '9' || number > (1u << 28)) number = graph.num_leaves();
-    if (number == graph.num_leaves()) break;
-    number = number * 10 + static_cast<std::size_t>(digit - '0');
-  }
-  const std::vector<std::string>& names = traced.program.parameter_names;
-  if (number < names.size()) {
-    std::string name = names[number];
-    std::replace(name.begin(), name.end(), '"', '\'');  // as in the modules of JAX
-    return name.find('\\') == std::string::npos ? cat("\"", name, "\"") : "";
-  }
-  const Node* node = graph.find(path);
-  if (!node || !node->where().known()) return "";
-  std::string file(node->where().file);
-  if (file.find_first_of("\"\\\n") != std::string::npos) return "";
-  return cat("\"", node->op().name, "\"(\"", file, "\":", node->where().line, ":1)");
-}
-
-// The module with the parameters' names and the user's lines as locations, for plan() and the
-// tools, which do not have the graph.
-std::string named_module_text(const TracedProgram& traced) {
-  const std::string text = internal::module_text_of(traced);
-  constexpr std::string_view kStart = "loc(\"n";
-  std::string out;
-  std::size_t done = 0;
-  for (std::size_t at = text.find(kStart); at != std::string::npos;
-       at = text.find(kStart, at + 1)) {
-    std::size_t first = at + kStart.size(), end = text.find('"', first);
-    if (end == std::string::npos) break;
-    std::string location = location_of(traced, text.substr(first, end - first));
-    if (location.empty()) continue;
-    out.append(text, done, at + 4 - done);
-    out += location;
-    done = end + 1;
-  }
-  return out.append(text, done);
-}
-
 void bind_options(nb::module_& module) {
   nb::class_<ReportOptions>(module, "ExplainOptions",
                             "How a program is compiled for explain(), plan() and expect().")
       .def(nb::init<>())
       .def_rw("mesh", &ReportOptions::mesh, "Axes and sizes that replace the module's own.")
-      .def_rw("device_order", &ReportOptions::device_order, "`torus` or `ids`.")
+      .def_rw("device_order", &ReportOptions::device_order, "`default`, `torus` or `ids`.")
       .def_rw("device_ids", &ReportOptions::device_ids, "The device of each partition.")
       .def_rw("partitions", &ReportOptions::partitions, nb::arg().none(), "Number of devices.")
       .def_rw("part_of_target", &ReportOptions::part_of_target,
@@ -288,9 +166,13 @@ ExplainModuleOptions ReportOptions::module() const {
   };
   ExplainModuleOptions options;
   options.layout.axes = axes_of(mesh);
-  if (device_order != "torus" && device_order != "ids")
-    invalid(cat("[explain] device_order \"", device_order, "\": must be torus or ids"));
-  if (device_order == "ids") options.layout.order = DeviceOrder::kIds;
+  if (device_order == "torus")
+    options.layout.order = DeviceOrder::kTorus;
+  else if (device_order == "ids")
+    options.layout.order = DeviceOrder::kIds;
+  else if (device_order != "default")
+    invalid(cat("[explain] device_order \"", device_order, "\": must be default, torus or ids"));
+  options.layout.device_ids = device_ids;
   options.layout.partitions = partitions;
   options.layout.part_of_target = part_of_target;
   if (!partitioner.empty() && partitioner != "shardy" && partitioner != "gspmd")
@@ -338,7 +220,7 @@ void bind_explain(nb::module_& module) {
       .def_prop_ro("name", [](const TracedProgram& t) { return t.program.name; })
       .def_prop_ro("parameter_names",
                    [](const TracedProgram& t) { return t.program.parameter_names; })
-      .def("module_text", named_module_text,
+      .def("module_text", internal::module_text_of,
            "The StableHLO module, with the parameters' names and the lines of Python as locations.")
       .def("__repr__", [](const TracedProgram& t) {
         return cat("<TracedProgram: ", t.program.name, ", ", t.program.graph.nodes().size(),

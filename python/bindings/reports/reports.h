@@ -31,7 +31,7 @@ class PythonJit;
 struct ReportOptions {
   /// Axes that replace the module's own, with their sizes.
   std::vector<std::pair<std::string, std::int64_t>> mesh;
-  std::string device_order = "torus";
+  std::string device_order = "default";
   /// The device of each partition, in order. Empty: by `device_order`.
   std::vector<std::int64_t> device_ids;
   std::optional<std::int64_t> partitions;

@@ -1,0 +1,65 @@
+#include "meshard/explain/compile_notes.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::ElementType;
+using pjrt::HloInstruction;
+
+bool is_narrow(ElementType type) { return type == ElementType::kBf16 || type == ElementType::kF16; }
+
+// True if the value is a conversion from a 16-bit float, alone or as the result of a fusion.
+bool is_widened(const ModuleIndex& index, const InstructionIndex& computation,
+                const HloInstruction* value) {
+  if (!value) return false;
+  const InstructionIndex* inside = &computation;
+  if (value->opcode == "fusion") {
+    inside = index.called(*value);
+    value = inside ? inside->root() : nullptr;
+  }
+  if (!value || value->opcode != "convert" || value->shape.element != ElementType::kF32)
+    return false;
+  const HloInstruction* from = inside->operand(*value, 0);
+  return from && is_narrow(from->shape.element);
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
+                                        const std::vector<Collective>& collectives) {
+  if (collectives.empty()) return {};
+  for (const pjrt::HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions)
+      if (!instruction.metadata.source_file.empty()) return {};
+  return {
+      "the module has no source lines, so collectives are shown by the names of ops. Write it with "
+      "debug information: in JAX lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
+}
+
+std::vector<std::string> notes_on_widening(const ModuleIndex& index,
+                                           const std::vector<Collective>& collectives) {
+  std::unordered_set<std::string_view> names;
+  for (const Collective& one : collectives) names.insert(one.instruction);
+  std::size_t widened = 0;
+  for (const pjrt::HloComputation& computation : index.module().computations) {
+    const InstructionIndex* found = index.find(computation.id);
+    for (const HloInstruction& instruction : computation.instructions) {
+      if (!found || !names.contains(instruction.name)) continue;
+      std::vector<const HloInstruction*> operands = found->operands(instruction);
+      widened += std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
+        return is_widened(index, *found, operand);
+      });
+    }
+  }
+  if (widened == 0) return {};
+  return {cat(widened, widened == 1 ? " collective moves" : " collectives move",
+              " 16-bit floats as f32, because this compiler widens them: other hardware moves half "
+              "of these bytes")};
+}
+
+}  // namespace meshard

@@ -1,0 +1,21 @@
+// Notes about what a compiled program says of itself.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "meshard/explain/collectives/collective.h"
+#include "meshard/hlo/module_index.h"
+
+namespace meshard {
+
+/// A note if no instruction has a source line: where collectives come from is then only shown by the
+/// names of ops. It says how to get the lines.
+std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
+                                        const std::vector<Collective>& collectives);
+
+/// A note if collectives move values of 16-bit floats as f32, which the CPU compiler widens them
+/// to: other hardware moves half as many bytes.
+std::vector<std::string> notes_on_widening(const ModuleIndex& index,
+                                           const std::vector<Collective>& collectives);
+
+}  // namespace meshard

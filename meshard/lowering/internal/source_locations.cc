@@ -1,0 +1,44 @@
+// Tested in meshard/lowering/lower_test.cc.
+#include "meshard/lowering/internal/source_locations.h"
+
+#include "meshard/base/cat.h"
+#include "meshard/stablehlo/types.h"
+
+namespace meshard {
+namespace {
+
+// The location of an op, without `loc(` and `)`; empty if the graph has no such op.
+std::string location_of(const Graph& graph, std::string_view path) {
+  const Node* node = graph.find(path);
+  if (!node) return "";
+  std::string text;
+  stablehlo::append_quoted(text, node->op().name);
+  if (!node->where().known()) return text;
+  text.push_back('(');
+  stablehlo::append_quoted(text, node->where().file);
+  return cat(text, ":", node->where().line, ":1)");
+}
+
+}  // namespace
+
+std::string with_source_locations(std::string_view text, const Graph& graph) {
+  // No constant and no name contains these characters: quotes in them are escaped.
+  constexpr std::string_view kLocation = "loc(\"n";
+  std::string out;
+  out.reserve(text.size() * 2);
+  std::size_t done = 0;
+  for (std::size_t at = text.find(kLocation); at != std::string_view::npos;
+       at = text.find(kLocation, at + 1)) {
+    std::size_t path = at + kLocation.size(), end = text.find_first_not_of("0123456789.", path);
+    if (end == std::string_view::npos || end == path || text[end] != '"') continue;
+    std::string location = location_of(graph, text.substr(path, end - path));
+    if (location.empty()) continue;
+    out.append(text, done, at + 4 - done);
+    out.append(location);
+    done = end + 1;
+  }
+  out.append(text, done);
+  return out;
+}
+
+}  // namespace meshard
