@@ -120,10 +120,10 @@ class LimitCheck {
   void amount(const DiffLimit& limit, double before, double after) {
     bool time = limit.part == DiffLimitPart::kTime;
     if (over(limit, before, after))
-      lines_.push_back(cat(
-          to_string(limit.part), ": ",
-          time ? seconds_change_text(before, after) : bytes_growth_text(before, after), ", ",
-          growth_text(limit)));
+      lines_.push_back(
+          cat(to_string(limit.part), ": ",
+              time ? seconds_change_text(before, after) : bytes_growth_text(before, after), ", ",
+              growth_text(limit)));
   }
 
   // A side without figures has none of the parts, or only zeros.

@@ -36,8 +36,8 @@ TEST(DiffLimits, ParseAndPrint) {
   EXPECT_EQ(limits[1], (DiffLimit{DiffLimitPart::kBytes, 0.05}));
   std::vector<std::string> texts;
   for (const DiffLimit& one : limits) texts.push_back(one.to_string());
-  EXPECT_THAT(texts, ElementsAre("collectives", "bytes 5%", "memory 2.5%", "time 200%",
-                                 "shardings"));
+  EXPECT_THAT(texts,
+              ElementsAre("collectives", "bytes 5%", "memory 2.5%", "time 200%", "shardings"));
   EXPECT_TRUE(parse_diff_limits(" ; ").value().empty());
 }
 

@@ -52,9 +52,8 @@ std::string with_sign(std::int64_t more) { return cat(more > 0 ? "+" : "", more)
 std::string change_text(double before, double after, bool bytes) {
   if (before == after) return "";
   double more = after > before ? after - before : before - after;
-  std::string text =
-      cat(after > before ? "+" : "-",
-          bytes ? byte_text(static_cast<std::int64_t>(more)) : seconds_text(more));
+  std::string text = cat(after > before ? "+" : "-",
+                         bytes ? byte_text(static_cast<std::int64_t>(more)) : seconds_text(more));
   if (before > 0)
     append(text, cat(" (", after > before ? "+" : "", percent_text(after / before - 1), ")"));
   return text;
@@ -131,8 +130,8 @@ std::string verdict_of(const ReportDiff& diff) {
 std::string totals_table(const ReportDiff& diff) {
   MarkdownTable table({"per device and run", "before", "after", "change"}, 10);
   std::int64_t before = diff.before.collectives, after = diff.after.collectives;
-  table.add({"collectives", cat(before), cat(after),
-             before == after ? "" : with_sign(after - before)});
+  table.add(
+      {"collectives", cat(before), cat(after), before == after ? "" : with_sign(after - before)});
   auto add = [&](std::string name, double from, double to, bool bytes) {
     table.add({std::move(name), amount_text(from, bytes), amount_text(to, bytes),
                change_text(from, to, bytes)});
@@ -159,8 +158,10 @@ std::string collectives_section(const ReportDiff& diff, std::size_t most) {
       continue;
     }
     bool fresh = one.before.count == 0, gone = one.after.count == 0;
-    table.add({fresh ? "new" : gone ? "gone" : "changed", std::string(to_string(one.kind)),
-               markdown_code(one.axes),
+    table.add({fresh  ? "new"
+               : gone ? "gone"
+                      : "changed",
+               std::string(to_string(one.kind)), markdown_code(one.axes),
                one.place.empty() ? std::string("unknown") : markdown_code(one.place),
                one.before.count == one.after.count ? cat(one.after.count)
                                                    : cat(one.before.count, " → ", one.after.count),
@@ -203,8 +204,8 @@ std::string reshards_section(const ReportDiff& diff, std::size_t most) {
 }  // namespace
 
 std::string to_markdown(const ReportDiff& diff, const DiffMarkdownOptions& options) {
-  std::string out = cat("### ", markdown_code(diff.after.program), "\n\n**", verdict_of(diff),
-                        "**\n");
+  std::string out =
+      cat("### ", markdown_code(diff.after.program), "\n\n**", verdict_of(diff), "**\n");
   if (diff.before.program != diff.after.program)
     append(out, cat("\nbefore: ", markdown_code(diff.before.program), "\n"));
   if (!options.over_limits.empty()) {

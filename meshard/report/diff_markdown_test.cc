@@ -57,16 +57,19 @@ std::vector<std::size_t> columns_of_rows(const std::string& page) {
 
 TEST(DiffMarkdown, SaysWhatChanged) {
   std::string page = to_markdown(markdown_diff());
-  EXPECT_TRUE(page.starts_with("### <code>step on mesh&#60;data=2&#62; for v5e:2x4</code>\n\n"
-                               "**collectives +2; collective bytes +1 KiB (+50%); peak memory +1 "
-                               "KiB (+25%); time +500 us (+50%)**\n"))
+  EXPECT_TRUE(
+      page.starts_with("### <code>step on mesh&#60;data=2&#62; for v5e:2x4</code>\n\n"
+                       "**collectives +2; collective bytes +1 KiB (+50%); peak memory +1 "
+                       "KiB (+25%); time +500 us (+50%)**\n"))
       << page;
   EXPECT_THAT(page, HasSubstr("| collective bytes | 2 KiB | 3 KiB | +1 KiB (+50%) |\n"));
   EXPECT_THAT(page, HasSubstr("| memory | 4 KiB | 4 KiB |  |\n"));
   EXPECT_THAT(page, HasSubstr("| bound by | compute | ICI |  |\n"));
-  EXPECT_THAT(page, HasSubstr("<details><summary>Collectives: 1 changed, 3 the same</summary>\n\n"));
-  EXPECT_THAT(page, HasSubstr("| new | all-gather | <code>\"data\"</code> | <code>step.py:12</code> "
-                              "| 0 → 2 | 0 B | 1 KiB |\n"));
+  EXPECT_THAT(page,
+              HasSubstr("<details><summary>Collectives: 1 changed, 3 the same</summary>\n\n"));
+  EXPECT_THAT(page,
+              HasSubstr("| new | all-gather | <code>\"data\"</code> | <code>step.py:12</code> "
+                        "| 0 → 2 | 0 B | 1 KiB |\n"));
   EXPECT_THAT(page, HasSubstr("| <code>temporaries</code> | 0 B | 1 KiB | +1 KiB |\n"));
   EXPECT_THAT(page, HasSubstr("| <code>argument 1 w</code> | <code>f32&#91;16&#93; P()</code> | "
                               "none |\n"));

@@ -3,7 +3,7 @@
 
 usage: record_programs.py FOLDER [--libtpu FILE] [NAME...]
 
-For each program, NAME.mlirbc (or NAME.exported, of jax.export) is the module that JAX hands to the compiler, with its
+For each program, NAME.mlirbc (or NAME.bin, of jax.export) is the module that JAX hands to the compiler, with its
 source lines, and NAME.json is what JAX itself got when it compiled it: memory, collectives, arguments, results.
 It needs JAX, flax and optax, and a libtpu, but no TPU. Without --libtpu, that of `meshard fetch tpu` is used.
 """
@@ -91,7 +91,7 @@ def record(name, folder):
     mesh, slices = mesh_of(inside, program), getattr(program, "SLICES", 1)
     axes = dict(mesh.shape)
 
-    module = f"{name}.{'exported' if serialized else 'mlirbc'}"
+    module = f"{name}.{'bin' if serialized else 'mlirbc'}"
     if serialized is None:
         stream = io.BytesIO()
         lowered.compiler_ir().operation.write_bytecode(stream)

@@ -260,7 +260,8 @@ void bind_diff(nb::module_& module) {
       .def(
           "to_markdown",
           [](const ReportDiff& d, const std::string& limits) {
-            return to_markdown(d, {.over_limits = over_limits(d, parse_diff_limits(limits).value())});
+            return to_markdown(d,
+                               {.over_limits = over_limits(d, parse_diff_limits(limits).value())});
           },
           nb::arg("limits") = "",
           "A page for a pull request on GitHub. What is over the limits is listed first.")

@@ -1,4 +1,4 @@
-"""The optimizer's state lies in the host's memory, comes to the device for the step, and goes back."""
+"""The optimizer's state is in the host's memory, comes to the device for the step, and goes back."""
 
 import jax
 import jax.numpy as jnp
