@@ -11,6 +11,7 @@ message, without the TPU plugin. The last line is `N passed, N failed`.
 
 import argparse
 import concurrent.futures
+import gzip
 import json
 import pathlib
 import signal
@@ -39,32 +40,57 @@ def collective_of(one):
     return found
 
 
-def line_differences(name, one, record):
-    """Of a collective that exists on both sides: its source line."""
-    lines = [short(place) for place in record["lines"]]
-    own = [place for place in lines if place.startswith(f"{name}.py:")]
-    places = [short(place["place"]) for place in one["origin"]["places"]]
+def line_differences(one, record):
+    """Of a collective that exists on both sides: its source line, which is the innermost of the program's own."""
+    own = [place for place in record["lines"] if "site-packages" not in place] or record["lines"]
+    places = [short(place["place"]) for place in one["origin"]["places"] if place["place"]]
     certainty = one["origin"]["certainty"]
-    if not lines:
-        return [f"is {certainty}, from {places}; JAX's text has no line"] if certainty in ("exact", "merged") else []
-    wanted = own[:1] or lines[:1]
-    return [] if wanted[0] in places else [f"is {certainty}, from {places}; JAX's text has {wanted[0]}"]
+    if not own:
+        wrong, wanted = places and certainty in ("exact", "merged"), "no line"
+    else:
+        wrong, wanted = short(own[0]) not in places, own[0]
+    return [f"is {certainty}, from {places}; JAX's text has {wanted}"] if wrong else []
 
 
-def collective_differences(name, report, truth):
-    ours = {one["instruction"]: one for one in report["collectives"]}
-    theirs = {one["instruction"]: one for one in truth["collectives"]}
-    found = [f"collective {key}: missing; JAX has {[theirs[key][f] for f in FIELDS]}" for key in theirs if key not in ours]
-    found += [f"collective {key}: JAX does not have it; reported {list(collective_of(ours[key]).values())}"
-              for key in ours if key not in theirs]
-    for key in ours:
-        if key not in theirs:
-            continue
-        reported, record = collective_of(ours[key]), theirs[key]
+def paired(report, truth):
+    """(reported collectives with their records, reported ones without a record, records without a reported one).
+
+    Pairs have the same name or, since names are numbers that a compiler may give in another order, the same fields.
+    """
+    ours, theirs = list(report["collectives"]), list(truth["collectives"])
+    pairs = []
+
+    def same(one, record):
+        fields = collective_of(one)
+        return all(fields[f] == record[f] for f in FIELDS if f != "axes" or record["kind"] not in ("send", "recv"))
+
+    def same_line(one, record):
+        return same(one, record) and not line_differences(one, record)
+
+    def named(one, record):
+        return one["instruction"] == record["instruction"]
+
+    for match in (lambda a, b: named(a, b) and same_line(a, b), same_line, lambda a, b: named(a, b) and same(a, b), same, named):
+        for one in list(ours):
+            record = next((record for record in theirs if match(one, record)), None)
+            if record is not None:
+                pairs.append((one, record))
+                ours.remove(one)
+                theirs.remove(record)
+    return pairs, ours, theirs
+
+
+def collective_differences(report, truth):
+    pairs, ours, theirs = paired(report, truth)
+    found = [f"collective {one['instruction']}: missing; JAX has {[one[field] for field in FIELDS]}" for one in theirs]
+    found += [f"collective {one['instruction']}: JAX does not have it; reported {list(collective_of(one).values())}"
+              for one in ours]
+    for one, record in pairs:
+        reported = collective_of(one)
         skipped = ("axes",) if record["kind"] in ("send", "recv") else ()
-        found += [f"collective {key}: {field} {reported[field]}, JAX {record[field]}"
+        found += [f"collective {one['instruction']}: {field} {reported[field]}, JAX {record[field]}"
                   for field in FIELDS if field not in skipped and reported[field] != record[field]]
-        found += [f"collective {key}: line {text}" for text in line_differences(name, ours[key], record)]
+        found += [f"collective {one['instruction']}: line {text}" for text in line_differences(one, record)]
     return found
 
 
@@ -84,7 +110,7 @@ def value_differences(kind, reported, recorded):
     return found
 
 
-def differences(name, report, truth):
+def differences(report, truth):
     """The differences, as text."""
     found = []
     for part, expected in truth["memory"].items():
@@ -96,14 +122,17 @@ def differences(name, report, truth):
     donated = [i for i, one in enumerate(report["arguments"]) if one["donated"]]
     if donated != truth["reused"]:
         found.append(f"donated arguments: {donated}, JAX {truth['reused']}")
-    return found + collective_differences(name, report, truth)
+    return found + collective_differences(report, truth)
 
 
 def explain(program, truth, data):
     """Exit code, output and report (None if there is none)."""
     with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder) / "report.json"
-        done = subprocess.run([program, "explain", data / truth["module"], "--topology", truth["topology"], *truth["options"],
+        path, module = pathlib.Path(folder) / "report.json", data / truth["module"]
+        if module.suffix == ".gz":
+            module = pathlib.Path(folder) / "module.mlir"
+            module.write_bytes(gzip.decompress((data / truth["module"]).read_bytes()))
+        done = subprocess.run([program, "explain", module, "--topology", truth["topology"], *truth["options"],
                                "--no-cache", "--json", path], capture_output=True, encoding="utf-8", errors="replace")
         report = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
         return done.returncode, done.stdout + done.stderr, report
@@ -114,7 +143,7 @@ def check(program, path, data):
     begin = time.monotonic()
     truth = json.loads(path.read_text(encoding="utf-8"))
     code, output, report = explain(program, truth, data)
-    wrong = [f"exit code {code}: {output[-1500:]}"] if code != 0 or report is None else differences(path.stem, report, truth)
+    wrong = [f"exit code {code}: {output[-1500:]}"] if code != 0 or report is None else differences(report, truth)
     return wrong, time.monotonic() - begin
 
 

@@ -177,7 +177,7 @@ def collectives(text, axes, slices=1):
 
 
 def entry_types(text):
-    """(types of the arguments, types of the results), as one device has them: `f32[4,256,64]`."""
+    """(types of the arguments, types of the results), as one device has them: `f32[4,256,64]`, `i8[16]`."""
     inside = text.split("entry_computation_layout={", 1)[1]
     arguments, results = inside.split(")->", 1)
     depth, end = 0, 0
@@ -189,7 +189,8 @@ def entry_types(text):
     results = results[1:-1] if results.startswith("(") else results
 
     def plain(types):
-        return [re.sub(r"/\*.*?\*/", "", one).split("{")[0].strip() for one in _parts(types)]
+        shapes = [re.sub(r"/\*.*?\*/", "", one).split("{")[0].strip() for one in _parts(types)]
+        return [re.sub(r"^s(?=\d)", "i", one) for one in shapes]  # signed integers are named as in StableHLO
 
     return plain(arguments.lstrip("(")), plain(results)
 

@@ -3,15 +3,15 @@
 
 usage: record_programs.py FOLDER [--libtpu FILE] [NAME...]
 
-For each program, NAME.mlirbc (or NAME.bin, of jax.export) is the module that JAX hands to the compiler, with its
+For each program, NAME.mlir.gz (or NAME.bin, of jax.export) is the module that JAX hands to the compiler, with its
 source lines, and NAME.json is what JAX itself got when it compiled it: memory, collectives, arguments, results.
 It needs JAX, flax and optax, and a libtpu, but no TPU. Without --libtpu, that of `meshard fetch tpu` is used.
 """
 
 import argparse
 import glob
+import gzip
 import importlib
-import io
 import json
 import os
 import pathlib
@@ -91,11 +91,9 @@ def record(name, folder):
     mesh, slices = mesh_of(inside, program), getattr(program, "SLICES", 1)
     axes = dict(mesh.shape)
 
-    module = f"{name}.{'bin' if serialized else 'mlirbc'}"
+    module = f"{name}.{'bin' if serialized else 'mlir.gz'}"
     if serialized is None:
-        stream = io.BytesIO()
-        lowered.compiler_ir().operation.write_bytecode(stream)
-        serialized = stream.getvalue()
+        serialized = gzip.compress(lowered.as_text(debug_info=True).encode(), mtime=0)
     (folder / module).write_bytes(serialized)
 
     arguments, results = compiled_text.entry_types(text)
