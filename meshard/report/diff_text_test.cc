@@ -23,5 +23,14 @@ TEST(DiffText, Changes) {
   EXPECT_EQ(seconds_change_text(0, 0.001), "0 ns → 1 ms");
 }
 
+TEST(DiffText, GrowthInPercent) {
+  EXPECT_EQ(bytes_growth_text(2048, 3072), "2 KiB → 3 KiB (+1 KiB, +50%)");
+  EXPECT_EQ(bytes_growth_text(3072, 2048), "3 KiB → 2 KiB (-1 KiB, -33.3%)");
+  EXPECT_EQ(bytes_growth_text(0, 2048), "0 B → 2 KiB (+2 KiB)");
+  EXPECT_EQ(bytes_growth_text(2048, 2048), "2 KiB");
+  EXPECT_EQ(percent_text(0.125), "12.5%");
+  EXPECT_EQ(percent_text(-0.5), "-50%");
+}
+
 }  // namespace
 }  // namespace meshard

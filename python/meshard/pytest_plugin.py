@@ -13,7 +13,7 @@ import re
 
 import pytest
 
-VERSION = 1
+VERSION = 2
 _updated = pytest.StashKey[list]()
 _better = pytest.StashKey[list]()
 
@@ -31,34 +31,48 @@ def _axes_text(axes):
     return "no mesh axes" if axes is None else " x ".join(axes) or "no axes"
 
 
+def _repeats(one):
+    """How a collective runs, where its number of executions does not say it."""
+    words = [] if one.executions_known else ["per iteration of a loop of unknown length"]
+    return ", ".join(words + (["if its branch is taken"] if one.conditional else []))
+
+
+def _key_of(one):
+    return one.kind, one.axes, _repeats(one)
+
+
 def summary(report):
-    """What a baseline keeps of a report: the collectives by kind and axes, and the memory."""
+    """What a baseline keeps of a report: the bytes of the collectives by kind, axes and loop, and the memory.
+
+    Instructions are not counted: a compiler combines two collectives into one, and spreads one over several fusions.
+    """
     groups = {}
     for one in report.collectives:
-        if one.continues:
-            continue
-        key = one.kind, one.axes
         axes = None if one.axes is None else list(one.axes)
-        group = groups.setdefault(key, {"kind": one.kind, "axes": axes, "count": 0, "bytes": 0, "from": []})
-        group["count"] += 1
+        group = groups.setdefault(_key_of(one), {"kind": one.kind, "axes": axes, "repeats": _repeats(one), "bytes": 0,
+                                                 "from": []})
         group["bytes"] += one.total_bytes
         group["from"] += [place for place in one.places if place not in group["from"]]
-    return {"version": VERSION, "target": report.target.name, "collectives": list(groups.values()),
-            "memory": report.memory.total if report.memory else None}
+    for group in groups.values():
+        group["from"].sort()
+    memory = report.memory and {part: getattr(report.memory, part)
+                                for part in ("arguments", "outputs", "aliased", "temporaries")}
+    return {"version": VERSION, "target": report.target.name, "collectives": list(groups.values()), "memory": memory}
 
 
 def _key(group):
-    return group["kind"], None if group["axes"] is None else tuple(group["axes"])
+    return group["kind"], None if group["axes"] is None else tuple(group["axes"]), group["repeats"]
 
 
-def _times(count, kind):
-    return f"{count} {kind}" + ("s" if count != 1 and not kind.endswith("all") else "")
+def _needed(memory):
+    """Without the code, whose size depends on the compiler's choices."""
+    return memory["arguments"] + memory["outputs"] - memory["aliased"] + memory["temporaries"]
 
 
-def compare(before, report, margin=0.0):
+def compare(before, report, margin=0.0, memory_margin=0.05):
     """(worse, better): texts of what a report has more, and less, than the summary `before`.
 
-    `margin` is the fraction by which bytes and memory may grow.
+    `margin` is the fraction by which the bytes of a kind of collective may grow, `memory_margin` that of the memory.
     """
     worse, better = [], []
     now = summary(report)
@@ -67,30 +81,34 @@ def compare(before, report, margin=0.0):
         return worse, better
     old = {_key(group): group for group in before["collectives"]}
     new = {_key(group): group for group in now["collectives"]}
-    nothing = {"count": 0, "bytes": 0, "from": []}
+    nothing = {"bytes": 0, "from": []}
     for key in [*old, *(key for key in new if key not in old)]:
         a, b = old.get(key, nothing), new.get(key, nothing)
-        what = f"over {_axes_text(key[1])}"
-        if b["count"] > a["count"]:
-            lines = [f"    {one}" for one in report.collectives
-                     if (one.kind, one.axes) == key and not one.continues]
-            places = ", ".join(a["from"]) or "unknown places"
-            known = f", of which {a['count']} expected (from {places})" if a["count"] else ""
-            worse.append("\n".join([f"{_times(b['count'], key[0])} {what}{known}:", *lines, *_causes(report, key)]))
-        elif b["bytes"] > a["bytes"] * (1 + margin):
-            worse.append(f"{key[0]} {what}: {b['bytes']} bytes, expected {a['bytes']} (from {', '.join(b['from'])})")
-        elif b["count"] < a["count"] or b["bytes"] < a["bytes"]:
-            better.append(f"{key[0]} {what}: {b['count']} with {b['bytes']} bytes, were {a['count']} with {a['bytes']}")
+        what = f"{key[0]} over {_axes_text(key[1])}" + (f", {key[2]}" if key[2] else "")
+        if key not in old or b["bytes"] > a["bytes"] * (1 + margin):
+            known = f", expected {a['bytes']} (from {', '.join(a['from']) or 'unknown places'})" if key in old else ""
+            worse.append("\n".join([f"{what}: {b['bytes']} bytes{known}:", *_new_lines(report, key, a["from"]),
+                                    *_causes(report, key)]))
+        elif b["bytes"] < a["bytes"]:
+            better.append(f"{what}: {b['bytes']} bytes, were {a['bytes']}")
     if before["memory"] is not None and now["memory"] is not None:
-        if now["memory"] > before["memory"] * (1 + margin):
-            worse.append(f"memory per device: {now['memory']} bytes, expected {before['memory']}")
-        elif now["memory"] < before["memory"]:
-            better.append(f"memory per device: {now['memory']} bytes, were {before['memory']}")
+        were, needed = _needed(before["memory"]), _needed(now["memory"])
+        if needed > were * (1 + memory_margin):
+            worse.append(f"memory per device without code: {needed} bytes, expected {were}")
+        elif needed < were * (1 - memory_margin):
+            better.append(f"memory per device without code: {needed} bytes, were {were}")
     return worse, better
 
 
+def _new_lines(report, key, known):
+    """The collectives from places that the baseline does not have; all of them if there are none."""
+    all_of_key = [one for one in report.collectives if _key_of(one) == key and not one.continues]
+    new = [one for one in all_of_key if not one.places or not set(one.places) <= set(known)]
+    return [f"    {one}" for one in new or all_of_key]
+
+
 def _causes(report, key):
-    names = {one.instruction for one in report.collectives if (one.kind, one.axes) == key}
+    names = {one.instruction for one in report.collectives if _key_of(one) == key}
     causes = dict.fromkeys(r.cause for r in report.reshards if r.instruction in names and r.cause)
     return [f"    because {cause}" for cause in causes]
 
@@ -119,11 +137,14 @@ class Expect:
         file = "-".join(filter(None, [node.path.stem, test, name])) + ".json"
         return node.path.parent / "baselines" / file
 
-    def baseline(self, what, *args, name=None, margin=0.0, **options):
-        """Fails if a program has more collectives, more bytes in them, or needs more memory than its baseline says.
+    def baseline(self, what, *args, name=None, margin=0.0, memory_margin=0.05, **options):
+        """Fails if a program moves more bytes or needs more memory than its baseline says.
 
-        A test with several baselines gives each a `name`. `margin` is the fraction by which bytes may grow. Programs
-        that need less pass, and the end of the run lists them. `pytest --meshard-update` writes the baseline.
+        Bytes are compared by kind of collective and axes, so that a compiler may combine or spread collectives. A kind
+        over axes that the baseline does not have fails. `margin` is the fraction by which bytes may grow, and
+        `memory_margin` the one for memory, which depends on how the compiler fuses. A test with several baselines gives
+        each a `name`. Programs that need less pass, and the end of the run lists them. `pytest --meshard-update` writes
+        the baseline.
         """
         __tracebackhide__ = True
         import meshard
@@ -144,7 +165,7 @@ class Expect:
         if before.get("version") != VERSION:
             pytest.fail(f"{os.path.relpath(path)} has version {before.get('version')}, not {VERSION}: run pytest with "
                         "--meshard-update to write it again", pytrace=False)
-        worse, better = compare(before, report, margin)
+        worse, better = compare(before, report, margin, memory_margin)
         if worse:
             pytest.fail(f"{report.name} communicates or stores more than {os.path.relpath(path)} says:\n"
                         + "\n".join(worse) + "\nIf this is meant, run pytest with --meshard-update.", pytrace=False)

@@ -381,6 +381,13 @@ def test_differences():
     assert {(one.kind, one.axes) for one in after.collectives} != {(one.kind, one.axes) for one in before.collectives}
     assert [p.value for p in changes.placements][0] == "argument 1 w"
     assert changes.to_dict()["schema"] == "meshard.diff"
+    assert changes.over_limits("shardings") == [f"shardings: {len(changes.placements)} changed"]
+    assert changes.over_limits("") == [] == before.diff(before).over_limits("collectives; bytes; shardings")
+    page = changes.to_markdown("shardings")
+    assert page.startswith("### <code>") and "Over the limits:\n\n- <code>shardings: " in page
+    assert "Over the limits" not in changes.to_markdown()
+    with pytest.raises(meshard.InvalidArgumentError, match="percentage"):
+        changes.to_markdown("bytes 5")
     assert "argument w" in str(changes) and changes.to_html().startswith("<!doctype html>")
     assert before.diff(before).same
 

@@ -32,6 +32,18 @@ with tempfile.TemporaryDirectory() as folder:
     text = pathlib.Path(page).read_text(encoding="utf-8")
     checks.check("page", "</html>" in text and "http" not in text.replace("http-equiv", ""), text)
 
+    # Limits, and the page for a pull request. The second report has 1 KiB more arguments and one collective less.
+    markdown = f"{folder}/page.md"
+    ends([before, after, "--fail-on", "memory", "--markdown", markdown], 1, "over the limit: memory", "(+1 KiB")
+    text = pathlib.Path(markdown).read_text(encoding="utf-8")
+    checks.check("Markdown", text.startswith("### <code>") and "**collectives -1" in text
+                 and "Over the limits:\n\n- <code>memory: " in text and "<details>" in text, text)
+    ends([before, after, "--markdown", "-"], 0, "### <code>", "| collectives | 6 | 5 | -1 |")
+    ends([before, after, "--fail-on", "memory 400%; bytes; collectives"], 0, "(+1 KiB)")
+    ends([before, after, "--fail-on", "bytes", "--fail-on", "shardings"], 1, "over the limit: shardings: 1 changed")
+    ends([before, after, "--fail-on", "bytes 5"], 2, "percentage")
+    ends([before, after, "--fail-on", "speed"], 2, "limit `speed`")
+
     ends([before, f"{folder}/nowhere.json"], 2, "cannot read")
     pathlib.Path(after).write_text('{"schema": "something else"}')
     ends([before, after], 2, "this is not a report")

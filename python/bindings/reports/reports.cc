@@ -250,6 +250,22 @@ void bind_diff(nb::module_& module) {
       .def("to_dict", [](const ReportDiff& d) { return json_object(to_json(d)); })
       .def("to_html", [](const ReportDiff& d) { return to_html(d); })
       .def(
+          "over_limits",
+          [](const ReportDiff& d, const std::string& limits) {
+            return over_limits(d, parse_diff_limits(limits).value());
+          },
+          nb::arg("limits"),
+          "What is over the limits `collectives; bytes 5%; memory 5%; time 5%; shardings`, a text "
+          "for each; empty if nothing is.")
+      .def(
+          "to_markdown",
+          [](const ReportDiff& d, const std::string& limits) {
+            return to_markdown(d,
+                               {.over_limits = over_limits(d, parse_diff_limits(limits).value())});
+          },
+          nb::arg("limits") = "",
+          "A page for a pull request on GitHub. What is over the limits is listed first.")
+      .def(
           "save_html", [](const ReportDiff& d, nb::handle path) { write_page(path, to_html(d)); },
           nb::arg("path"), "Writes a page to a file.")
       .def("__str__", [](const ReportDiff& d) { return d.to_string(); })

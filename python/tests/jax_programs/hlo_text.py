@@ -12,16 +12,17 @@ Found = namedtuple("Found", "kind bytes executions groups")
 
 KINDS = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast")
 BYTES = {"pred": 1, "s8": 1, "u8": 1, "s16": 2, "u16": 2, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8,
-         "u64": 8, "f64": 8}
+         "u64": 8, "f64": 8, "c64": 8}
 
 _COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) (?:\([^\n]*\) -> [^\n]*)?\{$", re.MULTILINE)
-_INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s+(?:ROOT )?%?([\w.\-]+) = (\(.*?\)|\S+) ([\w\-]+)\(", re.MULTILINE)
 _MESH_GROUPS = re.compile(
     r"replica_groups=mesh\[([^\]]*)\](?:, device_ids=\(\[([\d,]+)\](?:T\(([\d,]+)\))?\))? ?\{([^}]*)\}")
-_ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
+ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 
 
-def _bytes_of(arrays):
+def bytes_of(arrays):
+    """Of a list of (type, sizes)."""
     total = 0
     for dtype, sizes in arrays:
         total += BYTES[dtype] * int(np.prod([int(s) for s in sizes.split(",") if s], dtype=np.int64))
@@ -64,13 +65,14 @@ def groups_of(line, devices):
     return frozenset(frozenset(group) for group in _group_lists(line, devices) if len(group) > 1)
 
 
-def _computations(text):
+def computations(text):
+    """(name, whether it is the entry, lines) of each."""
     starts = list(_COMPUTATION.finditer(text))
     for start, end in itertools.zip_longest(starts, starts[1:]):
         yield start[2], bool(start[1]), text[start.end():end.start() if end else len(text)].split("\n}")[0]
 
 
-def _trip_count(line, bodies):
+def trip_count(line, bodies):
     """Of a while loop, if the compiler wrote it, or the condition only compares a counter that starts at 0."""
     if trips := re.search(r'"known_trip_count":\{"n":"(\d+)"\}', line):
         return int(trips[1])
@@ -84,15 +86,15 @@ def collectives(text):
     """The collectives of a module's text, as sorted Found."""
     devices = int((re.search(r"num_partitions=(\d+)", text) or [0, 1])[1])
     bodies, entry, channels = {}, None, set()
-    for name, is_entry, body in _computations(text):
+    for name, is_entry, body in computations(text):
         bodies[name] = body
         entry = name if is_entry else entry
     found = []
 
     def visit(name, times, fused=False):
-        types = {one[1]: one[2] for one in _INSTRUCTION.finditer(bodies.get(name, ""))}
+        types = {one[1]: one[2] for one in INSTRUCTION.finditer(bodies.get(name, ""))}
         for line in bodies.get(name, "").splitlines():
-            instruction = _INSTRUCTION.match(line)
+            instruction = INSTRUCTION.match(line)
             if not instruction:
                 continue
             opcode = instruction[3].removesuffix("-start")
@@ -103,16 +105,16 @@ def collectives(text):
                 if fused and channel and channel[1] in channels:
                     continue  # one collective, spread over several fusions
                 channels.add(channel and channel[1])
-                arrays = _ARRAY.findall(instruction[2])
+                arrays = ARRAY.findall(instruction[2])
                 if instruction[3] in ("all-gather-start", "collective-permute-start"):  # (operand, result, ...)
                     arrays = arrays[1:2]
                 operands = line[instruction.end():].partition(")")[0]
-                sent = [array for name in re.findall(r"%([\w.\-]+)", operands) for array in _ARRAY.findall(types[name])]
-                size = max(_bytes_of(arrays), _bytes_of(sent))
+                sent = [array for name in re.findall(r"%([\w.\-]+)", operands) for array in ARRAY.findall(types[name])]
+                size = max(bytes_of(arrays), bytes_of(sent))
                 found.append(Found(opcode, size, times, groups_of(line, devices)))
             elif opcode == "while":
                 body = re.search(r"body=%?([\w.\-]+)", line)[1]
-                trips = _trip_count(line, bodies)
+                trips = trip_count(line, bodies)
                 visit(body, times * trips if trips and times is not None else None)
             elif opcode in ("call", "fusion", "async", "conditional"):
                 for called in re.findall(r"(?:to_apply|calls|computation)=%?([\w.\-]+)", line):
