@@ -18,6 +18,9 @@
 
 namespace meshard::python {
 
+/// The operand as a tensor; a number becomes one of the default dtype of its kind.
+Tensor tensor_of(const In& in);
+
 /// An operand that may be missing: None.
 struct OptionalOperand {
   Operand operand;
