@@ -67,15 +67,19 @@ def integers(low=-9, high=10, dtype=np.int32, count=1):
     return draw
 
 
-PROMOTED = [np.bool_, np.int8, np.uint8, np.int16, np.int32, jnp.bfloat16, np.float16, np.float32, np.complex64]
+REAL = [np.bool_, np.int8, np.uint8, np.int16, np.int32, jnp.bfloat16, np.float16, np.float32]
 
 
-def mixed(rng):
+def mixed(dtypes):
     """Two arrays of random dtypes that broadcast. The elements are small integers, which all dtypes have."""
-    whole = shape(rng)
-    dtypes = [PROMOTED[i] for i in rng.integers(0, len(PROMOTED), 2)]
-    part = whole[rng.integers(0, len(whole) + 1):]
-    return [rng.whole(0, 4, size).astype(dtype) for size, dtype in zip((whole, part), dtypes, strict=True)]
+
+    def draw(rng):
+        whole = shape(rng)
+        first, second = (dtypes[i] for i in rng.integers(0, len(dtypes), 2))
+        part = whole[rng.integers(0, len(whole) + 1):]
+        return [rng.whole(0, 4, whole).astype(first), rng.whole(0, 4, part).astype(second)]
+
+    return draw
 
 
 def add(name, function, draw, is_differentiable=True):
@@ -154,12 +158,12 @@ add("fftshift", lambda xp, x: xp.fft.fftshift(x), one(min_rank=1))
 
 # --- results without a derivative ----------------------------------------------------------------
 
-for _name in "add subtract multiply maximum minimum equal less greater_equal".split():
-    if _name == "subtract":
-        continue  # of two bools it is an error in NumPy and JAX
-    add(f"{_name} mixed", lambda xp, x, y, name=_name: getattr(xp, name)(x, y), mixed, False)
-add("where mixed", lambda xp, x, y: xp.where(xp.astype(x, bool), x, y), mixed, False)
-add("concat mixed", lambda xp, x, y: xp.concat([xp.reshape(x, (-1,)), xp.reshape(y, (-1,))], axis=0), mixed, False)
+for _names, _dtypes in [("add multiply equal", [*REAL, np.complex64]), ("maximum minimum less greater_equal", REAL)]:
+    for _name in _names.split():
+        add(f"{_name} mixed", lambda xp, x, y, name=_name: getattr(xp, name)(x, y), mixed(_dtypes), False)
+add("where mixed", lambda xp, x, y: xp.where(xp.astype(x, bool), x, y), mixed([*REAL, np.complex64]), False)
+add("concat mixed", lambda xp, x, y: xp.concat([xp.reshape(x, (-1,)), xp.reshape(y, (-1,))], axis=0),
+    mixed([*REAL, np.complex64]), False)
 for _name in "bitwise_and bitwise_or bitwise_xor floor_divide remainder".split():
     add(f"{_name} integers", lambda xp, x, y, name=_name: getattr(xp, name)(x, y), integers(1, 50, count=2), False)
 for _name in "bitwise_left_shift bitwise_right_shift".split():
@@ -189,6 +193,10 @@ add("astype", lambda xp, x: xp.astype(x * 40, xp.int32), one(), False)
 for _name in "exp log sqrt sin cosh tanh square abs negative conj reciprocal".split():
     add(f"{_name} complex", lambda xp, x, y, name=_name: getattr(xp, name)(x + 1j * y),
         lambda rng: [rng.uniform(0.2, 2, s) for s in [shape(rng)] for _ in range(2)], False)
+for _name in "acos acosh asin asinh atan atanh sinh cosh tanh exp expm1 log log1p sqrt".split():
+    # The derivatives are those of the parts of a complex function.
+    add(f"{_name} of parts", lambda xp, x, y, name=_name: xp.real(getattr(xp, name)(x + 1j * y)) + 2 * xp.imag(
+        getattr(xp, name)(x - 1j * y)), lambda rng: [rng.uniform(-2, 2, s) for s in [shape(rng)] for _ in range(2)])
 for _name in "popcnt count_leading_zeros".split():
     _theirs = {"popcnt": jax.lax.population_count, "count_leading_zeros": jax.lax.clz}[_name]
     pair(_name, getattr(ms, _name), _theirs, integers(), False)
