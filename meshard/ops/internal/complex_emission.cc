@@ -1,3 +1,4 @@
+// Tested in tests/conformance/complex_test.cc.
 #include "meshard/ops/internal/complex_emission.h"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Tested in meshard/ops/remainder_test.cc and tests/conformance/complex_test.cc.
 #include "meshard/ops/internal/element_writer.h"
 
 namespace meshard::internal {
