@@ -1,4 +1,4 @@
-// Tested in meshard/ops/remainder_test.cc and tests/conformance/complex_test.cc.
+// Tested in meshard/ops/floor_divide_test.cc.
 #include "meshard/ops/internal/element_writer.h"
 
 namespace meshard::internal {

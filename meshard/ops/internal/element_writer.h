@@ -1,5 +1,4 @@
-// Tested in meshard/ops/remainder_test.cc, meshard/ops/floor_divide_test.cc and
-// tests/conformance/complex_test.cc.
+// Tested in meshard/ops/floor_divide_test.cc.
 #pragma once
 #include <initializer_list>
 #include <string_view>
