@@ -18,23 +18,11 @@ def parameters(count, devices, donate=False, chained=False, calls=24):
     jax = jax_setup.jax()
     import numpy as np
     place = jax.sharding.NamedSharding(jax_setup.mesh(tp=devices), jax.sharding.PartitionSpec("tp"))
-    state = [[jax.device_put(np.ones((8, 8), np.float32), place) for _ in range(count)]]
+    state = [jax.device_put(np.ones((8, 8), np.float32), place) for _ in range(count)]
     step = jax.jit(lambda all: [each * 0.5 + 1.0 for each in all], donate_argnums=(0,) if donate else ())
-    state[0] = step(state[0])
-    state[0][-1].block_until_ready()
-
-    def run():
-        now = state[0]
-        begin = time.perf_counter()
-        for i in range(calls):
-            now = step(now)
-            if not chained or i + 1 == calls:
-                now[-1].block_until_ready()
-        taken = time.perf_counter() - begin
-        state[0] = now
-        return taken / calls
-
-    return {}, run
+    state = step(state)
+    state[-1].block_until_ready()
+    return {}, protocol.repeated(step, state, calls, chained)
 
 
 def softmax_regression(inputs, classes, batch, jitted, began):

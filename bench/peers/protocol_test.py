@@ -76,5 +76,27 @@ class Protocol(unittest.TestCase):
         self.assertIn("from a child", done.stderr)
 
 
+
+class Array:
+    def __init__(self, number, waits):
+        self.number, self.waits = number, waits
+
+    def block_until_ready(self):
+        self.waits.append(self.number)
+
+
+class Repeated(unittest.TestCase):
+    def waits_of(self, chained):
+        waits = []
+        run = protocol.repeated(lambda state: [Array(state[-1].number + 1, waits)], [Array(0, waits)], 3, chained)
+        self.assertGreaterEqual(run(), 0)
+        run()
+        return waits
+
+    def test_waits_after_each_call_or_the_last_one_and_goes_on(self):
+        self.assertEqual(self.waits_of(chained=False), [1, 2, 3, 4, 5, 6])
+        self.assertEqual(self.waits_of(chained=True), [3, 6])
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=0)

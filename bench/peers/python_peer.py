@@ -32,23 +32,11 @@ def parameters(count, devices, donate=False, chained=False, calls=24):
     ms = meshard()
     import numpy as np
     mesh = ms.Mesh({"tp": devices})
-    state = [[ms.mark_sharding(ms.asarray(np.ones((8, 8), np.float32)), mesh, ms.P("tp")) for _ in range(count)]]
+    state = [ms.mark_sharding(ms.asarray(np.ones((8, 8), np.float32)), mesh, ms.P("tp")) for _ in range(count)]
     step = ms.jit(lambda all: [each * 0.5 + 1.0 for each in all], donate_argnums=(0,) if donate else ())
-    state[0] = step(state[0])
-    ms.sync(state[0])
-
-    def run():
-        now = state[0]
-        begin = time.perf_counter()
-        for i in range(calls):
-            now = step(now)
-            if not chained or i + 1 == calls:
-                now[-1].block_until_ready()
-        taken = time.perf_counter() - begin
-        state[0] = now
-        return taken / calls
-
-    return {}, run
+    state = step(state)
+    ms.sync(state)
+    return {}, protocol.repeated(step, state, calls, chained)
 
 
 def record(ops, number=False):

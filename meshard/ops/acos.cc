@@ -1,6 +1,7 @@
 #include "meshard/ops/acos.h"
 
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
 #include "meshard/ops/rsqrt.h"
@@ -12,8 +13,9 @@ extern constinit const OpDef acos_op = element_wise::define({
     .name = "acos",
     .operands = "x",
     .example = "acos(tanh(x))",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.acos",
+    .emit = internal::emit_acos,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];

@@ -1,6 +1,7 @@
 #include "meshard/ops/asin.h"
 
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/rsqrt.h"
 #include "meshard/ops/subtract.h"
@@ -11,8 +12,9 @@ extern constinit const OpDef asin_op = element_wise::define({
     .name = "asin",
     .operands = "x",
     .example = "asin(tanh(x))",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.asin",
+    .emit = internal::emit_asin,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];

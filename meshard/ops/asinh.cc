@@ -2,6 +2,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/rsqrt.h"
 
@@ -11,8 +12,9 @@ extern constinit const OpDef asinh_op = element_wise::define({
     .name = "asinh",
     .operands = "x",
     .example = "asinh(x)",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.asinh",
+    .emit = internal::emit_asinh,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];

@@ -3,6 +3,7 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 
 namespace meshard {
@@ -11,8 +12,9 @@ extern constinit const OpDef atan_op = element_wise::define({
     .name = "atan",
     .operands = "x",
     .example = "atan(x)",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.atan",
+    .emit = internal::emit_atan,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           const Tensor& x = call.operands[0];

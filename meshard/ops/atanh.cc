@@ -3,6 +3,7 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/subtract.h"
 
@@ -12,8 +13,9 @@ extern constinit const OpDef atanh_op = element_wise::define({
     .name = "atanh",
     .operands = "x",
     .example = "atanh(tanh(x))",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.atanh",
+    .emit = internal::emit_atanh,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           // Not 1 - x^2, which loses precision near 1.

@@ -1,6 +1,7 @@
 #include "meshard/ops/cosh.h"
 
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/sinh.h"
 
@@ -10,8 +11,9 @@ extern constinit const OpDef cosh_op = element_wise::define({
     .name = "cosh",
     .operands = "x",
     .example = "cosh(x)",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.cosh",
+    .emit = internal::emit_cosh,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = multiply(call.cotangents[0], sinh(call.operands[0]));

@@ -2,7 +2,7 @@
 
 #include "meshard/ops/add.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 
 namespace meshard {
@@ -13,8 +13,7 @@ extern constinit const OpDef expm1_op = element_wise::define({
     .example = "expm1(x)",
     .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "stablehlo.exponential_minus_one",
-    .emit = [](const OpCall&,
-               OpEmission& out) { out.element_wise("stablehlo.exponential_minus_one"); },
+    .emit = internal::emit_expm1,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = multiply(call.cotangents[0], add(call.results[0], 1));

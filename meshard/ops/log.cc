@@ -2,6 +2,7 @@
 
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/complex_emission.h"
 
 namespace meshard {
 
@@ -11,6 +12,7 @@ extern constinit const OpDef log_op = element_wise::define({
     .example = "log(x)",
     .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "stablehlo.log",
+    .emit = internal::emit_log,
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = divide(call.cotangents[0], call.operands[0]); },
     .samples =

@@ -3,6 +3,7 @@
 #include "meshard/ops/add.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/complex_emission.h"
 
 namespace meshard {
 
@@ -12,6 +13,7 @@ extern constinit const OpDef log1p_op = element_wise::define({
     .example = "log1p(x)",
     .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "stablehlo.log_plus_one",
+    .emit = internal::emit_log1p,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = divide(call.cotangents[0], add(call.operands[0], 1));

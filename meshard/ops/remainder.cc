@@ -2,8 +2,8 @@
 
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/nonzero_divisor.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
@@ -17,40 +17,26 @@ using namespace internal;
 namespace {
 
 // StableHLO's remainder has the sign of the dividend. The divisor is added where the remainder is
-// nonzero and its sign differs from the divisor's.
+// nonzero and its sign differs from the divisor's; a zero of floats gets the sign of the divisor.
 void emit_remainder(const OpCall& call, OpEmission& out) {
+  using Typed = OpEmission::Typed;
   const TensorType& type = call.result();
-  stablehlo::ModuleWriter& w = out.writer;
-  OpEmission::Typed by = nonzero_divisor(call, out);
-  if (is_unsigned_integer(type.dtype))
-    return w.elementwise("stablehlo.remainder", out.results[0].value,
-                         {out.operands[0].value, by.value}, type, out.location);
-  TensorType bools{DType::bool_, type.shape};
-  auto temporary = [&](const TensorType& of) { return OpEmission::Typed(w.temporary(), of); };
-  auto compare = [&](std::string_view direction, OpEmission::Typed a, OpEmission::Typed b) {
-    OpEmission::Typed result = temporary(bools);
-    w.op("stablehlo.compare", {result}, {a, b}, out.location)
-        .enumeration("comparison_direction", "comparison_direction", direction)
-        .done();
-    return result;
-  };
-  auto plain = [&](std::string_view mnemonic, OpEmission::Typed a, OpEmission::Typed b) {
-    OpEmission::Typed result = temporary(*a.type);
-    w.elementwise(mnemonic, result.value, {a.value, b.value}, *a.type, out.location);
-    return result;
-  };
-  OpEmission::Typed divisor = out.operands[1], zero = temporary(type);
-  w.splat(zero.value, type, 0, out.location);
-  OpEmission::Typed rest = plain("stablehlo.remainder", out.operands[0], by);
-  // Separate statements: C++ does not fix the evaluation order of arguments, and the text must be
-  // deterministic.
-  OpEmission::Typed divisor_sign = compare("LT", divisor, zero);
-  OpEmission::Typed rest_sign = compare("LT", rest, zero);
-  OpEmission::Typed signs_differ = plain("stablehlo.xor", rest_sign, divisor_sign);
-  OpEmission::Typed has_rest = compare("NE", rest, zero);
-  OpEmission::Typed wrong = plain("stablehlo.and", has_rest, signs_differ);
-  OpEmission::Typed mended = plain("stablehlo.add", rest, divisor);
-  w.op("stablehlo.select", {out.results[0]}, {wrong, mended, rest}, out.location).done();
+  ElementWriter w(type, out);
+  Typed dividend = out.operands[0], divisor = out.operands[1], by = nonzero_divisor(call, out);
+  if (is_unsigned_integer(type.dtype)) return w.finish_with("stablehlo.remainder", dividend, by);
+  Typed zero = w.number(0);
+  Typed rest = w.binary("stablehlo.remainder", dividend, by);
+  Typed divisor_sign = w.compare("LT", divisor, zero);
+  Typed rest_sign = w.compare("LT", rest, zero);
+  Typed signs_differ = w.binary("stablehlo.xor", rest_sign, divisor_sign);
+  Typed has_rest = w.compare("NE", rest, zero);
+  Typed is_wrong = w.binary("stablehlo.and", has_rest, signs_differ);
+  Typed mended = w.binary("stablehlo.add", rest, divisor);
+  if (!is_floating(type.dtype)) return w.finish_with_select(is_wrong, mended, rest);
+  Typed result = w.select(is_wrong, mended, rest);
+  Typed negative_zero = w.number(-0.0);
+  Typed signed_zero = w.select(divisor_sign, negative_zero, zero);
+  w.finish_with_select(has_rest, result, signed_zero);
 }
 
 std::vector<OpSample> remainder_samples(SampleSource& source) {

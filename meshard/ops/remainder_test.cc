@@ -20,7 +20,17 @@ TEST(Remainder, Emits) {
 %t5 = "stablehlo.compare"(%t1, %t0) <{comparison_direction = #stablehlo<comparison_direction NE>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
 %t6 = stablehlo.and %t5, %t4 : tensor<2xi1>
 %t7 = stablehlo.add %t1, %arg1 : tensor<2xf32>
-%0 = "stablehlo.select"(%t6, %t7, %t1) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>)");
+%t8 = "stablehlo.select"(%t6, %t7, %t1) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+%t9 = stablehlo.constant dense<0x80000000> : tensor<2xf32>
+%t10 = "stablehlo.select"(%t2, %t9, %t0) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+%0 = "stablehlo.select"(%t5, %t8, %t10) : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>)");
+}
+
+// Integers have one zero.
+TEST(Remainder, OfIntegersEmitsOneSelection) {
+  Tensor x = from_host<std::int32_t>({1, 2}, {2});
+  std::string text = emitted(remainder(x, from_host<std::int32_t>({3, 4}, {2})));
+  EXPECT_NE(text.find("%0 = \"stablehlo.select\"(%t10, %t11, %t5)"), std::string::npos) << text;
 }
 
 // d/db = -floor(a / b), even if a / b is too small for the dtype.

@@ -2,6 +2,7 @@
 
 #include "meshard/ops/cosh.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 
 namespace meshard {
@@ -10,8 +11,9 @@ extern constinit const OpDef sinh_op = element_wise::define({
     .name = "sinh",
     .operands = "x",
     .example = "sinh(x)",
-    .domain = DTypeDomain::kFloat,
+    .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "chlo.sinh",
+    .emit = internal::emit_sinh,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = multiply(call.cotangents[0], cosh(call.operands[0]));

@@ -2,6 +2,7 @@
 
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 
 namespace meshard {
@@ -12,6 +13,7 @@ extern constinit const OpDef sqrt_op = element_wise::define({
     .example = "sqrt(x)",
     .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "stablehlo.sqrt",
+    .emit = internal::emit_sqrt,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           Tensor half = element_wise::literal(0.5, call.results[0]);

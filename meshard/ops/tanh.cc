@@ -1,6 +1,7 @@
 #include "meshard/ops/tanh.h"
 
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/complex_emission.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/subtract.h"
 
@@ -12,6 +13,7 @@ extern constinit const OpDef tanh_op = element_wise::define({
     .example = "tanh(x)",
     .domain = DTypeDomain::kFloatOrComplex,
     .mnemonic = "stablehlo.tanh",
+    .emit = internal::emit_tanh,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           Tensor slope = subtract(1, multiply(call.results[0], call.results[0]));

@@ -6,31 +6,18 @@
 namespace meshard {
 namespace {
 
-// One cell for each tile: the ids of its devices, and a color for each device.
-std::vector<Grid> drawn_tiles(const Sharding& sharding) {
-  std::vector<Grid> grids;
-  for (const TileGrid& tiles : tile_grids(sharding)) {
-    Grid grid{.title = tiles.title, .down = tiles.down, .across = tiles.across};
-    for (const auto& row : tiles.cells) {
-      grid.cells.emplace_back();
-      for (const std::vector<std::int64_t>& positions : row) {
-        std::string ids;
-        for (std::int64_t position : positions)
-          append(ids, cat(ids.empty() ? "" : ",", sharding.mesh().device_id(position)));
-        grid.cells.back().push_back({std::move(ids), positions});
-      }
-    }
-    grids.push_back(std::move(grid));
-  }
-  return grids;
+// One cell for each tile: the ids of its devices.
+std::vector<Grid> tiles_with_ids(const Sharding& sharding) {
+  return drawn_tiles(sharding,
+                     [](const std::vector<std::int64_t>&, std::string ids) { return ids; });
 }
 
 }  // namespace
 
-std::string picture(const Sharding& sharding) { return grid_picture(drawn_tiles(sharding)); }
+std::string picture(const Sharding& sharding) { return grid_picture(tiles_with_ids(sharding)); }
 
 std::string picture_svg(const Sharding& sharding) {
-  return grid_picture_svg(drawn_tiles(sharding));
+  return grid_picture_svg(tiles_with_ids(sharding));
 }
 
 }  // namespace meshard

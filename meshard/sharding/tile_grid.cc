@@ -58,4 +58,24 @@ std::vector<TileGrid> tile_grids(const Sharding& sharding) {
   }
 }
 
+std::vector<Grid> drawn_tiles(
+    const Sharding& sharding,
+    FunctionRef<std::string(const std::vector<std::int64_t>& positions, std::string ids)> text) {
+  std::vector<Grid> grids;
+  for (const TileGrid& tiles : tile_grids(sharding)) {
+    Grid grid{.title = tiles.title, .down = tiles.down, .across = tiles.across};
+    for (const auto& row : tiles.cells) {
+      grid.cells.emplace_back();
+      for (const std::vector<std::int64_t>& positions : row) {
+        std::string ids;
+        for (std::int64_t position : positions)
+          append(ids, cat(ids.empty() ? "" : ",", sharding.mesh().device_id(position)));
+        grid.cells.back().push_back({text(positions, std::move(ids)), positions});
+      }
+    }
+    grids.push_back(std::move(grid));
+  }
+  return grids;
+}
+
 }  // namespace meshard

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/function_ref.h"
+#include "meshard/layout/grid_picture.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -21,5 +23,12 @@ struct TileGrid {
 
 /// The grids that together show all tiles of a sharding. @error more than 4096 devices.
 std::vector<TileGrid> tile_grids(const Sharding& sharding);
+
+/// The same as pictures: a color for each device, and in each cell the text that `text` makes of
+/// the positions that hold the tile and of the ids of their devices, such as `0,4`.
+/// @error as tile_grids()
+std::vector<Grid> drawn_tiles(
+    const Sharding& sharding,
+    FunctionRef<std::string(const std::vector<std::int64_t>& positions, std::string ids)> text);
 
 }  // namespace meshard

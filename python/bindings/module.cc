@@ -22,8 +22,28 @@ void bind_ops_2(nb::module_& ops, nb::module_& random);
 void bind_ops_3(nb::module_& ops, nb::module_& random);
 }  // namespace meshard::python
 
+namespace {
+
+// While alive, Python does not search for unreachable objects: the thousands of objects of a new
+// module would start that several times, and all of them stay.
+class NoCollection {
+ public:
+  NoCollection() : was_on_(PyGC_Disable() != 0) {}
+  ~NoCollection() {
+    if (was_on_) PyGC_Enable();
+  }
+  NoCollection(const NoCollection&) = delete;
+  NoCollection& operator=(const NoCollection&) = delete;
+
+ private:
+  bool was_on_;
+};
+
+}  // namespace
+
 NB_MODULE(_meshard, module) {
   using namespace meshard::python;
+  NoCollection no_collection;
   module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("set_package_folder", set_package_folder);

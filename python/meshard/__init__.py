@@ -1,6 +1,8 @@
 """SPMD programs over device meshes, on any PJRT plugin."""
 
+import importlib as _importlib
 import os as _os
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _meshard
 
@@ -20,7 +22,22 @@ from ._processes import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
 from ._expect import *  # noqa: E402,F403
 from ._plan import *  # noqa: E402,F403
-from . import data, io, nn, optim, random  # noqa: E402
+from . import _copies, random  # noqa: E402,F401
+
+if _TYPE_CHECKING:
+    from . import data, io, nn, optim
 
 Tensor = _meshard.Tensor
 __version__ = _meshard.__version__
+
+_LATE = ("data", "io", "nn", "optim")  # imported when they are first used
+
+
+def __getattr__(name):
+    if name in _LATE:
+        return _importlib.import_module("." + name, __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *_LATE})

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _foreign, _meshard
+from . import _meshard
 from ._progress import progress_of
 from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
 
@@ -38,6 +38,8 @@ def _module_text(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
         return _meshard.trace_program(jitted(what, donate), args, kwargs).module_text()
+    from . import _foreign
+
     try:
         return _foreign.for_platform(module, target.platform).decode()
     except UnicodeDecodeError as error:

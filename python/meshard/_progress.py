@@ -43,6 +43,19 @@ class ProgressLine:
             self._width = 0
 
 
+def compile_line(stream=None):
+    """A function that shows the steps of compiles in a line, which disappears after each."""
+    line = ProgressLine(stream)
+
+    def show(step):
+        if step.startswith("compiled"):
+            line.__exit__()
+        else:
+            line(step)
+
+    return show
+
+
 class _Callback:
     """A context around a callback of the user's, which shows nothing itself."""
 

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _foreign, _meshard
+from . import _meshard
 from ._errors import Error
 from ._progress import progress_of
 from ._transforms import jit
@@ -109,6 +109,8 @@ def jitted(function, donate=None):
 
 def foreign_module(what, args, kwargs, donate=None):
     """The module of a program that meshard did not record; None for a function of meshard."""
+    from . import _foreign  # imported when it is needed, as in the functions below
+
     if _foreign.is_jax_call(what, args, kwargs):
         return _foreign.module_of(_foreign.lowered_of_call(what, args, kwargs, donate))
     module = _foreign.module_of(what)
@@ -123,6 +125,8 @@ def foreign_module(what, args, kwargs, donate=None):
 
 def place_module(module, topology, options):
     """The target for a module; sets the devices if the module was made for the target's own."""
+    from . import _foreign
+
     name = _foreign.topology_of(module)
     chosen = topology is None
     if chosen:
@@ -208,6 +212,8 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
         if not isinstance(what, TracedProgram):
             module = foreign_module(what, args, kwargs, donate)
             if module is not None:
+                from . import _foreign
+
                 target = place_module(module, topology, options)
                 return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
             function = jitted(what, donate)

@@ -4,10 +4,12 @@ import atexit
 import contextlib
 
 from . import _meshard
+from ._progress import compile_line
 
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",
            "platform_version", "check_devices", "RuntimeCounters", "runtime_counters", "reset_runtime_counters",
            "MemoryStats", "memory_stats", "log_level", "set_log_level", "set_check_nans", "checks_nans", "check_nans",
+           "set_compile_progress",
            "sync", "compute", "gather_to_all", "gather_to", "start_trace", "TraceSession",
            "TraceEvent"]
 
@@ -117,6 +119,23 @@ def check_nans(on=True):
         yield
     finally:
         set_check_nans(before)
+
+
+def set_compile_progress(progress):
+    """Shows what is compiled for jit and for recorded values, in all threads.
+
+    `progress` is a function of a text: `compiling "step"` when a compile begins, `compiling "step", 3 s` after each second
+    (in the main thread), and `compiled "step" in 3.2 s`. With a bar of tqdm, it can be `bar.set_postfix_str`. True writes
+    one line to the standard error stream, which disappears; None or False shows nothing, as at first. What the function
+    raises ends the wait for the compile.
+    """
+    if progress is True:
+        progress = compile_line()
+    elif progress is False:
+        progress = None
+    elif progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function, True, False or None, not {progress!r}")
+    _meshard.set_compile_progress(progress)
 
 
 def sync(*values):

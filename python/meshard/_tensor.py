@@ -167,7 +167,7 @@ _METHODS = {
     "var": _reduction(statistical.var, "correction"), "std": _reduction(statistical.std, "correction"),
     "all": _reduction(utility.all), "any": _reduction(utility.any), "argmax": _reduction(searching.argmax),
     "argmin": _reduction(searching.argmin), "nonzero": searching.nonzero,
-    "clip": lambda self, min=None, max=None: elementwise.clip(self, min, max),
+    "clip": lambda self, min=None, max=None: _meshard.clip(self, min, max),
     "conj": lambda self: ops.conj(self), "round": lambda self: elementwise.round(self),
     "dot": lambda self, other: ops.matmul(self, other),
     "repeat": lambda self, repeats, axis=None: manipulation.repeat(self, repeats, axis=axis),

@@ -5,7 +5,6 @@
     weights = io.load("model-folder", {"*.q_proj.weight": (mesh, P("model", None))})
 """
 
-import copyreg
 import os
 
 from . import _meshard, tree
@@ -107,33 +106,3 @@ def load_npy(path):
 def save_npy(path, x):
     """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16, f8, complex."""
     _meshard.save_npy(os.fspath(path), x)
-
-
-# --- pickle and copy ------------------------------------------------------------------------------
-
-
-def _unpickled(array, sharding):
-    tensor = _meshard.from_numpy(array, False, True)
-    if sharding is not None:
-        tensor.saved_sharding = sharding
-    return tensor
-
-
-def _reduce(x):
-    """The host value of a tensor; the sharding of one that is on a mesh becomes the attribute `saved_sharding`."""
-    return _unpickled, (x.numpy(), x.sharding)
-
-
-def _copied(self):
-    """The same value: tensors are immutable."""
-    return _meshard.same_tensor(self)
-
-
-def _deep_copied(self, memo):
-    """A value with bytes of its own, where the tensor is, which survives its donation."""
-    return _meshard.copy_tensor(self)
-
-
-copyreg.pickle(_meshard.Tensor, _reduce)
-_meshard.Tensor.__copy__ = _copied
-_meshard.Tensor.__deepcopy__ = _deep_copied

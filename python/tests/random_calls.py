@@ -29,14 +29,20 @@ def guarded(difference):
         return f"{type(error).__name__}: {error}"
 
 
-def main(doc, cases, compare):
-    """The command line of a comparison: COUNT and --seed. Returns the exit status."""
+def main(doc, cases, compare, has_first=False):
+    """The command line of a comparison: COUNT and --seed, and --first if it can begin with a later call.
+
+    Returns the exit status.
+    """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("count", nargs="?", type=int, default=500, help="the number of calls (default: 500)")
     parser.add_argument("--seed", type=int, help="of the arguments (default: a new one, which is printed)")
+    if has_first:
+        parser.add_argument("--first", type=int, default=0, help="the number of the first call (default: 0)")
     given = parser.parse_args()
     seed = int(np.random.SeedSequence().entropy % 2**32) if given.seed is None else given.seed
     print(f"{given.count} calls of {len(cases)} functions, seed {seed}")
-    found = compare(given.count, seed, report=print)
+    more = {"first": given.first} if has_first else {}
+    found = compare(given.count, seed, report=lambda text: print(text, flush=True), **more)
     print(f"{len(found)} differences")
     return 1 if found else 0

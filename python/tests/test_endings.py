@@ -95,6 +95,46 @@ def test_ctrl_c_ends_the_wait_for_a_batch():
     assert (out, errors, status) == ("interrupted\n", "", 0)
 
 
+# A program whose compile takes seconds; another thread interrupts it as soon as it has begun.
+COMPILE = """
+        def long(v):
+            for i in range(300):
+                v = ops.sort(v @ v * (i + 0.5), 0)
+            return v
+        f, y = ms.jit(long), ms.ones((3, 3))
+        ms.sync(x + 1)
+        steps, begun = [], threading.Event()
+        def show(step):
+            steps.append(step)
+            begun.set()
+        ms.set_compile_progress(show)
+        def interrupt():
+            begun.wait()
+            time.sleep(0.2)  # `show` has returned, and the wait has begun
+            os.kill(os.getpid(), signal.SIGINT)
+        threading.Thread(target=interrupt).start()
+        before = ms.runtime_counters()
+        try:
+            f(y)
+            print("not interrupted")
+        except KeyboardInterrupt:
+            print("interrupted")
+"""
+
+
+def test_ctrl_c_ends_the_wait_for_a_compile():
+    out, errors, status = run(COMPILE + """
+        print(f(y).shape, (ms.runtime_counters() - before).compiles)  # the compile went on
+        print(steps[0], steps[-1].startswith('compiled "long" in '))
+        """)
+    assert (out, errors, status) == ('interrupted\n(3, 3) 1\ncompiling "long" True\n', "", 0)
+
+
+@pytest.mark.parametrize("end, status", [("", 0), ("sys.exit(3)", 3)])
+def test_exit_during_a_compile_that_nobody_waits_for(end, status):
+    assert run(COMPILE + f"        print('ends')\n        {end}\n") == ("interrupted\nends\n", "", status)
+
+
 def test_other_handlers_run_during_a_wait():
     out, errors, status = run("""
         signal.signal(signal.SIGUSR1, lambda *_: print("handled"))

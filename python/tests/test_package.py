@@ -40,6 +40,23 @@ def test_import_starts_no_plugin():
     assert done.returncode == 0, done.stderr
 
 
+def test_some_parts_are_imported_when_they_are_used():
+    done = run("-c", """if True:
+        import sys, meshard
+        late = ("data", "io", "nn", "optim")
+        print([name for name in late if "meshard." + name in sys.modules], set(late) <= set(dir(meshard)))
+        from meshard import nn, optim
+        import meshard.io as files
+        print(meshard.nn is nn, meshard.optim is optim, meshard.io is files, meshard.data.__name__)
+        try:
+            meshard.other
+        except AttributeError as error:
+            print(error)
+        """)
+    assert (done.stderr, done.stdout.splitlines()) == ("", [
+        "[] True", "True True True meshard.data", "module 'meshard' has no attribute 'other'"])
+
+
 def test_version_is_that_of_the_project():
     text = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
     assert meshard.__version__ == re.search(r"project\(meshard VERSION ([\d.]+)", text)[1]

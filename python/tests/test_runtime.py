@@ -2,7 +2,9 @@
 
 import collections
 import gc
+import io
 import json
+import re
 import threading
 import time
 
@@ -300,6 +302,71 @@ def test_loader_and_tqdm():
     tqdm = pytest.importorskip("tqdm")
     bar = tqdm.tqdm(ms.data.loader(Batches(3), MESH, P("x")), disable=True)
     assert len(bar) == 3 and sum(1 for _ in bar) == 3
+
+
+# --- compiles ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_progress():
+    yield
+    ms.set_compile_progress(None)
+
+
+def test_compiles_are_shown(no_progress):
+    steps = []
+    ms.set_compile_progress(steps.append)
+    x = ms.mark_sharding(DATA, MESH, P("x"))
+    f = ms.jit(lambda x: x * 11 + 3, name="shown")
+    f(x)
+    f(x)
+    assert steps[0] == 'compiling "shown"' and re.fullmatch(r'compiled "shown" in \d+\.\d s', steps[-1])
+    assert all(re.fullmatch(r'compiling "shown", \d+ s', step) for step in steps[1:-1])
+    count = len(steps)
+    ms.set_compile_progress(False)
+    ms.jit(lambda x: x * 12 + 3)(x)
+    assert len(steps) == count
+
+
+def test_compiles_are_shown_in_a_line(no_progress, capsys):
+    ms.set_compile_progress(True)
+    ms.jit(lambda x: x * 13 + 3, name="lined")(ms.mark_sharding(DATA, MESH, P("x")))
+    text = capsys.readouterr().err
+    assert text.startswith('\rcompiling "lined"') and text.endswith(" \r")
+
+
+def test_compiles_in_the_bar_of_tqdm(no_progress):
+    tqdm = pytest.importorskip("tqdm")
+    file = io.StringIO()
+    with tqdm.tqdm(total=1, file=file) as bar:
+        ms.set_compile_progress(bar.set_postfix_str)
+        ms.jit(lambda x: x * 14 + 3, name="barred")(ms.mark_sharding(DATA, MESH, P("x")))
+    assert 'compiling "barred"' in file.getvalue()
+
+
+def test_an_error_while_a_compile_is_shown_ends_the_call(no_progress):
+    def fail(step):
+        raise KeyError(step)
+
+    f = ms.jit(lambda x: x * 15 + 3, name="failing")
+    x = ms.mark_sharding(DATA, MESH, P("x"))
+    ms.set_compile_progress(fail)
+    with pytest.raises(KeyError, match="failing"):
+        f(x)
+    ms.set_compile_progress(None)
+    assert f(x).numpy()[1] == DATA[1] * 15 + 3
+    with pytest.raises(TypeError, match="progress must be"):
+        ms.set_compile_progress(3)
+
+
+def test_other_threads_show_their_compiles(no_progress):
+    steps = []
+    ms.set_compile_progress(steps.append)
+    x = ms.mark_sharding(DATA, MESH, P("x"))
+    thread = threading.Thread(target=lambda: ms.jit(lambda x: x * 16 + 3, name="thread")(x).numpy())
+    thread.start()
+    thread.join()
+    assert steps[0] == 'compiling "thread"' and steps[-1].startswith('compiled "thread" in ')
 
 
 # --- traces --------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 // Composites of complex numbers: values and derivatives agree with JAX, and functions that are not
 // defined for complex numbers report errors.
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -43,6 +44,85 @@ TEST_F(ComplexNumbers, LogarithmsOfZeroHaveAnAngle) {
     std::vector<float> angles = imag(result).to_vector<float>();
     EXPECT_EQ(angles[0], 0);
     EXPECT_FALSE(std::isnan(angles[1]));
+  }
+}
+
+// An elementary function, and that of C, which the array API standard follows.
+struct Elementary {
+  const char* name;
+  Tensor (*ours)(In);
+  std::complex<double> (*theirs)(const std::complex<double>&);
+};
+const std::vector<Elementary>& elementary_functions() {
+  using Z = const std::complex<double>&;
+  static const std::vector<Elementary> all{
+      {"acos", acos, [](Z z) { return std::acos(z); }},
+      {"acosh", acosh, [](Z z) { return std::acosh(z); }},
+      {"asin", asin, [](Z z) { return std::asin(z); }},
+      {"asinh", asinh, [](Z z) { return std::asinh(z); }},
+      {"atan", atan, [](Z z) { return std::atan(z); }},
+      {"atanh", atanh, [](Z z) { return std::atanh(z); }},
+      {"sinh", sinh, [](Z z) { return std::sinh(z); }},
+      {"cosh", cosh, [](Z z) { return std::cosh(z); }},
+      {"tanh", tanh, [](Z z) { return std::tanh(z); }},
+      {"exp", exp, [](Z z) { return std::exp(z); }},
+      {"log", log, [](Z z) { return std::log(z); }},
+      {"sqrt", sqrt, [](Z z) { return std::sqrt(z); }},
+  };
+  return all;
+}
+Tensor numbers_of(const std::vector<std::complex<double>>& values) {
+  std::vector<double> re, im;
+  for (const auto& z : values) re.push_back(z.real()), im.push_back(z.imag());
+  auto count = static_cast<std::int64_t>(values.size());
+  return complex(from_host<double>(re, {count}), from_host<double>(im, {count}));
+}
+
+// Also at infinities and NaN, and on both sides of the branch cuts.
+TEST_F(ComplexNumbers, ElementaryFunctionsAreThoseOfC) {
+  std::vector<std::complex<double>> points;
+  const std::vector<double> parts{0,  -0.0, 0.25, -0.25,    1,         -1, 2,
+                                  -2, 1e-9, 30,   INFINITY, -INFINITY, NAN};
+  for (double re : parts)
+    for (double im : parts) points.emplace_back(re, im);
+  Tensor x = numbers_of(points);
+  for (const auto& [name, ours, theirs] : elementary_functions()) {
+    Tensor y = ours(x);
+    std::vector<double> re = real(y).to_vector<double>(), im = imag(y).to_vector<double>();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const std::complex<double> expected = theirs(points[i]);
+      auto same = [&](double a, double b) {
+        return std::isnan(b)
+                   ? std::isnan(a)
+                   : a == b || std::abs(a - b) <= 1e-13 * std::max(1.0, std::abs(expected));
+      };
+      // C leaves the sign of an infinity or a zero beside NaN open.
+      const bool open = std::isnan(expected.real()) || std::isnan(expected.imag());
+      auto equal_part = [&](double a, double b) {
+        return same(open ? std::abs(a) : a, open ? std::abs(b) : b);
+      };
+      EXPECT_TRUE(equal_part(re[i], expected.real()) && equal_part(im[i], expected.imag()))
+          << name << points[i] << " = (" << re[i] << "," << im[i] << "), C has " << expected;
+    }
+  }
+}
+
+// The derivative of f by central differences of C's function. JAX's gradient of Re f(z) is f'(z).
+TEST_F(ComplexNumbers, ElementaryFunctionsHaveTheirDerivatives) {
+  const std::vector<std::complex<double>> points{{0.5, 0.75}, {-0.5, 0.75}, {-1.5, -0.5},
+                                                 {1.5, 0.25}, {0.25, -2},   {-2, 1}};
+  Tensor x = numbers_of(points);
+  for (const auto& [name, ours, theirs] : elementary_functions()) {
+    Tensor slope = grad([f = ours](Tensor z) { return sum(real(f(z))); })(x);
+    std::vector<double> re = real(slope).to_vector<double>(), im = imag(slope).to_vector<double>();
+    for (std::size_t i = 0; i < points.size(); ++i) {
+      const double h = 1e-6;
+      const std::complex<double> expected =
+          (theirs(points[i] + h) - theirs(points[i] - h)) / (2 * h);
+      EXPECT_LT(std::abs(std::complex<double>(re[i], im[i]) - expected), 1e-7)
+          << name << points[i] << " has the slope (" << re[i] << "," << im[i] << "), expected "
+          << expected;
+    }
   }
 }
 

@@ -180,6 +180,49 @@ TEST_F(Composites, FloorDivisionOfIntegers) {
       (std::vector<float>{3, -4}));
 }
 
+// Finite numbers as in numpy.floor_divide and numpy.remainder. What zeros and infinities give is in
+// the array API standard (2024.12, floor_divide and remainder), which says that inf / 2 is inf and
+// that 5 / -inf is -0.
+TEST_F(Composites, FloorDivisionOfFloats) {
+  using Floats = std::vector<double>;
+  for (DType dtype : {DType::f32, DType::f64}) {
+    auto numbers = [&](Floats values) {
+      auto count = static_cast<std::int64_t>(values.size());
+      return from_host(HostArray::from_vector(std::move(values), {count}).astype(dtype));
+    };
+    auto values = [](const Tensor& x) { return astype(x, DType::f64).to_vector<double>(); };
+    auto signs = [](const Tensor& x) { return signbit(x).to_vector<bool>(); };
+    using Bools = std::vector<bool>;
+    Tensor a = numbers({5.5, -5.5, 5.5, -5.5, 6, 1, -1, INFINITY, INFINITY, -INFINITY});
+    Tensor b = numbers({2, 2, -2, -2, 0.25, 0, 0, 2, -2, 2});
+    EXPECT_EQ(values(floor_divide(a, b)),
+              (Floats{2, -3, -3, 2, 24, INFINITY, -INFINITY, INFINITY, -INFINITY, -INFINITY}));
+    Tensor none = floor_divide(numbers({0, NAN, 1, INFINITY}), numbers({0, 1, NAN, -INFINITY}));
+    for (double value : values(none)) EXPECT_TRUE(std::isnan(value));
+    Tensor zeros = floor_divide(numbers({0, -0.0, 0, 5, -5, 5, -5}),
+                                numbers({3, 3, -3, INFINITY, -INFINITY, -INFINITY, INFINITY}));
+    EXPECT_EQ(values(abs(zeros)), Floats(7, 0));
+    EXPECT_EQ(signs(zeros), (Bools{false, true, true, false, false, true, true}));
+
+    Tensor rests = remainder(numbers({6, -6, 6, -6, 0, -0.0}), numbers({3, 3, -3, -3, 2, 2}));
+    EXPECT_EQ(values(abs(rests)), Floats(6, 0));
+    EXPECT_EQ(signs(rests), (Bools{false, false, true, true, false, false}));
+    EXPECT_EQ(values(remainder(numbers({5, -5, 5, -5}),
+                               numbers({INFINITY, INFINITY, -INFINITY, -INFINITY}))),
+              (Floats{5, INFINITY, -INFINITY, -5}));
+    Tensor of_zeros = sign(numbers({0, -0.0}));
+    EXPECT_EQ(signs(of_zeros), (Bools{false, false}));
+    EXPECT_EQ(values(sign(numbers({-INFINITY, 2, -3}))), (Floats{-1, 1, -1}));
+  }
+}
+
+// Same results as numpy.sign.
+TEST_F(Composites, SignsOfComplexNumbers) {
+  Tensor x = complex(from_host<float>({3, 0, -5}, {3}), from_host<float>({-4, 0, 0}, {3}));
+  EXPECT_EQ(real(sign(x)).to_vector<float>(), (std::vector<float>{0.6f, 0, -1}));
+  EXPECT_EQ(imag(sign(x)).to_vector<float>(), (std::vector<float>{-0.8f, 0, 0}));
+}
+
 // Same derivatives as JAX where the pieces of a function meet.
 TEST_F(Composites, DerivativesOfActivationsAtKinks) {
   using Slopes = std::vector<double>;

@@ -445,7 +445,7 @@ class Interpreter {
         {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
         {"sign", [](double x) { return x > 0   ? 1.0
                                        : x < 0 ? -1.0
-                                               : x; }},
+                                               : x + 0.0; }},
         {"sin", [](double x) { return std::sin(x); }},
         {"sinh", [](double x) { return std::sinh(x); }},
         {"sqrt", [](double x) { return std::sqrt(x); }},
@@ -473,6 +473,13 @@ class Interpreter {
         {"atan2", [](double a, double b) { return std::atan2(a, b); }},
         {"divide", [](double a, double b) { return a / b; }},
         {"equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
+        {"floor_divide",
+         [](double a, double b) {
+           if (a == 0 || b == 0 || !std::isfinite(a) || !std::isfinite(b)) return std::floor(a / b);
+           double rest = std::fmod(a, b);
+           double quotient = (a - rest) / b;
+           return std::round(rest != 0 && (rest < 0) != (b < 0) ? quotient - 1 : quotient);
+         }},
         {"fmod", [](double a, double b) { return std::fmod(a, b); }},
         {"greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
         {"greater_equal", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
@@ -487,7 +494,11 @@ class Interpreter {
         {"multiply", [](double a, double b) { return a * b; }},
         {"not_equal", [](double a, double b) { return a != b ? 1.0 : 0.0; }},
         {"pow", [](double a, double b) { return std::pow(a, b); }},
-        {"remainder", [](double a, double b) { return a - std::floor(a / b) * b; }},
+        {"remainder",
+         [](double a, double b) {
+           double rest = a - std::floor(a / b) * b;
+           return rest == 0 ? std::copysign(0.0, b) : rest;
+         }},
         {"subtract", [](double a, double b) { return a - b; }},
     };
     auto found = kOps.find(name);
@@ -509,6 +520,8 @@ class Interpreter {
     if (name == "multiply")
       return [=](I a, I b) { return same(static_cast<U>(a) * static_cast<U>(b)); };
     if (name == "remainder") return [](I a, I b) { return ((a % b) + b) % b; };
+    if (name == "floor_divide")
+      return [](I a, I b) { return a / b - I{a % b != 0 && (a % b < 0) != (b < 0)}; };
     if (name == "maximum") return [=](I a, I b) { return below(a, b) ? b : a; };
     if (name == "minimum") return [=](I a, I b) { return below(b, a) ? b : a; };
     if (name == "equal") return [](I a, I b) { return I{a == b}; };

@@ -11,14 +11,15 @@ usage: python_package.py wheel --library PREFIX         builds the wheel against
 
 Everything is in build-python/: the build of the extension module, wheels/, and the environment. Packages are those of
 python_build.lock and python_tests.lock, each verified by its hash. --jax names the interpreter of an environment with
-JAX: tests that were skipped for the lack of it are run there. The last line of test and types is `N passed, N failed`,
-with `, N skipped`.
+JAX and optax: tests that were skipped for the lack of them are run there. The last line of test and types is
+`N passed, N failed`, with `, N skipped`.
 """
 
 import argparse
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -128,6 +129,11 @@ def node_of(case):
     return "::".join(["/".join(parts[:split]) + ".py", *parts[split:], case.get("name")])
 
 
+def needs_jax(reason):
+    """Whether a test was skipped because a module of the environment of --jax is missing, which pytest quotes."""
+    return re.search(r"could not import '(jax|optax)['.]", reason) is not None
+
+
 def pytest(python, words, environment):
     """Runs pytest. Returns its exit status and the counts."""
     with tempfile.TemporaryDirectory() as folder:
@@ -161,9 +167,9 @@ def test(names, jax):
     if not names:
         checked = types()
         passed, failed = passed + checked[0], failed + checked[1]
-    again = sorted({node for node, reason in skipped if "'jax'" in reason})
+    again = sorted({node for node, reason in skipped if needs_jax(reason)})
     if jax and again:
-        print(f"== {len(again)} tests or files that need JAX")
+        print(f"== {len(again)} tests or files that need JAX or optax")
         site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
         _, more = pytest(jax, again, {**environment, "PYTHONPATH": str(site)})
         passed, failed = passed + more.passed, failed + more.failed

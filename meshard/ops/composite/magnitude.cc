@@ -11,23 +11,15 @@
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/divide.h"
-#include "meshard/ops/fmod.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
-#include "meshard/ops/rounding.h"
-#include "meshard/ops/sign.h"
 #include "meshard/ops/sqrt.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/truncated_divide.h"
 #include "meshard/ops/where.h"
 
 namespace meshard {
 using namespace internal;
 namespace {
-
-// The op's name for the messages of common_dtype.
-constexpr OpDef kFloorDivide{.name = "floor_divide"};
 
 // The signed integer dtype of the same width.
 DType integer_of(DType dtype) {
@@ -79,29 +71,6 @@ Tensor hypot(In a, In b) {
 Tensor reciprocal(In x) {
   SourceScope line(x.where);
   return divide(1, floating_operand("reciprocal", x));
-}
-
-Tensor floor_divide(In a, In b) {
-  SourceScope line(a.where);
-  DType dtype = element_wise::common_dtype(kFloorDivide, a, b);
-  if (is_complex(dtype))
-    throw_invalid(effective_source(a.where),
-                  "[floor_divide] does not support complex numbers: ", dtype);
-  if (dtype == DType::bool_) dtype = kDefaultInteger;
-  auto number = [&](const In& x) {
-    return x.tensor ? astype(x, dtype) : element_wise::to_tensor(x, dtype);
-  };
-  Tensor x = number(a), y = number(b);
-  if (is_unsigned_integer(dtype)) return truncated_divide(x, y);
-  bool integers = is_integer(dtype);
-  Tensor truncated = integers ? truncated_divide(x, y) : Tensor();
-  // With an integer divisor 0 the remainder is all of x, so that the result equals JAX's.
-  Tensor rest = integers ? subtract(x, multiply(truncated, y)) : fmod(x, y);
-  Tensor above = logical_and(not_equal(rest, 0), not_equal(sign(y), sign(rest)));
-  if (integers) return where(above, subtract(truncated, 1), truncated);
-  // For a division by zero the remainder must not be subtracted.
-  Tensor quotient = divide(where(equal(y, 0), x, subtract(x, rest)), y);
-  return round_nearest_afz(where(above, subtract(quotient, 1), quotient));
 }
 
 }  // namespace meshard

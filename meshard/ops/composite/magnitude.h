@@ -1,4 +1,4 @@
-// Signs and magnitudes of numbers, and quotients.
+// Signs and magnitudes of numbers, and reciprocals.
 #pragma once
 #include "meshard/graph/tensor.h"
 
@@ -18,13 +18,5 @@ Tensor hypot(In a, In b);
 
 /// 1 / x. Integers are computed in f32.
 Tensor reciprocal(In x);
-
-/// The quotient a / b rounded down to a whole number; remainder(a, b) is the corresponding
-/// remainder. Broadcasts and promotes; floats stay floats, bools are computed in i32. Its
-/// derivative is zero. A float divided by zero gives what divide gives; the result for an integer
-/// divided by zero depends on the plugin. The quotient of floats is computed as in Python, from a -
-/// fmod(a, b), which is exact.
-/// @error complex numbers.
-Tensor floor_divide(In a, In b);
 
 }  // namespace meshard

@@ -49,32 +49,6 @@ TEST(Hypot, DoesNotOverflow) {
   EXPECT_EQ(values[5], 2);
 }
 
-// As in jax.numpy.floor_divide.
-TEST(FloorDivide, RoundsFloatsDown) {
-  std::vector<double> got =
-      interpret(floor_divide(vector_of({5.5, -5.5, 5.5, -5.5, 0, 5, -5, 6}),
-                             vector_of({2, 2, -2, -2, 3, INFINITY, INFINITY, 0.1})))
-          .to_vector<double>();
-  EXPECT_EQ(got, (std::vector<double>{2, -3, -3, 2, 0, 0, -1, 59}));
-  std::vector<double> odd =
-      interpret(floor_divide(vector_of({1, -1, 0, INFINITY, NAN}), vector_of({0, 0, 0, 2, 1})))
-          .to_vector<double>();
-  EXPECT_EQ(odd[0], INFINITY);
-  EXPECT_EQ(odd[1], -INFINITY);
-  for (std::size_t i : {2u, 3u, 4u}) EXPECT_TRUE(std::isnan(odd[i])) << i;
-}
-
-TEST(FloorDivide, DtypesAndShapes) {
-  EXPECT_EQ(floor_divide(input({2, 1}, DType::i8), input({3}, DType::i8)).type(),
-            (TensorType{DType::i8, {2, 3}}));
-  EXPECT_EQ(floor_divide(input({3}, DType::i32), 2.5).type(), (TensorType{DType::f32, {3}}));
-  EXPECT_EQ(floor_divide(7, input({3}, DType::bf16)).type(), (TensorType{DType::bf16, {3}}));
-  EXPECT_EQ(floor_divide(input({3}, DType::bool_), true).dtype(), DType::i32);
-  EXPECT_TRUE(throws_error([] { floor_divide(input({3}, DType::c64), 2); },
-                           ErrorCode::kInvalidArgument,
-                           {"magnitude_test.cc:", "[floor_divide]", "c64"}));
-}
-
 TEST(Reciprocal, Values) {
   EXPECT_EQ(interpret(reciprocal(vector_of({4, -0.5}))).to_vector<double>(),
             (std::vector<double>{0.25, -2}));

@@ -196,21 +196,28 @@ TEST(ElementWise, EveryDimensionPassesThrough) {
 
 // Ops with a derivative, compared with central differences.
 TEST(ElementWise, DerivativesAreFiniteDifferences) {
-  for (const char* name : {"abs",       "acos",     "acosh",
-                           "add",       "asin",     "asinh",
-                           "atan",      "atan2",    "atanh",
-                           "cbrt",      "ceil",     "clip",
-                           "cos",       "cosh",     "divide",
-                           "erf",       "erf_inv",  "erfc",
-                           "exp",       "expm1",    "floor",
-                           "fmod",      "log",      "log1p",
-                           "logistic",  "maximum",  "minimum",
-                           "multiply",  "negative", "pow",
-                           "remainder", "round",    "round_nearest_afz",
-                           "rsqrt",     "sign",     "sin",
-                           "sinh",      "sqrt",     "subtract",
-                           "tan",       "tanh",     "trunc",
-                           "where"}) {
+  for (const char* name : {"abs",      "acos",
+                           "acosh",    "add",
+                           "asin",     "asinh",
+                           "atan",     "atan2",
+                           "atanh",    "cbrt",
+                           "ceil",     "clip",
+                           "cos",      "cosh",
+                           "divide",   "erf",
+                           "erf_inv",  "erfc",
+                           "exp",      "expm1",
+                           "floor",    "floor_divide",
+                           "fmod",     "log",
+                           "log1p",    "logistic",
+                           "maximum",  "minimum",
+                           "multiply", "negative",
+                           "pow",      "remainder",
+                           "round",    "round_nearest_afz",
+                           "rsqrt",    "sign",
+                           "sin",      "sinh",
+                           "sqrt",     "subtract",
+                           "tan",      "tanh",
+                           "trunc",    "where"}) {
     const OpDef* op = find_op(name);
     ASSERT_NE(op, nullptr) << name;
     check_vjp(*op);

@@ -5,6 +5,7 @@
 #include "meshard/base/advice.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/stall_report.h"
+#include "meshard/runtime/compile_runner.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
@@ -82,9 +83,28 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
                                                        SourceLocation where) {
   (void)most_.value();
   (void)disk_.value();
+  const Fingerprint key = graph_key(program);
+  const internal::CompileRunner runner = internal::compile_runner();
+  if (!runner) return get_here(program, key, where);
+  auto known = by_graph_.find(
+      [&] { return std::hash<Fingerprint>()(key); },
+      [&](const Entry& entry) { return entry.key == key && entry.program->is_current(); });
+  if (known) {
+    internal::count(internal::counters().cache_hits);
+    return known->program;
+  }
+  auto made = std::make_shared<std::shared_ptr<const LoadedProgram>>();
+  runner(program.name,
+         [this, made, program, key, where] { *made = get_here(program, key, where); });
+  return *made;
+}
+
+std::shared_ptr<const LoadedProgram> ProgramCache::get_here(const Program& program,
+                                                            const Fingerprint& key,
+                                                            SourceLocation where) {
   internal::WaitPlace place(where);
   bool is_known = true;
-  auto found = find_or_make(by_graph_, graph_key(program), [&] {
+  auto found = find_or_make(by_graph_, key, [&] {
     is_known = false;
     return make(program, where);
   });

@@ -35,7 +35,7 @@ class ProgramCache {
 
   /// The program, for the client of its mesh's platform, or for the default client without a mesh.
   /// @error the errors of lowering, Platforms::client and the compiler; invalid argument for an
-  /// invalid MESHARD_MOST_PROGRAMS or MESHARD_PROGRAM_CACHE_MB.
+  /// invalid MESHARD_MOST_PROGRAMS or MESHARD_PROGRAM_CACHE_MB; what a compile runner throws.
   std::shared_ptr<const LoadedProgram> get(const Program& program, SourceLocation where);
   std::size_t size() const { return by_graph_.size(); }
 
@@ -50,6 +50,9 @@ class ProgramCache {
   template <class Make>
   static std::shared_ptr<const LoadedProgram> find_or_make(Table& table, const Fingerprint& key,
                                                            Make make);
+  // As get(), on this thread.
+  std::shared_ptr<const LoadedProgram> get_here(const Program& program, const Fingerprint& key,
+                                                SourceLocation where);
   const DiskCache& disk_for(bool keep_on_disk) const;
   std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
   std::shared_ptr<const LoadedProgram> make_across(const Program& program, AcrossProcesses& across,

@@ -51,8 +51,12 @@ PyObject* attribute_name() {
   return name;
 }
 
+bool is_step(std::string_view op) { return op == "slice" || op == "reshape" || op == "flip"; }
+
 const Part* part_in(PyObject* object) {
   const Value& value = tensor_in(object)->value();
+  // Asking for an attribute that is not there takes longer than recording an op.
+  if (!is_step(value.node()->op().name)) return nullptr;
   nb::object capsule = nb::steal(PyObject_GetAttr(object, attribute_name()));
   if (!capsule) {
     PyErr_Clear();
@@ -149,6 +153,7 @@ nb::object part_object(PyObject* whole, Tensor part, const SourceLocation& where
   if (only_recording() || internal::recorder().manual || value == from)
     return tensor_object(std::move(part));
   const Part* inner = from.storage() ? nullptr : part_in(whole);
+  if (!inner && !from.storage()) return tensor_object(std::move(part));
   auto made =
       std::make_unique<Part>(Part{value.node(), value->id(), inner ? inner->whole : from, {}});
   if (!is_quick(made->whole, value)) return tensor_object(std::move(part));

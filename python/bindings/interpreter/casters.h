@@ -13,6 +13,7 @@
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/reshape.h"
 #include "python/bindings/interpreter/dtypes.h"
+#include "python/bindings/interpreter/explaining_caster.h"
 
 namespace meshard::python {
 
@@ -75,23 +76,19 @@ struct type_caster<meshard::DimensionList> {
 };
 
 template <>
-struct type_caster<meshard::NewShape> {
+inline meshard::NewShape empty_value<meshard::NewShape>() {
+  return meshard::NewShape(meshard::Dimensions{});
+}
+
+template <>
+struct type_caster<meshard::NewShape> : ExplainingCaster<meshard::NewShape> {
   static constexpr auto Name = const_name("int | collections.abc.Sequence[int]");
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     meshard::Dimensions sizes;
     if (!meshard::python::load_dimensions(source.ptr(), sizes)) return false;
     value = meshard::NewShape(std::move(sizes));
     return true;
   }
-  explicit operator meshard::NewShape&() { return value; }
-  explicit operator meshard::NewShape&&() { return static_cast<meshard::NewShape&&>(value); }
-  meshard::NewShape value{meshard::Dimensions{}};
 };
 
 }  // namespace nanobind::detail

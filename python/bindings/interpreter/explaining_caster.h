@@ -12,7 +12,8 @@ Value empty_value() {
 
 /// A caster that explains why a list or a tuple is not such a value, by an error of meshard instead
 /// of "incompatible function arguments". Within another caster (optional, vector) it is the latter.
-/// Its from_python sets `wrong` and `fail`, and returns true, for what only looks like a value.
+/// Its from_python sets `wrong` and `fail`, and returns true, for what only looks like a value. One
+/// that never does is an ordinary caster of a value.
 template <class Value>
 struct ExplainingCaster {
   template <class T>

@@ -1,17 +1,27 @@
 #include "python/bindings/interpreter/waiting.h"
 
+#include <nanobind/stl/string.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdio>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "meshard/base/cat.h"
+#include "meshard/base/function_ref.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/sync.h"
+#include "meshard/runtime/compile_runner.h"
 #include "meshard/runtime/device_array.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/release_later.h"
@@ -33,22 +43,53 @@ struct Progress {
 };
 
 // Waits until nothing remains, and runs Python's signal handlers meanwhile.
-// @pre the lock is held
-void wait_in_slices(const std::shared_ptr<Progress>& progress, const char* what) {
-  internal::StallWatch watch;
+// @param after_slice called with the lock @pre the lock is held
+void wait_in_slices(const std::shared_ptr<Progress>& progress, FunctionRef<void()> after_slice) {
   for (;;) {
     {
       Unlocked unlocked;
       std::unique_lock lock(progress->mutex);
       if (progress->changed.wait_for(lock, kSignalSlice, [&] { return progress->remaining == 0; }))
         return;
-      if (watch.is_due()) {
-        lock.unlock();
-        internal::report_stall(what, watch.waited());
-      }
     }
+    after_slice();
     check_signals();
   }
+}
+
+// The same for waits that should not last.
+void wait_in_slices(const std::shared_ptr<Progress>& progress, const char* what) {
+  internal::StallWatch watch;
+  wait_in_slices(progress, [&] {
+    if (!watch.is_due()) return;
+    Unlocked unlocked;
+    internal::report_stall(what, watch.waited());
+  });
+}
+
+// Functions that run on threads of their own.
+std::atomic<int> functions_running{0};
+
+// Runs a function on a thread of its own.
+std::shared_ptr<Progress> start(std::function<void()> function) {
+  auto progress = std::make_shared<Progress>();
+  progress->remaining = 1;
+  functions_running.fetch_add(1);
+  std::thread([progress, function = std::move(function)]() mutable {
+    std::exception_ptr error;
+    try {
+      function();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    function = nullptr;
+    std::lock_guard lock(progress->mutex);
+    functions_running.fetch_sub(1);
+    progress->error = std::move(error);
+    progress->remaining = 0;
+    progress->changed.notify_all();
+  }).detach();
+  return progress;
 }
 
 // The events of buffers that are not ready yet.
@@ -109,23 +150,78 @@ void run_waiting(std::function<void()> function) {
     Unlocked unlocked;
     return function();
   }
-  auto progress = std::make_shared<Progress>();
-  progress->remaining = 1;
-  std::thread([progress, function = std::move(function)]() mutable {
-    std::exception_ptr error;
-    try {
-      function();
-    } catch (...) {
-      error = std::current_exception();
-    }
-    function = nullptr;
-    std::lock_guard lock(progress->mutex);
-    progress->error = std::move(error);
-    progress->remaining = 0;
-    progress->changed.notify_all();
-  }).detach();
+  std::shared_ptr<Progress> progress = start(std::move(function));
   wait_in_slices(progress, "a call of the runtime");
   if (progress->error) std::rethrow_exception(progress->error);
+}
+
+// --- compiles ------------------------------------------------------------------------------------
+
+namespace {
+
+// A function of a text, or null. Read and called with the interpreter's lock.
+PyObject* compile_progress = nullptr;
+std::atomic<bool> shows_compiles{false};
+
+void show_compile(const std::string& text) {
+  if (!compile_progress) return;
+  nb::object callback = nb::borrow(compile_progress);  // which it may replace
+  callback(text);
+}
+
+// Compiles of the main thread run on another thread, so that a signal handler can end the wait.
+void run_compile(const std::string& name, std::function<void()> work) {
+  if (!is_main_thread() && !shows_compiles.load()) return work();
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  Locked locked;
+  const std::string quoted_name = cat('"', name, '"');
+  show_compile(cat("compiling ", quoted_name));
+  if (is_main_thread()) {
+    auto shown = std::chrono::seconds(0);
+    std::shared_ptr<Progress> progress = start(std::move(work));
+    wait_in_slices(progress, [&] {
+      const auto past = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin);
+      if (past == shown) return;
+      shown = past;
+      show_compile(cat("compiling ", quoted_name, ", ", past.count(), " s"));
+    });
+    if (progress->error) std::rethrow_exception(progress->error);
+  } else {
+    Unlocked unlocked;
+    work();
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f", seconds());
+  show_compile(cat("compiled ", quoted_name, " in ", text, " s"));
+}
+
+// At exit, static objects are destroyed that a running compile uses. Nobody waits for its program
+// any more, so the process ends before that, with the same status.
+void end_with_status(int status, void*) {
+  if (functions_running.load() == 0) return;
+  std::fflush(nullptr);
+  _exit(status);
+}
+
+}  // namespace
+
+void end_before_running_functions() {
+  if (functions_running.load() > 0) on_exit(end_with_status, nullptr);
+}
+
+void bind_compiles(nb::module_& module) {
+  internal::set_compile_runner(run_compile);
+  module.def(
+      "set_compile_progress",
+      [](nb::object callback) {
+        PyObject* before = compile_progress;
+        compile_progress = callback.is_none() ? nullptr : callback.release().ptr();
+        shows_compiles = compile_progress != nullptr;
+        Py_XDECREF(before);
+      },
+      nb::arg("progress").none());
 }
 
 }  // namespace meshard::python

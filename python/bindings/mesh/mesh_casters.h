@@ -82,26 +82,20 @@ struct type_caster<meshard::AxisList> : ExplainingCaster<meshard::AxisList> {
 };
 
 template <>
-struct type_caster<meshard::CollectiveAxes> {
+inline meshard::CollectiveAxes empty_value<meshard::CollectiveAxes>() {
+  return meshard::CollectiveAxes(meshard::AxisList{});
+}
+
+template <>
+struct type_caster<meshard::CollectiveAxes> : ExplainingCaster<meshard::CollectiveAxes> {
   static constexpr auto Name =
       const_name("str | AxisRef | collections.abc.Sequence[str | AxisRef]");
-  template <class T>
-  using Cast = movable_cast_t<T>;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
   bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
     meshard::AxisList axes;
     if (!meshard::python::load_axes(source.ptr(), axes)) return false;
     value = meshard::CollectiveAxes(std::move(axes));
     return true;
   }
-  explicit operator meshard::CollectiveAxes&() { return value; }
-  explicit operator meshard::CollectiveAxes&&() {
-    return static_cast<meshard::CollectiveAxes&&>(value);
-  }
-  meshard::CollectiveAxes value{meshard::AxisList{}};
 };
 
 template <>

@@ -20,22 +20,9 @@ using Text = std::pair<std::string, std::string>;  // box characters, SVG
 
 // The tiles of a tensor of this shape: the indices that each tile holds, and its devices.
 std::vector<Grid> grids_of(const Sharding& sharding, const Dimensions& shape) {
-  std::vector<Grid> grids;
-  for (const TileGrid& tiles : tile_grids(sharding)) {
-    Grid grid{.title = tiles.title, .down = tiles.down, .across = tiles.across};
-    for (const auto& row : tiles.cells) {
-      grid.cells.emplace_back();
-      for (const std::vector<std::int64_t>& positions : row) {
-        std::string ids;
-        for (std::int64_t position : positions)
-          ids += cat(ids.empty() ? "" : ",", sharding.mesh().device_id(position));
-        const Box box = sharding.slice(shape, positions[0]);
-        grid.cells.back().push_back({cat(to_string(box), " on ", ids), positions});
-      }
-    }
-    grids.push_back(std::move(grid));
-  }
-  return grids;
+  return drawn_tiles(sharding, [&](const std::vector<std::int64_t>& positions, std::string ids) {
+    return cat(to_string(sharding.slice(shape, positions[0])), " on ", ids);
+  });
 }
 
 }  // namespace

@@ -5,9 +5,8 @@
 namespace nb = nanobind;
 
 namespace meshard::python {
-namespace {
 
-Tensor as_tensor(const In& in) {
+Tensor tensor_of(const In& in) {
   if (in.tensor) return *in.tensor;
   const Scalar& number = in.scalar;
   const DType dtype = number.kind == ScalarKind::kBool      ? DType::bool_
@@ -16,9 +15,11 @@ Tensor as_tensor(const In& in) {
   return constant(scalar_array(number, dtype, in.where), in.where);
 }
 
+namespace {
+
 Tensor settled(const Operand& operand) {
   settle({&operand});
-  return as_tensor(operand.in());
+  return tensor_of(operand.in());
 }
 
 }  // namespace

@@ -13,10 +13,14 @@
 #include "meshard/core.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/explaining_caster.h"
 #include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/mesh/mesh_casters.h"
 
 namespace meshard::python {
+
+/// The operand as a tensor; a number becomes one of the default dtype of its kind.
+Tensor tensor_of(const In& in);
 
 /// An operand that may be missing: None.
 struct OptionalOperand {
@@ -55,20 +59,14 @@ extern const std::vector<std::pair<const char*, Enum>> kEnumerators;
 
 /// Reads an enumerator from its name.
 template <class Enum>
-struct EnumCaster {
-  template <class T>
-  using Cast = nanobind::detail::movable_cast_t<T>;
-  template <class T>
-  static constexpr bool can_cast() {
-    return true;
-  }
+struct EnumCaster : nanobind::detail::ExplainingCaster<Enum> {
   bool from_python(nanobind::handle source, std::uint8_t,
                    nanobind::detail::cleanup_list*) noexcept {
     if (!PyUnicode_Check(source.ptr())) return false;
     const char* text = PyUnicode_AsUTF8AndSize(source.ptr(), nullptr);
     for (const auto& [name, enumerator] : kEnumerators<Enum>)
       if (text && std::strcmp(name, text) == 0) {
-        value = enumerator;
+        this->value = enumerator;
         return true;
       }
     PyErr_Clear();
@@ -80,10 +78,7 @@ struct EnumCaster {
       if (enumerator == given) return PyUnicode_FromString(name);
     return nullptr;
   }
-  explicit operator Enum*() { return &value; }
-  explicit operator Enum&() { return value; }
-  explicit operator Enum&&() { return static_cast<Enum&&>(value); }
-  Enum value{};
+};
 };
 
 }  // namespace meshard::python

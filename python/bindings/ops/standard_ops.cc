@@ -1,6 +1,6 @@
 #include "python/bindings/ops/standard_ops.h"
 
-#include <cmath>
+#include <algorithm>
 
 #include "meshard/core.h"
 #include "python/bindings/ops/op_arguments.h"
@@ -10,39 +10,41 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-template <Tensor (*op)(In, In)>
-nb::object bound(const Operand& x1, const Operand& x2) {
+// A bound of integers of this dtype. A number beyond the dtype bounds nothing on that side, and
+// everything on the other.
+In bound_of(DType dtype, const Operand& bound) {
+  In in = bound.in();
+  if (in.tensor || !is_integer(dtype) || in.scalar.kind != ScalarKind::kInteger) return in;
+  const IntegerLimits limits = integer_limits(dtype);
+  const bool is_negative = !in.scalar.is_above_i64 && in.scalar.integer < 0;
+  if (is_negative)
+    in.scalar = Scalar(std::max(in.scalar.integer, limits.min));
+  else if (static_cast<std::uint64_t>(in.scalar.integer) > limits.max)
+    in.scalar = Scalar(limits.max);
+  return in;
+}
+
+// maximum and minimum instead of the op clip, which also takes the dtypes of its bounds.
+TensorObject standard_clip(const Operand& x, const OptionalOperand& min,
+                           const OptionalOperand& max) {
   CallerLine line;
-  settle({&x1, &x2});
-  return tensor_object(op(x1.in(), x2.in()));
+  settle({&x, &min.operand, &max.operand});
+  In in = x.in();
+  const Tensor whole = in.tensor ? *in.tensor : tensor_of(in);
+  Tensor result = whole;
+  if (min.given) result = maximum(result, bound_of(whole.dtype(), min.operand));
+  if (max.given) result = minimum(result, bound_of(whole.dtype(), max.operand));
+  if (result.dtype() != whole.dtype()) result = astype(result, whole.dtype());
+  return tensor_object(std::move(result));
 }
 
 }  // namespace
 
-Tensor standard_floor_divide(In a, In b) {
-  Tensor exact = floor_divide(a, b);
-  if (!is_floating(exact.dtype())) return exact;
-  // A number as divisor is known to be finite.
-  const bool is_finite = !b.tensor && std::isfinite(b.scalar.as_double());
-  Tensor is_ordinary = logical_and(isfinite(a), not_equal(a, 0));
-  if (!is_finite) is_ordinary = logical_and(is_ordinary, isfinite(b));
-  return where(is_ordinary, exact, floor(divide(a, b)));
-}
-
-Tensor standard_remainder(In a, In b) {
-  Tensor rest = remainder(a, b);
-  if (!is_floating(rest.dtype())) return rest;
-  const bool is_negative = !b.tensor && b.scalar.as_double() < 0;
-  Tensor zero =
-      b.tensor ? copysign(zeros_like(rest), b) : full({}, is_negative ? -0.0 : 0.0, rest.dtype());
-  return where(equal(rest, 0), zero, rest);
-}
-
 void bind_standard_ops(nb::module_& module) {
-  module.def("floor_divide", bound<standard_floor_divide>, nb::arg("x1"), nb::arg("x2"),
-             "x1 / x2 rounded down. Integers divided by 0 depend on the plugin.");
-  module.def("remainder", bound<standard_remainder>, nb::arg("x1"), nb::arg("x2"),
-             "What remains of x1 after floor division by x2; it has the sign of x2.");
+  module.def("clip", standard_clip, nb::arg("x"), nb::arg("min").none() = nb::none(),
+             nb::arg("max").none() = nb::none(),
+             "The elements, at least `min` and at most `max`. The dtype is that of x.\n\n"
+             "Where min is greater than max the result is max.");
 }
 
 }  // namespace meshard::python

@@ -248,6 +248,7 @@ void finish_work() {
     });
     release_collected();
   });
+  end_before_running_functions();
 }
 
 void bind_waiting(nb::module_& module) {
@@ -360,6 +361,7 @@ void bind_runtime(nb::module_& module) {
   bind_devices(module);
   bind_counters(module);
   bind_waiting(module);
+  bind_compiles(module);
 }
 
 }  // namespace meshard::python

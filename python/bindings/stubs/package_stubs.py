@@ -104,10 +104,12 @@ class Signatures:
                                                          module.__package__ if node.level else None)
                         names |= set(source.__all__)
                 lines.append(ast.unparse(node))
-            elif isinstance(node, ast.If) and last_name(node.test) == "TYPE_CHECKING":
+            elif isinstance(node, ast.If) and last_name(node.test).lstrip("_") == "TYPE_CHECKING":
                 more, added = self.statements(node.body, module)
                 lines, names = lines + more, names | added
             elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                if node.name in ("__getattr__", "__dir__"):
+                    continue  # of the module: with it, every name would be right
                 names.add(node.name)
                 if "overload" in map(last_name, node.decorator_list):
                     overloaded.add(node.name)

@@ -1,0 +1,58 @@
+// Tested in meshard/ops/floor_divide_test.cc.
+#pragma once
+#include <initializer_list>
+#include <string_view>
+
+#include "meshard/ops/definition/emission.h"
+
+namespace meshard::internal {
+
+/// Writes an element-wise op that is several lines of StableHLO. All values have the shape of the
+/// result, and its dtype, the dtype of its parts (of complex numbers), or bools. Write one call per
+/// statement: C++ does not fix the order in which arguments are evaluated, and the text must be
+/// deterministic.
+class ElementWriter {
+ public:
+  using Typed = OpEmission::Typed;
+
+  /// @param type of the result @pre both arguments outlive it
+  ElementWriter(const TensorType& type, OpEmission& out)
+      : type_(type),
+        parts_{real_dtype(type.dtype), type.shape},
+        bools_{DType::bool_, type.shape},
+        out_(out) {}
+
+  /// A number of the dtype of the result, or of its parts.
+  Typed number(double value);
+  /// Operands and result have one type.
+  Typed unary(std::string_view mnemonic, Typed x);
+  Typed binary(std::string_view mnemonic, Typed a, Typed b);
+  /// @param direction of StableHLO: "LT", "EQ", "NE"
+  Typed compare(std::string_view direction, Typed a, Typed b);
+  Typed is_finite(Typed x);
+  Typed select(Typed condition, Typed when_true, Typed when_false);
+
+  // Complex numbers.
+  Typed real(Typed z);
+  Typed imag(Typed z);
+  Typed abs_of_complex(Typed z);
+  Typed complex(Typed re, Typed im);
+
+  /// Writes the result of the call: a selection, one op, or a number of two parts.
+  void finish_with_select(Typed condition, Typed when_true, Typed when_false);
+  void finish_with(std::string_view mnemonic, Typed a, Typed b);
+  void finish_with_complex(Typed re, Typed im);
+
+ private:
+  Typed temporary(const TensorType& type) { return Typed(out_.writer.temporary(), type); }
+
+  // Another op from operands of any types.
+  Typed made(std::string_view mnemonic, const TensorType& type,
+             std::initializer_list<Typed> operands);
+
+  const TensorType& type_;
+  TensorType parts_, bools_;
+  OpEmission& out_;
+};
+
+}  // namespace meshard::internal

@@ -1,0 +1,17 @@
+// Where programs are compiled: for languages whose waits a signal can end.
+#pragma once
+#include <functional>
+#include <string>
+
+namespace meshard::internal {
+
+/// Calls `work`, which compiles the program of this name and puts it into the cache, once; on this
+/// thread or on another one. Returns when `work` has returned, and throws what it throws; or throws
+/// something else before that, and `work` goes on: it owns what it uses.
+using CompileRunner = void (*)(const std::string& name, std::function<void()> work);
+
+/// Sets what runs the compiles of all threads. Default: null, the thread that needs the program.
+void set_compile_runner(CompileRunner runner);
+CompileRunner compile_runner();
+
+}  // namespace meshard::internal
