@@ -167,8 +167,12 @@ class Pipeline::State {
         if (is_send(one.action.work))
           sends_.insert({one.action.work, one.action.stage, one.action.microbatch});
       }
+    // A send takes no time here, so that it begins together with the action that waits for it.
+    const auto key = [](const auto& one) {
+      return std::pair(std::get<0>(one), !is_send(std::get<2>(one).work));
+    };
     std::stable_sort(all.begin(), all.end(),
-                     [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+                     [&](const auto& a, const auto& b) { return key(a) < key(b); });
     for (const auto& [start, worker, action] : all) order_.push_back(action);
   }
 
