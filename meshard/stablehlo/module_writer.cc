@@ -53,12 +53,27 @@ void append_argument(std::string& out, std::size_t position, const ArgumentText&
   append_location_to(out, argument.name);
 }
 
+// Appends a symbol, `@step`; in quotes unless it is a bare identifier of MLIR: `@"stage 0"`.
+void append_symbol(std::string& out, std::string_view name) {
+  const auto is_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  bool is_bare = !name.empty() && is_letter(name[0]);
+  for (char c : name)
+    is_bare = is_bare && (is_letter(c) || (c >= '0' && c <= '9') || c == '$' || c == '.');
+  out.push_back('@');
+  if (is_bare)
+    out.append(name);
+  else
+    append_quoted(out, name);
+}
+
 }  // namespace
 
 ModuleWriter::ModuleWriter(std::string_view name, std::int64_t num_partitions,
                            std::int64_t num_replicas, std::string_view attributes) {
-  text_.append("module @");
-  text_.append(name);
+  text_.append("module ");
+  append_symbol(text_, name);
   text_.append(" attributes {mhlo.num_partitions = ");
   append_number(text_, num_partitions);
   text_.append(" : i32, mhlo.num_replicas = ");

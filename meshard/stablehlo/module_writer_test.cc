@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/stablehlo/module_reader.h"
+
 #include "tests/support/matchers.h"
 
 namespace meshard::stablehlo {
@@ -45,6 +47,17 @@ TEST(ModuleWriter, WritesAWholeModule) {
   }
 }
 )");
+}
+
+TEST(ModuleWriter, NamesThatAreNoIdentifiersAreQuoted) {
+  for (std::string_view name : {"stage 0 forward", "2f", "", "a\"b", "größe", "a-b"}) {
+    ModuleWriter writer(name);
+    writer.begin_function("main", {{&kVector, ""}}, {{&kVector, "", ""}});
+    writer.end_function({{Value::argument(0), kVector}});
+    std::string text = std::move(writer).finish();
+    EXPECT_TRUE(text.starts_with("module @\"")) << text;
+    EXPECT_EQ(read_module(text).value().name, name);
+  }
 }
 
 TEST(ModuleWriter, PrivateFunctionsAreCalled) {

@@ -1,0 +1,27 @@
+// Divides a program into two that run one after the other.
+#pragma once
+#include <cstddef>
+
+#include "meshard/graph/body.h"
+
+namespace meshard {
+
+/// A body in two parts.
+struct SplitBody {
+  /// Computes the first results of the body, then the values that `second` needs.
+  Body first;
+  /// Computes the other results. Its parameters are those of the body, then what `first` hands
+  /// over.
+  Body second;
+};
+
+/// Divides a body so that its first `count` results can be computed before the others.
+///
+/// No product, reduction or other expensive operation is in both parts. What the first part hands
+/// over is the cheapest set of values (cheapest_residuals()): cheap operations on parameters and on
+/// these values are computed in both parts instead.
+/// @pre count is at most body.num_results()
+/// @post first has at least `count` results; both together have all results of the body
+SplitBody split_body(const Body& body, std::size_t count, SourceLocation where);
+
+}  // namespace meshard

@@ -1,0 +1,184 @@
+// Tested in meshard/pipeline/pipeline_test.cc.
+#include "meshard/pipeline/internal/stage_programs.h"
+
+#include <algorithm>
+
+#include "meshard/autodiff/differentiate_body.h"
+#include "meshard/autodiff/split_body.h"
+#include "meshard/base/cat.h"
+#include "meshard/ops/rolling/roll_layers.h"
+#include "meshard/runtime/transfer.h"
+
+namespace meshard::internal {
+namespace {
+
+bool has_gradient(const TensorType& type) {
+  return is_floating(type.dtype) || is_complex(type.dtype);
+}
+
+// The same body with the results from `first` on before the others.
+Body rotated(const Body& body, std::size_t first) {
+  auto before = body.graph().results();
+  std::vector<Value> results(before.begin(), before.end());
+  std::rotate(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(first), results.end());
+  return Body(body.graph().with_results(results));
+}
+
+void append_all(std::vector<Tensor>& to, const std::vector<Tensor>& tensors) {
+  to.insert(to.end(), tensors.begin(), tensors.end());
+}
+
+}  // namespace
+
+void StagePrograms::check_arguments(const PipelineStage& stage, const AnyStructure* carry,
+                                    const AnyStructure& batch) const {
+  const StageFunction& function = stage.function();
+  if (function.takes_carry() != (carry != nullptr))
+    throw_invalid(stage.where(), "[pipeline] ", options_.name,
+                  carry ? " is not the first one: its function takes (parameters, result of the "
+                          "previous stage, batch)"
+                        : " is the first one: its function takes (parameters, batch)");
+  if (carry && !function.accepts_carry(*carry))
+    throw_invalid(stage.where(), "[pipeline] the second argument of ", options_.name,
+                  " has another C++ type than the result of the stage before");
+  if (!function.accepts_batch(batch))
+    throw_invalid(stage.where(), "[pipeline] the last argument of ", options_.name,
+                  " has another C++ type than the microbatches");
+}
+
+void StagePrograms::check_loss(const PipelineStage& stage, const Body& body) const {
+  bool is_loss =
+      body.num_results() == 1 && body.result(0).rank() == 0 && is_floating(body.result(0).dtype);
+  if (is_loss) return;
+  std::vector<TensorType> types;
+  for (std::size_t i = 0; i < body.num_results(); ++i) types.push_back(body.result(i));
+  throw_invalid(stage.where(), "[pipeline] ", options_.name,
+                " is the last one and returns the loss, a float of rank 0; it returns (",
+                join(types, ", "), ")");
+}
+
+StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tensor>& parameters,
+                             const AnyStructure* carry, const AnyStructure& batch,
+                             const StageProgramOptions& options)
+    : options_(options) {
+  check_arguments(stage, carry, batch);
+  std::size_t num_parameters = parameters.size(), num_carry = carry ? carry->tensors.size() : 0;
+  std::vector<BodyInput> inputs;
+  for (const Tensor& each : parameters) inputs.push_back(body_input(each));
+  if (carry)
+    for (const Tensor& each : carry->tensors) inputs.push_back({each.type(), std::nullopt, {}});
+  for (const Tensor& each : batch.tensors) inputs.push_back({each.type(), std::nullopt, {}});
+  auto function = [&](std::span<const Tensor> given) {
+    RollingScope rolling;
+    auto part = [&](std::size_t begin, std::size_t count) {
+      auto tensors = given.subspan(begin, count);
+      return std::vector<Tensor>(tensors.begin(), tensors.end());
+    };
+    AnyStructure own_carry;
+    if (carry) own_carry = carry->with(part(num_parameters, num_carry));
+    AnyStructure result =
+        stage.function().call(given.first(num_parameters), carry ? &own_carry : nullptr,
+                              batch.with(part(num_parameters + num_carry, batch.tensors.size())));
+    result_ = result.with({});
+    return rolling.rolled(std::move(result.tensors));
+  };
+  TracedBody traced = trace_body(inputs, function, std::nullopt, stage.where());
+  if (options_.is_last) check_loss(stage, traced.body);
+  for (const Tensor& each : traced.captured) {
+    bool is_elsewhere = each.sharding() && !each.sharding()->mesh().same_devices(stage.mesh());
+    captured_.push_back(
+        is_elsewhere ? transfer(each, Sharding::replicated(stage.mesh(),
+                                                           static_cast<std::size_t>(each.rank())))
+                     : each);
+  }
+
+  const Body& body = traced.body;
+  std::vector<bool> has_cotangent, wanted(body.num_parameters(), false);
+  for (std::size_t i = 0; i < body.num_results(); ++i) {
+    result_types_.push_back(body.result(i));
+    has_cotangent.push_back(has_gradient(body.result(i)));
+    if (has_cotangent.back()) cotangents_.push_back(i);
+  }
+  std::vector<InBackward> back(body.num_parameters(), InBackward::kInvariant);
+  for (std::size_t i = 0; i < num_parameters + num_carry; ++i) {
+    wanted[i] = has_gradient(body.parameter(i));
+    if (!wanted[i]) continue;
+    if (i < num_parameters)
+      parameter_gradients_.push_back(i);
+    else
+      carry_gradients_.push_back(i - num_parameters);
+  }
+  for (std::size_t i = num_parameters; i < inputs.size(); ++i) back[i] = InBackward::kAvailable;
+  ResidualPolicy policy;
+  if (stage.options().checkpoint) policy.keep = ResidualPolicy::Keep::kNothing;
+  BodyVjp vjp =
+      body_differentiator().differentiate(body, has_cotangent, wanted, back, policy, stage.where());
+  residuals_ = vjp.residuals;
+  backward_captured_ = vjp.captured;
+  std::optional<double> seed;
+  if (options_.is_last) seed = options_.seed;
+  std::size_t accumulated = parameter_gradients_.size();
+  const auto named = [&](const char* part) { return cat(options_.name, " ", part); };
+  forward_ = BodyProgram(vjp.forward, {.name = named("forward")}, stage.where());
+  if (!options_.splits_gradients) {
+    backward_ = BodyProgram(vjp.backward, {named("backward"), accumulated, seed}, stage.where());
+    return;
+  }
+  SplitBody split =
+      split_body(rotated(vjp.backward, accumulated), carry_gradients_.size(), stage.where());
+  input_gradient_ = BodyProgram(split.first, {named("input gradient"), 0, seed}, stage.where());
+  weight_gradient_ =
+      BodyProgram(split.second, {named("weight gradient"), accumulated, seed}, stage.where());
+}
+
+std::vector<Tensor> StagePrograms::forward(const std::vector<Tensor>& parameters,
+                                           const std::vector<Tensor>& carry,
+                                           const std::vector<Tensor>& batch, Kept& kept) const {
+  std::vector<Tensor> values = parameters;
+  append_all(values, carry);
+  append_all(values, batch);
+  append_all(values, captured_);
+  std::vector<Tensor> results = forward_({}, values);
+  for (const BodyVjp::Residual& one : residuals_)
+    kept.residuals.push_back(one.saved ? results[one.index] : values[one.index]);
+  results.resize(result_types_.size());
+  return results;
+}
+
+std::vector<Tensor> StagePrograms::backward_arguments(std::vector<Tensor> cotangents,
+                                                      const Kept& kept) const {
+  // The last stage's cotangent is a constant of its programs.
+  if (options_.is_last) cotangents.assign(1, Tensor());
+  append_all(cotangents, kept.residuals);
+  append_all(cotangents, backward_captured_);
+  return cotangents;
+}
+
+std::vector<Tensor> StagePrograms::backward(std::vector<Tensor>& accumulators,
+                                            std::vector<Tensor> cotangents, Kept kept) const {
+  std::vector<Tensor> results =
+      backward_(accumulators, backward_arguments(std::move(cotangents), kept));
+  auto count = static_cast<std::ptrdiff_t>(accumulators.size());
+  accumulators.assign(results.begin(), results.begin() + count);
+  return {results.begin() + count, results.end()};
+}
+
+std::vector<Tensor> StagePrograms::input_gradient(std::vector<Tensor> cotangents,
+                                                  Kept& kept) const {
+  kept.cotangents = cotangents;
+  if (input_gradient_.body().num_results() == 0) return {};
+  std::vector<Tensor> results =
+      input_gradient_({}, backward_arguments(std::move(cotangents), kept));
+  auto count = static_cast<std::ptrdiff_t>(carry_gradients_.size());
+  kept.handed_over.assign(results.begin() + count, results.end());
+  results.resize(carry_gradients_.size());
+  return results;
+}
+
+void StagePrograms::weight_gradient(std::vector<Tensor>& accumulators, Kept kept) const {
+  std::vector<Tensor> values = backward_arguments(kept.cotangents, kept);
+  append_all(values, kept.handed_over);
+  accumulators = weight_gradient_(accumulators, values);
+}
+
+}  // namespace meshard::internal

@@ -1,0 +1,88 @@
+// The programs of one stage of a pipeline.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "meshard/graph/body_vjp.h"
+#include "meshard/pipeline/internal/body_program.h"
+#include "meshard/pipeline/stage.h"
+
+namespace meshard::internal {
+
+/// How a stage is differentiated.
+struct StageProgramOptions {
+  /// `stage 0`
+  std::string name;
+  bool is_last = false;
+  /// Computes the gradients of inputs and parameters in separate programs.
+  bool splits_gradients = false;
+  /// The cotangent of the loss, for the last stage.
+  double seed = 1;
+};
+
+/// A value: the programs of one stage for arguments of certain types, and how values go from one to
+/// the next. The stage's arguments are its parameters, the carry (what the previous stage
+/// returned), the microbatch, and the tensors that its function captures.
+class StagePrograms {
+ public:
+  /// Traces the stage and its derivative. Compiles nothing.
+  /// @param parameters on the stage's mesh
+  /// @param carry null for the first stage
+  /// @error invalid argument: the function does not accept the structures; the last stage returns
+  /// something else than a float of rank 0; errors of the function and of its derivative
+  StagePrograms(const PipelineStage& stage, const std::vector<Tensor>& parameters,
+                const AnyStructure* carry, const AnyStructure& batch,
+                const StageProgramOptions& options);
+
+  /// What one microbatch needs for its gradients.
+  struct Kept {
+    /// One for each residual.
+    std::vector<Tensor> residuals;
+    /// The cotangents, between the input gradient and the weight gradient.
+    std::vector<Tensor> cotangents;
+    /// What the program of the input gradient hands over to that of the weight gradient.
+    std::vector<Tensor> handed_over;
+  };
+
+  /// The stage's result with undefined tensors, and the tensors' types.
+  const AnyStructure& result() const { return result_; }
+  const std::vector<TensorType>& result_types() const { return result_types_; }
+  /// The parameters that have a gradient, and the positions in the carry that have one.
+  const std::vector<std::size_t>& parameter_gradients() const { return parameter_gradients_; }
+  const std::vector<std::size_t>& carry_gradients() const { return carry_gradients_; }
+  /// The positions in the result that have a cotangent.
+  const std::vector<std::size_t>& cotangents() const { return cotangents_; }
+
+  /// @param carry, batch tensors on the stage's mesh, or unplaced
+  /// @return the tensors of the result
+  std::vector<Tensor> forward(const std::vector<Tensor>& parameters,
+                              const std::vector<Tensor>& carry, const std::vector<Tensor>& batch,
+                              Kept& kept) const;
+  /// Adds the gradients of the parameters to `accumulators`.
+  /// @param cotangents one for each entry of cotangents(); none for the last stage
+  /// @return the gradients of carry_gradients()
+  std::vector<Tensor> backward(std::vector<Tensor>& accumulators, std::vector<Tensor> cotangents,
+                               Kept kept) const;
+  /// The first half of backward(). @return as backward()
+  std::vector<Tensor> input_gradient(std::vector<Tensor> cotangents, Kept& kept) const;
+  /// The second half. @pre input_gradient() was called
+  void weight_gradient(std::vector<Tensor>& accumulators, Kept kept) const;
+
+ private:
+  void check_arguments(const PipelineStage& stage, const AnyStructure* carry,
+                       const AnyStructure& batch) const;
+  void check_loss(const PipelineStage& stage, const Body& body) const;
+  std::vector<Tensor> backward_arguments(std::vector<Tensor> cotangents, const Kept& kept) const;
+
+  StageProgramOptions options_;
+  std::vector<Tensor> captured_;           // by the stage's function
+  std::vector<Tensor> backward_captured_;  // by the derivative
+  AnyStructure result_;
+  std::vector<TensorType> result_types_;
+  std::vector<std::size_t> parameter_gradients_, carry_gradients_, cotangents_;
+  std::vector<BodyVjp::Residual> residuals_;
+  BodyProgram forward_, backward_, input_gradient_, weight_gradient_;
+};
+
+}  // namespace meshard::internal
