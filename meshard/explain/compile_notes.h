@@ -8,8 +8,8 @@
 
 namespace meshard {
 
-/// A note if no instruction has a source line: where collectives come from is then only shown by the
-/// names of ops. It says how to get the lines.
+/// A note if no instruction has a source line: where collectives come from is then only shown by
+/// the names of ops. It says how to get the lines.
 std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
                                         const std::vector<Collective>& collectives);
 

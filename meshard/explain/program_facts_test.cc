@@ -123,7 +123,7 @@ TEST(ProgramFacts, TheCompilerMayChooseWhatHasNoSharding) {
   EXPECT_EQ(unknown.propagate_to_results, of_jax.propagate_to_results);
   ASSERT_EQ(unknown.notes.size(), 1u);
   EXPECT_THAT(unknown.notes[0], HasSubstr("as with JAX"));
-  EXPECT_THAT(unknown.notes[0], HasSubstr("the 2 arguments and results"));
+  EXPECT_THAT(unknown.notes[0], HasSubstr("the shardings of 2 arguments and results"));
   ProgramFacts own = facts_with("", "attributes {meshard.mesh = \"\"}");
   EXPECT_TRUE(own.propagate_to_arguments.empty() && own.propagate_to_results.empty());
   EXPECT_FALSE(own.compiled_as_jax);
@@ -180,7 +180,8 @@ TEST(ProgramFacts, AMeshWithDeviceIds) {
 
 // If the only mesh lists its devices, logical device 2 is at its position 0.
 TEST(ProgramFacts, OnlyAMeshWithDeviceIds) {
-  stablehlo::ModuleFacts module = module_facts(R"(sdy.mesh @mesh = <["x"=4], device_ids=[2, 3, 0, 1]>
+  stablehlo::ModuleFacts module =
+      module_facts(R"(sdy.mesh @mesh = <["x"=4], device_ids=[2, 3, 0, 1]>
     func.func @main(%a: tensor<8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}]>}) {})");
   ProgramFacts facts =
       facts_of_module(module, facts_target("v5e:2x2"), {.device_ids = {3, 0, 2, 1}}).value();
