@@ -28,6 +28,13 @@ bool is_widened(const ModuleIndex& index, const InstructionIndex& computation,
   return from && is_narrow(from->shape.element);
 }
 
+// True if XLA widened the sum: it then names the function that adds two numbers so
+// (xla/service/all_reduce_promotion.cc).
+bool is_promoted(const ModuleIndex& index, const HloInstruction& instruction) {
+  const InstructionIndex* adds = index.called(instruction);
+  return adds && adds->computation().name.ends_with("_promoted");
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
@@ -51,15 +58,16 @@ std::vector<std::string> notes_on_widening(const ModuleIndex& index,
     for (const HloInstruction& instruction : computation.instructions) {
       if (!found || !names.contains(instruction.name)) continue;
       std::vector<const HloInstruction*> operands = found->operands(instruction);
-      widened += std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
-        return is_widened(index, *found, operand);
-      });
+      widened += is_promoted(index, instruction) ||
+                 std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
+                   return is_widened(index, *found, operand);
+                 });
     }
   }
   if (widened == 0) return {};
   return {cat(widened, widened == 1 ? " collective moves" : " collectives move",
-              " 16-bit floats as f32, because this compiler widens them: other hardware moves half "
-              "of these bytes")};
+              " 16-bit floats as f32, because the CPU compiler widens them: other hardware mostly "
+              "moves half of these bytes")};
 }
 
 }  // namespace meshard

@@ -74,7 +74,7 @@ TEST_F(ModuleFile, PaddedAndCapturedValues) {
 TEST_F(ModuleFile, LinesInsideALoop) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   auto layers = [](Tensor x, Tensor weights) {
-    auto layer = [](Tensor x, Tensor w) { return std::pair(tanh(matmul(x, w)), std::tuple<>()); };
+    auto layer = [](Tensor h, Tensor w) { return std::pair(tanh(matmul(h, w)), std::tuple<>()); };
     return scan(layer, x, weights).first;
   };
   expect_same_from_file(layers, abstract_tensor({16, 32}, DType::f32, mesh, P("data")),
