@@ -42,10 +42,14 @@ std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
   if (collectives.empty()) return {};
   for (const pjrt::HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions)
-      if (!instruction.metadata.source_file.empty()) return {};
+      // Without locations in a text, MLIR's parser sets those of the text itself, in the file `-`.
+      if (const std::string& file = instruction.metadata.source_file; !file.empty() && file != "-")
+        return {};
   return {
-      "the module has no source lines, so collectives are shown by the names of ops. Write it with "
-      "debug information: in JAX lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
+      "the module has no source lines, so collectives are shown by the names of ops, or by lines "
+      "of "
+      "the module's text (-:5). Write it with debug information: in JAX "
+      "lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
 }
 
 std::vector<std::string> notes_on_widening(const ModuleIndex& index,
