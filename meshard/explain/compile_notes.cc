@@ -28,6 +28,13 @@ bool is_widened(const ModuleIndex& index, const InstructionIndex& computation,
   return from && is_narrow(from->shape.element);
 }
 
+// True if XLA widened the sum: it then names the function that adds two numbers so
+// (xla/service/all_reduce_promotion.cc).
+bool is_promoted(const ModuleIndex& index, const HloInstruction& instruction) {
+  const InstructionIndex* adds = index.called(instruction);
+  return adds && adds->computation().name.ends_with("_promoted");
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
@@ -35,10 +42,14 @@ std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
   if (collectives.empty()) return {};
   for (const pjrt::HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions)
-      if (!instruction.metadata.source_file.empty()) return {};
+      // Without locations in a text, MLIR's parser sets those of the text itself, in the file `-`.
+      if (const std::string& file = instruction.metadata.source_file; !file.empty() && file != "-")
+        return {};
   return {
-      "the module has no source lines, so collectives are shown by the names of ops. Write it with "
-      "debug information: in JAX lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
+      "the module has no source lines, so collectives are shown by the names of ops, or by lines "
+      "of "
+      "the module's text (-:5). Write it with debug information: in JAX "
+      "lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
 }
 
 std::vector<std::string> notes_on_widening(const ModuleIndex& index,
@@ -51,15 +62,16 @@ std::vector<std::string> notes_on_widening(const ModuleIndex& index,
     for (const HloInstruction& instruction : computation.instructions) {
       if (!found || !names.contains(instruction.name)) continue;
       std::vector<const HloInstruction*> operands = found->operands(instruction);
-      widened += std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
-        return is_widened(index, *found, operand);
-      });
+      widened += is_promoted(index, instruction) ||
+                 std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
+                   return is_widened(index, *found, operand);
+                 });
     }
   }
   if (widened == 0) return {};
   return {cat(widened, widened == 1 ? " collective moves" : " collectives move",
-              " 16-bit floats as f32, because this compiler widens them: other hardware moves half "
-              "of these bytes")};
+              " 16-bit floats as f32, because the CPU compiler widens them: other hardware mostly "
+              "moves half of these bytes")};
 }
 
 }  // namespace meshard

@@ -8,13 +8,13 @@
 
 namespace meshard {
 
-/// A note if no instruction has a source line: where collectives come from is then only shown by the
-/// names of ops. It says how to get the lines.
+/// A note if no instruction has a source line: where collectives come from is then only shown by
+/// the names of ops. It says how to get the lines.
 std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
                                         const std::vector<Collective>& collectives);
 
-/// A note if collectives move values of 16-bit floats as f32, which the CPU compiler widens them
-/// to: other hardware moves half as many bytes.
+/// A note if collectives move 16-bit floats as f32, to which the CPU compiler widens them: their
+/// operands are conversions from 16-bit floats, or XLA widened their sums.
 std::vector<std::string> notes_on_widening(const ModuleIndex& index,
                                            const std::vector<Collective>& collectives);
 

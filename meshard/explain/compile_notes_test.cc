@@ -32,6 +32,8 @@ TEST(CompileNotes, NoSourceLines) {
   EXPECT_THAT(notes_on_lines(module, collectives_of(module)),
               ElementsAre(HasSubstr("as_text(debug_info=True)")));
   EXPECT_THAT(notes_on_lines(module, {}), IsEmpty());
+  module.computations[0].instructions[1].metadata.source_file = "-";
+  EXPECT_EQ(notes_on_lines(module, collectives_of(module)).size(), 1u);
   module.computations[0].instructions[1].metadata.source_file = "step.py";
   EXPECT_THAT(notes_on_lines(module, collectives_of(module)), IsEmpty());
 }

@@ -71,8 +71,8 @@ void describe_platforms(const stablehlo::JaxExport& exported, stablehlo::ModuleF
   if (!module.arguments.empty() && module.arguments[0].name.empty())
     module.arguments[0].name = "the platform's number";
   notes.push_back(cat("the program was exported for ", join(exported.platforms, ", "),
-                      ": argument 0 is the number of the platform, and code for the others is "
-                      "compiled, too"));
+                      ": argument 0 is the number of the platform, and the code for the others is "
+                      "compiled, too (export it for one platform to leave it out)"));
 }
 
 }  // namespace

@@ -252,8 +252,10 @@ class ModuleFactsReader {
     if (module_.origin == stablehlo::ModuleOrigin::kUnknown && open > 0)
       facts_.notes.push_back(
           cat("the module does not say which framework wrote it: as with JAX, the compiler chooses "
-              "the shardings of the ",
-              open, " arguments and results that have none"));
+              "the shardings of ",
+              open,
+              open == 1 ? " argument or result that has none"
+                        : " arguments and results that have none"));
   }
 
   // The module's mesh over all partitions, preferably one with devices in order.

@@ -269,6 +269,8 @@ def test_the_mesh_and_the_devices():
         meshard.explain(MODULE, topology="cpu:16")
     with pytest.raises(meshard.InvalidArgumentError, match="7 device ids for the 8 devices"):
         meshard.explain(MODULE, topology="cpu:8", device_ids=range(7))
+    with pytest.raises(meshard.InvalidArgumentError, match="device 1 is twice"):
+        meshard.explain(MODULE, topology="cpu:8", device_ids=[0, 1, 2, 3, 4, 5, 6, 1])
     with pytest.raises(meshard.InvalidArgumentError, match="device 8 is not a device of cpu:8"):
         meshard.explain(MODULE, topology="cpu:8", device_ids=range(1, 9))
     with pytest.raises(ValueError, match="data=4"):
@@ -427,7 +429,11 @@ def test_sharded_and_unsharded_runs(arguments):
 def test_the_text_of_a_function(arguments):
     text = meshard.module_text(layer, *arguments)
     assert text.startswith("module @layer") and 'loc("x")' in text and LAST_LINE.replace(":", '":') in text
-    check_layer(meshard.explain(text, topology="cpu:8"))
+    read = meshard.explain(text, topology="cpu:8")
+    check_layer(read)
+    here = meshard.explain(layer, *arguments, topology="cpu:8")
+    assert here.diff(read).same and read.device_ids == here.device_ids
+    assert [(v.name, v.place) for v in read.arguments] == [(v.name, v.place) for v in here.arguments]
     assert meshard.module_text(MODULE) == MODULE
     traced = meshard.trace_program(layer, *arguments)
     assert traced.module_text() == text and traced.name == "layer" and traced.parameter_names == ["x", "v", "w"]

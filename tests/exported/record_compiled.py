@@ -121,6 +121,7 @@ def record(partitioner, folder):
     from jax.experimental import mesh_utils, topologies
 
     jax.config.update("jax_use_shardy_partitioner", partitioner == "shardy")
+    jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")  # no folders of this machine
     devices = list(topologies.get_topology_desc(platform="tpu", topology_name=TOPOLOGY).devices)
     programs = Programs(mesh_utils.create_device_mesh((2, 4), devices=devices))
     cases = []

@@ -50,6 +50,11 @@ no_report([module, "--topology", "cpu:4", "--mesh", "x=3"], "x=3")
 no_report([module, "--topology", "cpu:4", "--expect", "1 all-reduc"], "all-reduc")
 no_report([module, "--topology", "cpu:4", "--option", "no_value"], "NAME=VALUE")
 
+no_report([module, "--topology", "cpu:4", "--json", "-", "--html", "-"], "only one report")
+no_report([module, "--topology", "cpu:4", "--device-ids", "3,1,0"], "3 device ids for the 4 devices")
+no_report([module, "--topology", "cpu:4", "--device-ids", "3,1,0,4"], "device 4 is not a device of cpu:4")
+no_report([module, "--topology", "cpu:4", "--device-ids", "3,1,0,3"], "device 3 is twice")
+
 no_report([module, "--topology", "cpu:4", "--processes", "3"], "4 devices cannot be divided into 3 processes")
 no_report([module, "--topology", "cpu:4", "--link", "process=1GB/s"], "all devices of cpu:4 are in one process")
 no_report([module, "--topology", "cpu:4", "--link", "process"], "--link process", "BANDWIDTH")
@@ -74,6 +79,11 @@ else:
     checks.prints([*base, "--expect", "1 all-reduce over model"], "expectations hold")
     code, _, err = checks.run(*base, "--quiet", "--expect", "no collectives")
     checks.check("a broken expectation", code == 1 and "all-reduce" in err, err)
+    code, out, err = checks.run(*base, "--json", "-", "--text", "--expect", "1 all-reduce over model", "--device-ids", "3,1,0,2")
+    checks.check("only JSON on standard output", code == 0 and json.loads(out)["meshes"][0]["device_ids"] == [3, 1, 0, 2], out)
+    checks.check("the text on standard error", "expectations hold" in err and "program product" in err, err)
+    code, out, _ = checks.run(*base, "--html", "-")
+    checks.check("the page on standard output", code == 0 and out.startswith("<!DOCTYPE html>") and out.rstrip().endswith("</html>"), out)
     # Devices 0 and 1 are in process 0, 2 and 3 in process 1.
     checks.prints([*base, "--processes", "2"], '2 processes; axis "data" crosses them')
     code, out, _ = checks.run(*base, "--processes", "2")

@@ -112,7 +112,12 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   return options;
 }
 
-// Prints unmet expectations. @return whether all are met
+// Where text goes: not between the bytes of a report that is written to standard output.
+FILE* text_stream(const ExplainArguments& arguments) {
+  return arguments.json == "-" || arguments.html == "-" ? stderr : stdout;
+}
+
+// Prints expectations. @return whether all are met
 bool check(const ProgramReport& report, const std::vector<Expectations>& expected,
            const ExplainArguments& arguments) {
   const std::string& refusal = report.parts().out_of_memory;
@@ -121,13 +126,17 @@ bool check(const ProgramReport& report, const std::vector<Expectations>& expecte
   if (arguments.must_fit && !report.fits()) met = false;
   for (const Expectations& one : expected) {
     ExpectationReport checked = check_expectations(report, one);
-    std::fprintf(checked.ok() ? stdout : stderr, "%s\n", checked.to_string().c_str());
+    std::fprintf(checked.ok() ? text_stream(arguments) : stderr, "%s\n",
+                 checked.to_string().c_str());
     met = met && checked.ok();
   }
   return met;
 }
 
 int explain_file(const ExplainArguments& arguments) {
+  if (arguments.json == "-" && arguments.html == "-")
+    throw Error(ErrorCode::kInvalidArgument,
+                "--json - --html -: only one report can be written to standard output");
   std::string module = read_file(arguments.file);
   Target target = Target::parse(arguments.topology).value();
   std::vector<Expectations> expected;  // parsed first, so that errors precede the slow compile
@@ -140,9 +149,14 @@ int explain_file(const ExplainArguments& arguments) {
   }();
   if (!arguments.json.empty()) write_file(arguments.json, to_json(report, 1) + "\n");
   if (!arguments.html.empty()) write_file(arguments.html, to_html(report));
-  if (!arguments.quiet && (arguments.text || (arguments.json.empty() && arguments.html.empty())))
-    print_text(
-        report.to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines}));
+  if (!arguments.quiet && (arguments.text || (arguments.json.empty() && arguments.html.empty()))) {
+    std::string text =
+        report.to_string({.mesh_picture = arguments.picture, .most_lines = arguments.lines});
+    if (text_stream(arguments) == stdout)
+      print_text(text);
+    else
+      std::fputs(text.c_str(), stderr);
+  }
   return check(report, expected, arguments) ? 0 : kNotMet;
 }
 

@@ -7,10 +7,11 @@
 namespace meshard {
 namespace {
 
-// The location of an op, without `loc(` and `)`; empty if the graph has no such op.
+// The location of an op, without `loc(` and `)`. The ops that remove an argument's padding have the
+// number of the argument: they are nobody's.
 std::string location_of(const Graph& graph, std::string_view path) {
   const Node* node = graph.find(path);
-  if (!node) return "";
+  if (!node) return "unknown";
   std::string text;
   stablehlo::append_quoted(text, node->op().name);
   if (!node->where().known()) return text;
@@ -31,10 +32,8 @@ std::string with_source_locations(std::string_view text, const Graph& graph) {
        at = text.find(kLocation, at + 1)) {
     std::size_t path = at + kLocation.size(), end = text.find_first_not_of("0123456789.", path);
     if (end == std::string_view::npos || end == path || text[end] != '"') continue;
-    std::string location = location_of(graph, text.substr(path, end - path));
-    if (location.empty()) continue;
     out.append(text, done, at + 4 - done);
-    out.append(location);
+    out.append(location_of(graph, text.substr(path, end - path)));
     done = end + 1;
   }
   out.append(text, done);

@@ -1,11 +1,17 @@
 // A program explained from the file of its module is the program explained in its process: the same
 // lines, names, shardings and devices.
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 #include "meshard/explain/explain_for.h"
 #include "meshard/explain/hlo_testutil.h"
-#include "meshard/meshard.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/tanh.h"
 #include "meshard/report/diff.h"
+#include "meshard/trace/jit.h"
 
 namespace meshard {
 namespace {
@@ -68,7 +74,7 @@ TEST_F(ModuleFile, PaddedAndCapturedValues) {
 TEST_F(ModuleFile, LinesInsideALoop) {
   Mesh mesh({{"data", 2}, {"model", 4}});
   auto layers = [](Tensor x, Tensor weights) {
-    auto layer = [](Tensor x, Tensor w) { return std::pair(tanh(matmul(x, w)), std::tuple<>()); };
+    auto layer = [](Tensor h, Tensor w) { return std::pair(tanh(matmul(h, w)), std::tuple<>()); };
     return scan(layer, x, weights).first;
   };
   expect_same_from_file(layers, abstract_tensor({16, 32}, DType::f32, mesh, P("data")),
