@@ -55,7 +55,7 @@ std::string change_text(double before, double after, bool bytes) {
   std::string text = cat(after > before ? "+" : "-",
                          bytes ? byte_text(static_cast<std::int64_t>(more)) : seconds_text(more));
   if (before > 0)
-    append(text, cat(" (", after > before ? "+" : "", percent_text(after / before - 1), ")"));
+    append(text, cat(" (", after > before ? "+" : "", growth_percent(after / before - 1), ")"));
   return text;
 }
 

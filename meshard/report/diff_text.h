@@ -16,7 +16,7 @@ std::string bytes_change_text(double before, double after);
 std::string bytes_growth_text(double before, double after);
 
 /// Formats a fraction as a percentage with at most one decimal: `12.5%`.
-std::string percent_text(double fraction);
+std::string growth_percent(double fraction);
 
 /// `1.2 ms → 900 us (-25%)`; `1.2 ms` if unchanged.
 std::string seconds_change_text(double before, double after);
