@@ -97,11 +97,17 @@ std::string bytes_change_text(double before, double after) {
 
 std::string growth_percent(double fraction) { return cat(std::round(fraction * 1000) / 10, "%"); }
 
+std::string relative_growth_text(double before, double after) {
+  if (before <= 0 || std::abs(after / before - 1) < 0.0005) return "";
+  return cat(after > before ? "+" : "", growth_percent(after / before - 1));
+}
+
 std::string bytes_growth_text(double before, double after) {
   std::string text = bytes_change_text(before, after);
-  if (before <= 0 || before == after) return text;
-  text.pop_back();
-  return cat(text, ", ", after > before ? "+" : "", growth_percent(after / before - 1), ")");
+  std::string growth = relative_growth_text(before, after);
+  if (growth.empty()) return text;
+  text.pop_back();  // the bracket
+  return cat(text, ", ", growth, ")");
 }
 
 std::string seconds_change_text(double before, double after) {

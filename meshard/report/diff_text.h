@@ -12,8 +12,11 @@ std::string seconds_text(double seconds);
 /// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if unchanged.
 std::string bytes_change_text(double before, double after);
 
-/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without a percentage if there were none before.
+/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without the percentage if relative_growth_text() has none.
 std::string bytes_growth_text(double before, double after);
+
+/// `+40%`, `-12.5%`; empty if there was none before, or the change rounds to 0%.
+std::string relative_growth_text(double before, double after);
 
 /// Formats a fraction as a percentage with at most one decimal: `12.5%`.
 std::string growth_percent(double fraction);
