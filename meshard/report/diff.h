@@ -11,7 +11,7 @@ namespace meshard {
 
 /// Value type: collectives of one kind, axes and place, before and after.
 struct CollectiveChange {
-  /// The number of instructions, and the totals of their executions. Bytes are those of all
+  /// The number of logical collectives, and the totals of their executions. Bytes are those of all
   /// executions on one device.
   struct Side {
     std::int64_t count = 0;
