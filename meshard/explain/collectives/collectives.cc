@@ -99,7 +99,11 @@ class Search {
  public:
   Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
          const std::optional<SliceNumbering>& slices)
-      : executions_(executions), mesh_(mesh), slices_(slices), origins_(graph) {}
+      : executions_(executions),
+        mesh_(mesh),
+        slices_(slices),
+        has_graph_(graph != nullptr),
+        origins_(graph, &executions.module().module()) {}
 
   Result<std::vector<Collective>> run() {
     MESHARD_RETURN_IF_ERROR(walk(executions_.module().entry()));
@@ -134,7 +138,8 @@ class Search {
                    .conditional = runs.conditional};
     MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
-    one.cause = origins_.cause(one.origin, kind, one.axes);
+    one.cause = has_graph_ ? origins_.cause(one.origin, kind, one.axes)
+                           : OriginFinder::foreign_cause(instruction, one.origin);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;
@@ -195,6 +200,7 @@ class Search {
   const Executions& executions_;
   const std::optional<Mesh>& mesh_;
   const std::optional<SliceNumbering>& slices_;
+  const bool has_graph_;
   OriginFinder origins_;
   std::unordered_set<std::int64_t> visited_;
   std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // (computation, channel)
