@@ -4,6 +4,8 @@
 #include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/predict/predict.h"
+#include "meshard/report/diff_limits.h"
+#include "meshard/report/diff_markdown.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
