@@ -23,7 +23,7 @@ std::string_view noun(PurposeKind kind, bool many) {
   switch (kind) {
     case PurposeKind::kWeight: return many ? "weights" : "weight";
     case PurposeKind::kArgument: return many ? "arguments" : "argument";
-    case PurposeKind::kGradient: return many ? "gradients of" : "the gradient of";
+    case PurposeKind::kGradient: return many ? "the gradients of" : "the gradient of";
     case PurposeKind::kUpdate: return many ? "the updates of" : "the update of";
     case PurposeKind::kResult: return many ? "results" : "result";
     default: return "";

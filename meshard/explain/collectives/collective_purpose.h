@@ -42,7 +42,8 @@ struct CollectivePurpose {
   /// The arguments (for a result: the results) concerned, by name: `params['w1']`, or `argument 3`.
   std::vector<std::string> names = {};
   /// The layer: the op's scope `MLP/b0_up`, else the parameters' folder. A collective in a loop
-  /// is in `loop` or `loop/attn`. Empty if unknown.
+  /// is in `loop` or `loop/attn`. Of a collective for several layers, their common part, `MLP`.
+  /// Empty if unknown.
   std::string layer = {};
   ProgramPhase phase = ProgramPhase::kUnknown;
   /// For a reshard: the shardings before and after, `P("data", none)`; empty if unknown.
@@ -52,7 +53,7 @@ struct CollectivePurpose {
 };
 
 /// The arguments of a purpose in a line of text: ` of weight w1`, ` of weights (w1, w2, w3, ...)`,
-/// ` of gradients (w1, w2)`. Empty for a purpose without names. `names` has those of all
+/// ` of the gradients of (w1, w2)`. Empty for a purpose without names. `names` has those of all
 /// collectives of a line.
 std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names);
 

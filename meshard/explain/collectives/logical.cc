@@ -16,8 +16,6 @@ namespace {
 
 using pjrt::HloInstruction;
 
-constexpr std::string_view kRendezvous = "_xla_host_transfer_rendezvous";
-
 // What a transfer between slices performs, from the name that TPU compilers give it.
 std::optional<CollectiveKind> transfer_kind(const HloInstruction& send) {
   std::string_view type = send.frontend_attribute("_xla_megascale_transfer_type");
@@ -115,10 +113,10 @@ class Merge {
   }
 
   std::optional<std::size_t> receive_of(const LocatedInstruction& send) const {
-    std::string_view rendezvous = send.instruction->frontend_attribute(kRendezvous);
+    std::string_view rendezvous = send.instruction->frontend_attribute(kTransferRendezvous);
     if (rendezvous.empty()) return std::nullopt;
     for (const HloInstruction& other : send.index->computation().instructions)
-      if (other.opcode == "recv" && other.frontend_attribute(kRendezvous) == rendezvous)
+      if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
         if (auto found = position_.find(other.name); found != position_.end())
           return found->second;
     return std::nullopt;

@@ -71,10 +71,10 @@ TEST_F(OverSlices, ScatterTransferAndGatherAreOneAllReduce) {
   instructions.push_back(make_instruction(10, "all-gather", f32_shape({1024}), {9}));
   Collective scatter =
       step_of(CollectiveKind::kReduceScatter, "reduce-scatter.2", {"data"}, kWhole, kPart);
-  scatter.origin = {OriginCertainty::kInferred, {{.op = "dot_general", .place = "train.py:9"}}};
+  scatter.origin = {OriginCertainty::kInferred, {{.node = {}, .op = "dot_general", .place = "train.py:9"}}};
   scatter.cause = CollectiveCause::kInserted;
   Collective gather = step_of(CollectiveKind::kAllGather, "all-gather.10", {"data"}, kPart, kWhole);
-  gather.origin = {OriginCertainty::kInferred, {{.op = "sub", .place = "train.py:20"}}};
+  gather.origin = {OriginCertainty::kInferred, {{.node = {}, .op = "sub", .place = "train.py:20"}}};
   auto found = merged(make_module({instructions}), {scatter, sent(), received(), gather});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_THAT(found[0].instructions,

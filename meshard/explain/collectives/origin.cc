@@ -251,9 +251,11 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
 }
 
 CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
-                                            const CollectiveOrigin& origin) {
+                                            const CollectiveOrigin& origin,
+                                            bool calls_collectives) {
   for (std::string_view mark : {"is_spmd_generated", "from-cross-replica-sharding"})
     if (instruction.frontend_attribute(mark) == "true") return CollectiveCause::kInserted;
+  if (!calls_collectives) return CollectiveCause::kInserted;
   bool certain = origin.certainty == OriginCertainty::kExact ||
                  origin.certainty == OriginCertainty::kMerged;
   if (!certain || origin.places.empty()) return CollectiveCause::kUnknown;

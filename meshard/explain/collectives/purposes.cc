@@ -1,11 +1,12 @@
 #include "meshard/explain/collectives/purposes.h"
 
 #include <algorithm>
-#include <functional>
+#include <optional>
 #include <unordered_map>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/boundary_match.h"
+#include "meshard/explain/collectives/source_places.h"
 #include "meshard/explain/collectives/value_flow.h"
 
 namespace meshard {
@@ -14,7 +15,7 @@ namespace {
 using pjrt::HloInstruction;
 using pjrt::HloModule;
 
-bool is_reduction(CollectiveKind kind) {
+bool is_sum(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
 
@@ -25,14 +26,29 @@ bool is_scalar(const HloInstruction& one) {
                                         [](std::int64_t size) { return size == 1; });
 }
 
-void add_once(std::vector<std::string>& names, std::string name) {
+void add_name(std::vector<std::string>& names, std::string name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+}
+
+// `MLP` for `MLP/b0` and `MLP/b1`.
+std::string common_scope(std::string_view a, std::string_view b) {
+  if (a == b) return std::string(a);
+  std::size_t end = 0;  // of the common components
+  for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
+    bool ends = (i == a.size() || a[i] == '/') && (i == b.size() || b[i] == '/');
+    if (ends) end = i;
+    if (i == a.size() || i == b.size() || a[i] != b[i]) break;
+  }
+  return std::string(a.substr(0, end));
 }
 
 class PurposeFinder {
  public:
   PurposeFinder(const Executions& executions, const BoundaryNames& names)
-      : executions_(executions), flow_(executions), boundary_(executions, names) {
+      : executions_(executions),
+        flow_(executions),
+        boundary_(executions, names),
+        places_(executions.module().module()) {
     for (const ReachedComputation& reached : executions.calls().callers_first())
       for (const HloInstruction& each : reached.index->computation().instructions) {
         if (each.opcode != "parameter") instructions_[each.name] = {reached.index, &each};
@@ -49,12 +65,13 @@ class PurposeFinder {
     ValueUses taken = uses_of(at, -1, false);
     if (one.kind == CollectiveKind::kReceive)
       received(one, at);
-    else if (is_reduction(one.kind) || is_sum_over_slices(*at.instruction))
+    else if (is_sum(one.kind) || is_sum_over_slices(*at.instruction))
       reduction(one, at);
     else
       movement(one, at, taken);
     if (purpose.kind == PurposeKind::kUnknown) rest(one, at);
     if (purpose.phase == ProgramPhase::kUnknown) purpose.phase = phase_of_users(purpose, taken);
+    if (names_only_arguments(one)) name_user(one, taken);
     purpose.layer = layer(one, at, taken);
     if (purpose.kind != PurposeKind::kUnknown &&
         purpose.certainty == PurposeCertainty::kUnknown)
@@ -100,7 +117,7 @@ class PurposeFinder {
     if (std::vector<std::int64_t> arguments = arguments_moved(at); !arguments.empty()) {
       bool updated = true;
       for (std::int64_t argument : arguments) {
-        add_once(purpose.names, boundary_.argument_name(argument));
+        add_name(purpose.names, boundary_.argument_name(argument));
         updated = updated && boundary_.is_updated(argument);
       }
       purpose.kind = updated ? PurposeKind::kWeight : PurposeKind::kArgument;
@@ -115,17 +132,16 @@ class PurposeFinder {
     std::vector<std::int64_t> results = uses_of(at, -1, true).results;
     if (results.empty()) return;
     for (std::int64_t result : results)
-      add_once(one.purpose.names, boundary_.result_name(result));
+      add_name(one.purpose.names, boundary_.result_name(result));
     one.purpose.kind = PurposeKind::kResult;
   }
 
   // What is received is what was sent.
   void received(Collective& one, const LocatedInstruction& at) const {
-    constexpr std::string_view kRendezvous = "_xla_host_transfer_rendezvous";
-    std::string_view rendezvous = at.instruction->frontend_attribute(kRendezvous);
+    std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
     if (rendezvous.empty()) return;
     for (const HloInstruction& other : at.index->computation().instructions) {
-      if (other.opcode != "send" || other.frontend_attribute(kRendezvous) != rendezvous) continue;
+      if (other.opcode != "send" || other.frontend_attribute(kTransferRendezvous) != rendezvous) continue;
       LocatedInstruction sent{at.index, &other};
       if (is_sum_over_slices(other))
         reduction(one, sent);
@@ -147,14 +163,14 @@ class PurposeFinder {
       const HloInstruction* operand = at.index->operand(*at.instruction, i);
       std::vector<std::int64_t> arguments =
           boundary_.replaced_by(uses.results, operand ? operand->shape : at.instruction->shape);
-      for (std::int64_t argument : arguments) add_once(names, boundary_.argument_name(argument));
+      for (std::int64_t argument : arguments) add_name(names, boundary_.argument_name(argument));
       unnamed = unnamed || (arguments.empty() && !uses.results.empty() && operand &&
                             !is_scalar(*operand));
     }
     if (names.empty()) return;
     CollectivePurpose& purpose = one.purpose;
     bool backward = purpose.phase == ProgramPhase::kBackward;
-    purpose.kind = backward || is_reduction(one.kind) ? PurposeKind::kGradient
+    purpose.kind = backward || is_sum(one.kind) ? PurposeKind::kGradient
                                                       : PurposeKind::kUpdate;
     bool own = one.origin.certainty == OriginCertainty::kExact ||
                one.origin.certainty == OriginCertainty::kMerged;
@@ -192,22 +208,68 @@ class PurposeFinder {
     return found;
   }
 
+  // Compilers name a gather of an argument after the argument, which has no line.
+  static bool names_only_arguments(const Collective& one) {
+    const CollectivePurpose& purpose = one.purpose;
+    if (purpose.kind != PurposeKind::kWeight && purpose.kind != PurposeKind::kArgument)
+      return false;
+    return !one.origin.places.empty() &&
+           std::all_of(one.origin.places.begin(), one.origin.places.end(),
+                       [](const OriginPlace& place) {
+                         return !place.node && place.place.empty() &&
+                                place.op.find('/') == std::string::npos;
+                       });
+  }
+
+  // Takes the op that uses the result as the origin.
+  void name_user(Collective& one, const ValueUses& taken) const {
+    for (const LocatedInstruction& user : taken.consumers) {
+      const pjrt::HloMetadata& metadata = user.instruction->metadata;
+      if (metadata.op_name.find('/') == std::string::npos) continue;
+      if (phase_of_op(metadata.op_name) != one.purpose.phase) continue;
+      SourcePlace place = places_.of(metadata);
+      if (place.place.empty()) continue;
+      one.origin.certainty = OriginCertainty::kInferred;
+      one.origin.places = {{.node = {},
+                            .op = metadata.op_name,
+                            .place = std::move(place.place),
+                            .path = {},
+                            .via = std::move(place.via)}};
+      return;
+    }
+  }
+
   std::string layer(const Collective& one, const LocatedInstruction& at,
                     const ValueUses& taken) const {
+    std::optional<std::string> folder;  // of the parameters
+    bool several = false;
+    if (one.purpose.kind != PurposeKind::kResult)
+      for (const std::string& name : one.purpose.names) {
+        std::string own = scope_of_parameter(name);
+        several = several || (folder && *folder != own);
+        folder = folder ? common_scope(*folder, own) : own;
+      }
     std::string scope = scope_of(one, taken);
-    if (scope.empty() && one.purpose.kind != PurposeKind::kResult)
-      for (const std::string& name : one.purpose.names)
-        if (scope = scope_of_parameter(name); !scope.empty()) break;
+    // A combined collective may name only one of its ops.
+    if (several && one.origin.places.size() == 1) scope = scope.substr(0, scope.rfind('/') + 1);
+    if (scope.ends_with('/')) scope.pop_back();
+    if (scope.empty() && folder) scope = *folder;
     const ComputationRuns* runs = executions_.find(at.index->computation().id);
     if (!runs || runs->loop_depth == 0) return scope;
     return scope.empty() ? "loop" : cat("loop/", scope);
   }
 
+  // The scope of the ops, or the common part of their scopes.
   static std::string scope_of(const Collective& one, const ValueUses& taken) {
-    for (const OriginPlace& place : one.origin.places)
-      if (std::string scope = op_scope(place.op); !scope.empty()) return scope;
+    std::optional<std::string> common;
+    for (const OriginPlace& place : one.origin.places) {
+      std::string scope = op_scope(place.op);
+      if (scope.empty()) continue;
+      common = common ? common_scope(*common, scope) : scope;
+    }
+    if (common) return *common;
     // A gather serves the ops that use its result; the optimizer's ops are in no layer.
-    if (!is_reduction(one.kind))
+    if (!is_sum(one.kind))
       for (const LocatedInstruction& user : taken.consumers)
         if (phase_of_op(user.instruction->metadata.op_name) != ProgramPhase::kUnknown)
           if (std::string scope = op_scope(user.instruction->metadata.op_name); !scope.empty())
@@ -218,6 +280,7 @@ class PurposeFinder {
   const Executions& executions_;
   ValueFlow flow_;
   BoundaryMatch boundary_;
+  SourcePlaces places_;
   std::unordered_map<std::string, LocatedInstruction> instructions_;
   bool has_backward_ = false;
 };

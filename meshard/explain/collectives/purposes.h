@@ -14,7 +14,8 @@ struct BoundaryNames {
   std::vector<std::string> arguments, results;
 };
 
-/// Sets the purpose of each collective, from the data flow of the compiled module:
+/// Sets the purpose of each collective, and the origin of those that name only an argument: the op
+/// that uses the result. The purpose follows from the data flow of the compiled module:
 ///
 /// - A gather or exchange of a value that is only moved, converted, cut or joined since it was
 ///   an argument is of that argument. It is a weight if the program also has a new value for it.

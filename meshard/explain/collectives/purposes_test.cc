@@ -173,7 +173,7 @@ TEST(Purposes, InALineOfText) {
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1"}), " of weight w1");
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1", "w2"}), " of weights (w1, w2)");
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a", "b", "c", "d"}),
-            " of gradients of (a, b, c, ...)");
+            " of the gradients of (a, b, c, ...)");
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a"}), " of the gradient of a");
   EXPECT_EQ(purpose_text(PurposeKind::kActivations, {}), "");
   EXPECT_EQ(layers_text({"b0"}), " in b0");

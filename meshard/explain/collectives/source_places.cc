@@ -67,18 +67,20 @@ std::string SourcePlaces::line(const std::string& file, std::int64_t number) con
 }
 
 SourcePlace SourcePlaces::of(const pjrt::HloMetadata& metadata) const {
-  SourcePlace inner{.place = line(metadata.source_file, metadata.source_line), .via = {}};
-  if (!module_ || !is_library_file(metadata.source_file)) return inner;
+  SourcePlace own{.place = line(metadata.source_file, metadata.source_line), .via = {}};
+  if (!module_) return own;
   const std::vector<pjrt::HloFrame>& frames = module_->frames;
+  std::string innermost;
   // The number of steps is limited, because a damaged module could have a cycle.
   std::int64_t at = metadata.stack_frame;
   for (std::size_t step = 0; step < frames.size() && at >= 1 && at <= std::ssize(frames); ++step) {
     const pjrt::HloFrame& frame = frames[static_cast<std::size_t>(at - 1)];
-    if (!frame.file.empty() && !is_library_file(frame.file))
-      return {.place = line(frame.file, frame.line), .via = inner.place};
     at = frame.parent;
+    if (frame.file.empty()) continue;
+    if (!is_library_file(frame.file)) return {.place = line(frame.file, frame.line), .via = innermost};
+    if (innermost.empty()) innermost = line(frame.file, frame.line);
   }
-  return inner;
+  return own;
 }
 
 }  // namespace meshard

@@ -12,7 +12,7 @@ namespace {
 using pjrt::HloInstruction;
 
 // An element of nested tuples: the indices from the outermost tuple inward. Empty: all of it.
-using Element = std::vector<std::int64_t>;
+using TuplePart = std::vector<std::int64_t>;
 
 // Limits the search: a value that is used in more places says nothing about one of them.
 constexpr std::size_t kMostSteps = 20000;
@@ -66,13 +66,13 @@ bool acts_on_each_element(std::string_view opcode) {
                     "log-plus-one", "logistic"});
 }
 
-Element without_first(const Element& element, std::size_t count = 1) {
+TuplePart without_first(const TuplePart& element, std::size_t count = 1) {
   if (element.size() <= count) return {};
-  return Element(element.begin() + static_cast<std::ptrdiff_t>(count), element.end());
+  return TuplePart(element.begin() + static_cast<std::ptrdiff_t>(count), element.end());
 }
 
-Element with_first(std::int64_t first, const Element& rest) {
-  Element made = {first};
+TuplePart with_first(std::int64_t first, const TuplePart& rest) {
+  TuplePart made = {first};
   made.insert(made.end(), rest.begin(), rest.end());
   return made;
 }
@@ -94,9 +94,9 @@ class WorkList {
  public:
   struct Item {
     LocatedInstruction at;
-    Element element;
+    TuplePart element;
   };
-  void add(const InstructionIndex* index, const HloInstruction* one, Element element) {
+  void add(const InstructionIndex* index, const HloInstruction* one, TuplePart element) {
     if (!index || !one || seen_.size() >= kMostSteps) return;
     if (seen_.emplace(one, element).second) items_.push_back({{index, one}, std::move(element)});
   }
@@ -108,7 +108,7 @@ class WorkList {
   bool is_full() const { return seen_.size() >= kMostSteps; }
 
  private:
-  std::set<std::pair<const HloInstruction*, Element>> seen_;
+  std::set<std::pair<const HloInstruction*, TuplePart>> seen_;
   std::vector<Item> items_;  // in order, so that nearer values come first
   std::size_t at_ = 0;
 };
@@ -129,19 +129,19 @@ class SourceSearch {
 
  private:
   void operand(const InstructionIndex& index, const HloInstruction& one, std::size_t number,
-               Element element) {
+               TuplePart element) {
     const HloInstruction* from = index.operand(one, number);
     if (!from) found_.computed = true;
     work_.add(&index, from, std::move(element));
   }
 
-  void root(const HloInstruction& call, std::size_t number, const Element& element) {
+  void root(const HloInstruction& call, std::size_t number, const TuplePart& element) {
     const InstructionIndex* inner = executions_.module().called(call, number);
     if (!inner || !inner->root()) found_.computed = true;
     if (inner) work_.add(inner, inner->root(), element);
   }
 
-  void step(const InstructionIndex& index, const HloInstruction& one, const Element& element) {
+  void step(const InstructionIndex& index, const HloInstruction& one, const TuplePart& element) {
     std::string_view opcode = one.opcode;
     if (opcode == "parameter") return parameter(index, one, element);
     if (is_neutral(one)) return;
@@ -200,7 +200,7 @@ class SourceSearch {
   }
 
   void collective(const InstructionIndex& index, const HloInstruction& one,
-                  const Element& element) {
+                  const TuplePart& element) {
     std::string_view opcode = one.opcode;
     if (opcode.ends_with("-done")) return operand(index, one, 0, {});
     found_.collectives.push_back({&index, &one});
@@ -215,7 +215,7 @@ class SourceSearch {
     operand(index, one, 0, {});
   }
 
-  void parameter(const InstructionIndex& index, const HloInstruction& one, const Element& element) {
+  void parameter(const InstructionIndex& index, const HloInstruction& one, const TuplePart& element) {
     const ReachedComputation* reached = executions_.calls().find(index.computation().id);
     if (!reached) return;
     auto number = static_cast<std::size_t>(one.parameter_number);
@@ -251,7 +251,7 @@ class UseSearch {
         through_arithmetic_(through_arithmetic),
         through_collectives_(through_collectives) {}
 
-  ValueUses run(const InstructionIndex& index, const HloInstruction& from, Element element) {
+  ValueUses run(const InstructionIndex& index, const HloInstruction& from, TuplePart element) {
     work_.add(&index, &from, std::move(element));
     WorkList::Item item;
     while (work_.next(item)) {
@@ -268,13 +268,13 @@ class UseSearch {
 
  private:
   void enter(const HloInstruction& call, std::size_t number, std::int64_t parameter,
-             const Element& element) {
+             const TuplePart& element) {
     const InstructionIndex* inner = executions_.module().called(call, number);
     if (inner) work_.add(inner, parameter_of(*inner, parameter), element);
   }
 
   void use(const InstructionIndex& index, const HloInstruction& user, std::size_t number,
-           const Element& element) {
+           const TuplePart& element) {
     std::string_view opcode = user.opcode;
     auto position = static_cast<std::int64_t>(number);
     if (moves_data(opcode)) {
@@ -310,7 +310,8 @@ class UseSearch {
       if (number == 0) send(index, user);
     } else if (opcode == "recv-done") {
       work_.add(&index, &user, {});
-    } else if (through_arithmetic_ && acts_on_each_element(opcode)) {
+    } else if (through_arithmetic_ &&
+               (acts_on_each_element(opcode) || (opcode == "scatter" && number == 0))) {
       work_.add(&index, &user, {});
     } else {
       found_.consumers.push_back({&index, &user});
@@ -323,22 +324,21 @@ class UseSearch {
     found_.collectives.push_back({&index, &user});
     if (!through_collectives_) return;
     bool tuple = user.operands.size() > 1 && user.opcode != "ragged-all-to-all";
-    work_.add(&index, &user, tuple ? Element{position} : Element{});
+    work_.add(&index, &user, tuple ? TuplePart{position} : TuplePart{});
   }
 
   // What is sent to other slices comes back from them, combined with what they sent.
   void send(const InstructionIndex& index, const HloInstruction& user) {
-    constexpr std::string_view kRendezvous = "_xla_host_transfer_rendezvous";
-    std::string_view rendezvous = user.frontend_attribute(kRendezvous);
+    std::string_view rendezvous = user.frontend_attribute(kTransferRendezvous);
     found_.collectives.push_back({&index, &user});
     if (!through_collectives_ || rendezvous.empty()) return;
     for (const HloInstruction& other : index.computation().instructions)
-      if (other.opcode == "recv" && other.frontend_attribute(kRendezvous) == rendezvous)
+      if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
         work_.add(&index, &other, {});
   }
 
   // The value is the result of its computation.
-  void leave(const InstructionIndex& index, const Element& element) {
+  void leave(const InstructionIndex& index, const TuplePart& element) {
     const ReachedComputation* reached = executions_.calls().find(index.computation().id);
     if (!reached) return;
     switch (reached->kind) {
@@ -383,7 +383,7 @@ ValueSources ValueFlow::sources(const LocatedInstruction& at, std::size_t number
 ValueUses ValueFlow::uses(const LocatedInstruction& at, std::int64_t element,
                           bool through_arithmetic, bool through_collectives) const {
   return UseSearch(executions_, through_arithmetic, through_collectives)
-      .run(*at.index, *at.instruction, element < 0 ? Element{} : Element{element});
+      .run(*at.index, *at.instruction, element < 0 ? TuplePart{} : TuplePart{element});
 }
 
 }  // namespace meshard

@@ -1,11 +1,15 @@
 // Follows values through a compiled module: through fusions, loops, branches and calls.
 #pragma once
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "meshard/hlo/executions.h"
 
 namespace meshard {
+
+/// The frontend attribute that a send to another slice and its receive have in common (TPU).
+inline constexpr std::string_view kTransferRendezvous = "_xla_host_transfer_rendezvous";
 
 /// An instruction and the computation that contains it.
 struct LocatedInstruction {
