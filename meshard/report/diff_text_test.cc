@@ -29,7 +29,8 @@ TEST(DiffText, GrowthInPercent) {
   EXPECT_EQ(bytes_growth_text(0, 2048), "0 B → 2 KiB (+2 KiB)");
   EXPECT_EQ(bytes_growth_text(2048, 2048), "2 KiB");
   EXPECT_EQ(bytes_growth_text(1 << 30, (1 << 30) + 1024), "1 GiB → 1 GiB (+1 KiB)");
-  EXPECT_EQ(relative_growth_text(2000, 2001), "+0.1%");  // 0.05% is rounded up
+  EXPECT_EQ(relative_growth_text(1000, 1001), "+0.1%");
+  EXPECT_EQ(relative_growth_text(10000, 10001), "");
   EXPECT_EQ(growth_percent(0.125), "12.5%");
   EXPECT_EQ(growth_percent(-0.5), "-50%");
 }
