@@ -3,9 +3,9 @@
 
 usage: check_programs.py --meshard PROGRAM --data FOLDER [--jobs N] [NAME...]
 
-Compared are the memory to the byte (the host's and the kinds of memory if the report has them), every collective instruction (kind, axes, bytes in and out, executions, whether it
-is in a branch, source line), and of each argument and result the shard, the axes that split it, and whether a result
-takes the argument's memory. A line for each difference names the field, the report's value and JAX's. Skips, with a
+Compared are the memory to the byte (the host's too, if the report has it), every collective instruction (kind, axes,
+bytes in and out, executions, whether it is in a branch, source line), and of each argument and result the shard, the
+axes that split it, the kind of memory, and whether a result takes the argument's memory. A line for each difference names the field, the report's value and JAX's. Skips, with a
 message, without the TPU plugin. The last line is `N passed, N failed`.
 """
 
@@ -102,9 +102,9 @@ def value_differences(kind, reported, recorded):
         what = f"{kind} {i} {one['name']}".strip()
         if one["shard"] != record["shard"]:
             found.append(f"{what}: shard {one['shard']}, JAX {record['shard']}")
-        kind = one.get("memory_kind", record["memory"]) or "device"
-        if kind != record["memory"]:
-            found.append(f"{what}: memory {kind}, JAX {record['memory']}")
+        stored = one.get("memory_kind", record["memory"]) or "device"
+        if stored != record["memory"]:
+            found.append(f"{what}: memory {stored}, JAX {record['memory']}")
         if record["spec"] is None or one["sharding"] is None:
             continue
         spec = [dimension["axes"] for dimension in one["sharding"]["dimensions"]]
