@@ -5,8 +5,9 @@ usage: check_programs.py --meshard PROGRAM --data FOLDER [--jobs N] [NAME...]
 
 Compared are the memory to the byte (the host's too, if the report has it), every collective instruction (kind, axes,
 bytes in and out, executions, whether it is in a branch, source line), and of each argument and result the shard, the
-axes that split it, the kind of memory, and whether a result takes the argument's memory. A line for each difference names the field, the report's value and JAX's. Skips, with a
-message, without the TPU plugin. The last line is `N passed, N failed`.
+axes that split it, the kind of memory, and whether a result takes the argument's memory. A line for each difference
+names the field, the report's value and JAX's. Skips, with a message, without the TPU plugin. The last line is
+`N passed, N failed`.
 """
 
 import argparse
