@@ -8,8 +8,11 @@
 
 namespace meshard {
 
-ProgramReport::ProgramReport(Parts parts)
-    : parts_(std::move(parts)), groups_(group_collectives(parts_.collectives)) {}
+ProgramReport::ProgramReport(Parts parts) : parts_(std::move(parts)) {
+  if (parts_.logical_collectives.empty())
+    parts_.logical_collectives = merge_fragments(parts_.collectives);
+  groups_ = group_collectives(whole_collectives(parts_.logical_collectives));
+}
 
 bool ProgramReport::fits() const {
   if (!parts_.out_of_memory.empty()) return false;
@@ -32,7 +35,8 @@ std::vector<Collective> ProgramReport::collectives(CollectiveKind kind,
 
 std::int64_t ProgramReport::collective_bytes() const {
   std::int64_t sum = 0;
-  for (const Collective& one : parts_.collectives) sum = saturating_add(sum, one.total_bytes());
+  for (const LogicalCollective& one : parts_.logical_collectives)
+    sum = saturating_add(sum, one.whole.total_bytes());
   return sum;
 }
 

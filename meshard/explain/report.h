@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/collectives/layer_traffic.h"
+#include "meshard/explain/collectives/logical.h"
 #include "meshard/explain/collectives/reshard.h"
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
@@ -63,7 +65,11 @@ class ProgramReport {
     std::vector<ValuePlacement> results = {};
     /// Intermediate values whose sharding the compiler reported.
     std::vector<ValuePlacement> intermediates = {};
+    /// The collective instructions, in module order.
     std::vector<Collective> collectives = {};
+    /// The collectives that the instructions implement. If it is empty, the report merges the
+    /// fragments of `collectives`.
+    std::vector<LogicalCollective> logical_collectives = {};
     std::vector<Reshard> reshards = {};
     /// None if the plugin does not report it.
     std::optional<MemoryUse> memory = std::nullopt;
@@ -94,20 +100,28 @@ class ProgramReport {
   /// All contents.
   const Parts& parts() const { return parts_; }
 
-  /// All collectives, in module order.
+  /// All collective instructions, in module order.
   const std::vector<Collective>& collectives() const { return parts_.collectives; }
-  /// Collectives grouped by group_collectives().
+  /// The collectives as the program has them: where a compiler writes one as several instructions
+  /// (fragments in fusions, steps inside and between slices), they are one here. The counts of
+  /// groups(), of the text, of expectations and of diff() are those.
+  const std::vector<LogicalCollective>& logical_collectives() const {
+    return parts_.logical_collectives;
+  }
+  /// The logical collectives grouped by group_collectives().
   const std::vector<CollectiveGroup>& groups() const { return groups_; }
-  /// The collectives of one kind.
+  /// The logical collectives by layer; empty if no layer is known.
+  std::vector<LayerTraffic> layers() const { return layer_traffic(parts_.logical_collectives); }
+  /// The collective instructions of one kind.
   std::vector<Collective> collectives(CollectiveKind kind) const;
-  /// The collectives of one kind that run over exactly these axes, in mesh order.
+  /// The collective instructions of one kind that run over exactly these axes, in mesh order.
   std::vector<Collective> collectives(CollectiveKind kind, const AxisList& axes) const;
-  /// Sum of Collective::total_bytes() over all collectives.
+  /// Sum of Collective::total_bytes() over all logical collectives.
   std::int64_t collective_bytes() const;
 
   /// The report on one screen. It shows mesh and target, whether the program fits, memory, time
   /// bounds, a line for each group of collectives (`1 all-reduce on axis "model", 64 KiB, from
-  /// demo.cc:42 (exact), inserted`), reshards with their causes, arguments, results, the largest
+  /// demo.cc:42 (exact), inserted`), a table of the layers if they are known, reshards with their causes, arguments, results, the largest
   /// buffers, and notes.
   std::string to_string(const ExplainOptions& options = {}) const;
 

@@ -7,6 +7,8 @@
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives/collective_tensors.h"
 #include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/collectives/logical.h"
+#include "meshard/explain/collectives/purposes.h"
 #include "meshard/explain/collectives/reshards.h"
 #include "meshard/explain/compile_notes.h"
 #include "meshard/explain/cost/estimate.h"
@@ -100,11 +102,14 @@ class ReportMaker {
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
     mark_processes();
+    find_purposes(executions, {facts_.argument_names, facts_.result_names}, parts_.collectives);
+    std::vector<LogicalCollective>& logical = parts_.logical_collectives;
+    logical = find_logical_collectives(executions, parts_.collectives);
     estimate(executions, nodes);
     read_propagated();
     read_memory();
     read_buffers(executions, nodes);
-    name_tensors(parts_.collectives, parts_.reshards, parts_.intermediates, nodes);
+    describe_moves(nodes);
     add_notes(index);
     return ProgramReport(std::move(parts_));
   }
@@ -194,6 +199,17 @@ class ReportMaker {
       one.across_processes = facts_.processes->crosses(facts_.program.mesh, one);
   }
 
+  // Sets what the collectives move, of the instructions and of what they implement.
+  void describe_moves(const Graph* graph) {
+    std::vector<Collective> wholes = whole_collectives(parts_.logical_collectives);
+    for (std::vector<Collective>* list : {&parts_.collectives, &wholes}) {
+      add_reshards(parts_.reshards, *list);
+      name_tensors(*list, parts_.reshards, parts_.intermediates, graph);
+    }
+    for (std::size_t i = 0; i < wholes.size(); ++i)
+      parts_.logical_collectives[i].whole = std::move(wholes[i]);
+  }
+
   // Sets operation counts, traffic and, if the hardware or its links are known, the time bounds.
   void estimate(const Executions& executions, const Graph* graph) {
     ModuleCost cost(executions);
@@ -230,7 +246,8 @@ class ReportMaker {
           "reported");
     }
     parts_.reshards =
-        find_reshards(module_, parts_.collectives, propagated ? &*propagated : nullptr, facts_);
+        find_reshards(module_, whole_collectives(parts_.logical_collectives),
+                      propagated ? &*propagated : nullptr, facts_);
     for (Reshard& remade : rematerializations_in_log(compiled_.log))
       parts_.reshards.push_back(std::move(remade));
   }

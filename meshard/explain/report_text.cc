@@ -85,13 +85,16 @@ void append_roofline(std::string& out, const Roofline& roofline, const ProgramCo
 }
 
 void append_collectives(std::string& out, const ProgramReport& report, std::size_t most) {
-  const std::vector<Collective>& collectives = report.collectives();
-  if (collectives.empty()) {
+  std::size_t count = report.logical_collectives().size();
+  std::size_t instructions = report.collectives().size();
+  if (count == 0) {
     append(out, "no collectives\n");
     return;
   }
-  append(out, cat(counted(collectives.size(), "collective"), ", ",
-                  byte_text(report.collective_bytes()), " per device\n"));
+  append(out, cat(counted(count, "collective"), ", ", byte_text(report.collective_bytes()),
+                  " per device"));
+  if (instructions != count) append(out, cat(", in ", instructions, " instructions"));
+  append(out, "\n");
   std::vector<CollectiveGroup> groups = report.groups();
   if (most > 0 && groups.size() > most)  // then the most important ones are shown
     std::stable_sort(groups.begin(), groups.end(),
@@ -100,6 +103,18 @@ void append_collectives(std::string& out, const ProgramReport& report, std::size
                      });
   append_lines(out, groups, most, "lines of collectives",
                [&](std::size_t i) { return groups[i].to_string(); });
+}
+
+void append_layers(std::string& out, const ProgramReport& report, std::size_t most) {
+  std::vector<LayerTraffic> layers = report.layers();
+  if (layers.empty()) return;
+  append(out, "collectives by layer\n");
+  if (most > 0 && layers.size() > most)  // then the most important ones are shown
+    std::stable_sort(layers.begin(), layers.end(), [](const LayerTraffic& a, const LayerTraffic& b) {
+      return a.total_bytes > b.total_bytes;
+    });
+  append_lines(out, layers, most, "lines of layers",
+               [&](std::size_t i) { return layers[i].to_string(); });
 }
 
 void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_t most) {
@@ -200,6 +215,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
+  append_layers(out, *this, half);
   append_reshards(out, parts_.reshards, half);
   append_values(out, parts_.arguments, parts_.num_captured, "arguments", most);
   if (options.argument_matrix) append(out, argument_matrix(*this));

@@ -67,29 +67,37 @@ Result<void> read_device_assignment(std::string_view bytes, HloModule& to) {
   return reader.ok() ? Result<void>() : damaged("a device assignment");
 }
 
-// The source location of each call-stack frame: StackFrameIndexProto {file_names 1, file_locations
-// 3 {file_name_id 1, line 3}, stack_frames 4 {file_location_id 1}}. Ids begin at 1.
+// The call stacks: StackFrameIndexProto {file_names 1, function_names 2, file_locations 3
+// {file_name_id 1, function_name_id 2, line 3}, stack_frames 4 {file_location_id 1, parent_frame_id
+// 2}}. Ids begin at 1.
 struct StackFrames {
   struct Location {
-    std::int64_t file = 0, line = 0;
+    std::int64_t file = 0, function = 0, line = 0;
   };
-  std::vector<std::string_view> files;
+  struct Frame {
+    std::int64_t location = 0, parent = 0;
+  };
+  std::vector<std::string_view> files, functions;
   std::vector<Location> locations;
-  std::vector<std::int64_t> frames;  // location ids
+  std::vector<Frame> frames;
 
   template <class T>
   static const T* at(const std::vector<T>& all, std::int64_t id) {
     return id >= 1 && id <= std::ssize(all) ? &all[static_cast<std::size_t>(id - 1)] : nullptr;
   }
 
-  void name(HloMetadata& metadata) const {
-    if (!metadata.source_file.empty()) return;
-    const std::int64_t* frame = at(frames, metadata.stack_frame);
-    const Location* location = frame ? at(locations, *frame) : nullptr;
-    const std::string_view* file = location ? at(files, location->file) : nullptr;
-    if (file == nullptr) return;
-    metadata.source_file = *file;
-    metadata.source_line = location->line;
+  std::vector<HloFrame> described() const {
+    std::vector<HloFrame> all;
+    for (const Frame& frame : frames) {
+      HloFrame& one = all.emplace_back();
+      one.parent = frame.parent;
+      const Location* location = at(locations, frame.location);
+      if (!location) continue;
+      one.line = location->line;
+      if (const std::string_view* file = at(files, location->file)) one.file = *file;
+      if (const std::string_view* name = at(functions, location->function)) one.function = *name;
+    }
+    return all;
   }
 };
 
@@ -97,18 +105,18 @@ Result<void> read_stack_frames(std::string_view bytes, StackFrames& to) {
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     if (field->number == 1) to.files.push_back(field->bytes);
+    if (field->number == 2) to.functions.push_back(field->bytes);
     if (field->number != 3 && field->number != 4) continue;
     StackFrames::Location location;
-    std::int64_t first = 0;
     WireReader numbers(field->bytes);
     while (auto number = numbers.next()) {
-      if (number->number == 1) first = number->as_int();
+      if (number->number == 1) location.file = number->as_int();
+      if (number->number == 2) location.function = number->as_int();
       if (number->number == 3) location.line = number->as_int();
     }
     if (!numbers.ok()) return damaged("the call stacks");
-    location.file = first;
     if (field->number == 3) to.locations.push_back(location);
-    if (field->number == 4) to.frames.push_back(first);
+    if (field->number == 4) to.frames.push_back({location.file, location.function});
   }
   return reader.ok() ? Result<void>() : damaged("the call stacks");
 }
@@ -144,11 +152,21 @@ struct Tables {
   StackFrames stacks;
 
   void apply(HloModule& to) {
+    to.frames = stacks.described();
     for (HloComputation& computation : to.computations) {
       if (auto found = schedules.find(computation.id); found != schedules.end())
         computation.schedule = std::move(found->second);
-      for (HloInstruction& each : computation.instructions) stacks.name(each.metadata);
+      for (HloInstruction& each : computation.instructions) name(each.metadata, to.frames);
     }
+  }
+
+  // An instruction without a line of its own gets the innermost frame's.
+  static void name(HloMetadata& metadata, const std::vector<HloFrame>& frames) {
+    if (!metadata.source_file.empty()) return;
+    const HloFrame* frame = StackFrames::at(frames, metadata.stack_frame);
+    if (!frame || frame->file.empty()) return;
+    metadata.source_file = frame->file;
+    metadata.source_line = frame->line;
   }
 };
 

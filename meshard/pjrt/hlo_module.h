@@ -33,6 +33,16 @@ struct HloAlias {
   bool must_alias = false;
 };
 
+/// One frame of a call stack.
+struct HloFrame {
+  std::string file;
+  std::string function;
+  std::int64_t line = 0;
+  /// The caller: an index in HloModule::frames, from 1. 0: none.
+  std::int64_t parent = 0;
+  friend bool operator==(const HloFrame&, const HloFrame&) = default;
+};
+
 /// A module: its computations, and what the partitioner decided about its inputs and outputs.
 struct HloModule : HloInterface {
   std::string name;
@@ -40,6 +50,9 @@ struct HloModule : HloInterface {
   std::int64_t entry_id = 0;
   std::vector<HloComputation> computations;
   std::vector<HloAlias> aliases;
+  /// The frames of the call stacks; HloMetadata::stack_frame is an index in this list, from 1. A
+  /// frame that the module refers to but does not describe is empty.
+  std::vector<HloFrame> frames;
   /// Device ids by partition and replica: [partition][replica]. Empty if not present.
   std::vector<std::vector<std::int64_t>> device_assignment;
 

@@ -207,13 +207,16 @@ TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
   schedule.add_message(1, entry);
   stacks.add_bytes(1, "lib.py");
   stacks.add_bytes(1, "user.py");
+  stacks.add_bytes(2, "main");
   location.add_varint(1, 2);
+  location.add_varint(2, 1);
   location.add_varint(3, 98);
   stacks.add_message(3, location);
   frame.add_varint(1, 7);  // no such location
   stacks.add_message(4, frame);
   frame = WireWriter();
   frame.add_varint(1, 1);
+  frame.add_varint(2, 1);
   stacks.add_message(4, frame);
   module.add_message(3, computation);
   module.add_varint(6, 40);
@@ -221,6 +224,7 @@ TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
   module.add_message(17, stacks);
   whole.add_message(1, module);
   HloModule read = HloModule::from_bytes(whole.bytes()).value();
+  EXPECT_EQ(read.frames, (std::vector<HloFrame>{{}, {"user.py", "main", 98, 1}}));
   EXPECT_EQ(read.entry().schedule, (Numbers{2, 1}));
   const HloInstruction& product = read.entry().instructions[0];
   ASSERT_TRUE(product.dot.has_value());

@@ -26,8 +26,8 @@ std::string places_of(const CollectiveOrigin& origin) {
 
 void count_collectives(const ProgramReport& report, bool after,
                        std::vector<CollectiveChange>& out) {
-  for (const Collective& one : report.collectives()) {
-    if (one.continues) continue;
+  for (const LogicalCollective& each : report.logical_collectives()) {
+    const Collective& one = each.whole;
     std::string axes = axes_of(one), place = places_of(one.origin);
     auto found = std::find_if(out.begin(), out.end(), [&](const CollectiveChange& change) {
       return change.kind == one.kind && change.axes == axes && change.place == place;
@@ -143,10 +143,8 @@ ReportDiff::Heading diff_heading(const ProgramReport& report) {
   const ProgramReport::Parts& parts = report.parts();
   out.program = cat(report.name(), report.mesh() ? axes_text_of(*report.mesh()) : "",
                     parts.target.name.empty() ? "" : cat(" for ", parts.target.name));
-  for (const Collective& one : report.collectives()) {
-    out.collectives += one.continues ? 0 : 1;
-    out.collective_bytes += one.bytes() * one.executions;
-  }
+  out.collectives = std::ssize(report.logical_collectives());
+  out.collective_bytes = report.collective_bytes();
   if (parts.roofline) {
     out.seconds = parts.roofline->seconds();
     out.bound_by = parts.roofline->bound_by();

@@ -60,7 +60,7 @@ Result<DiffLimit> limit_in(std::string_view item) {
 }
 
 std::string growth_text(const DiffLimit& limit) {
-  return limit.fraction > 0 ? cat("at most ", percent_text(limit.fraction), " more") : "no more";
+  return limit.fraction > 0 ? cat("at most ", growth_percent(limit.fraction), " more") : "no more";
 }
 
 // Bytes of one kind of collective over the same axes, from all places.
@@ -154,7 +154,7 @@ std::string_view to_string(DiffLimitPart part) {
 }
 
 std::string DiffLimit::to_string() const {
-  return cat(meshard::to_string(part), fraction > 0 ? cat(" ", percent_text(fraction)) : "");
+  return cat(meshard::to_string(part), fraction > 0 ? cat(" ", growth_percent(fraction)) : "");
 }
 
 Result<std::vector<DiffLimit>> parse_diff_limits(std::string_view text) {

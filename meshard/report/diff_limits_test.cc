@@ -75,10 +75,11 @@ TEST(DiffLimits, LessIsNeverOver) {
 TEST(DiffLimits, CombinedCollectivesAreNotMore) {
   // Two all-reduces from two lines become one from both lines, with the same bytes.
   ReportDiff diff;
-  diff.before = {.collectives = 2, .collective_bytes = 300};
-  diff.after = {.collectives = 1, .collective_bytes = 300};
+  diff.before.collectives = 2, diff.before.collective_bytes = 300;
+  diff.after.collectives = 1, diff.after.collective_bytes = 300;
   auto all_reduce = [](const char* place, std::int64_t before, std::int64_t after) {
-    CollectiveChange one{.kind = CollectiveKind::kAllReduce, .axes = "\"data\"", .place = place};
+    CollectiveChange one;
+    one.kind = CollectiveKind::kAllReduce, one.axes = "\"data\"", one.place = place;
     if (before) one.before = {.count = 1, .executions = 1, .bytes = before};
     if (after) one.after = {.count = 1, .executions = 1, .bytes = after};
     return one;

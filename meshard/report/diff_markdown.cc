@@ -54,8 +54,8 @@ std::string change_text(double before, double after, bool bytes) {
   double more = after > before ? after - before : before - after;
   std::string text = cat(after > before ? "+" : "-",
                          bytes ? byte_text(static_cast<std::int64_t>(more)) : seconds_text(more));
-  if (before > 0)
-    append(text, cat(" (", after > before ? "+" : "", percent_text(after / before - 1), ")"));
+  std::string growth = relative_growth_text(before, after);
+  if (!growth.empty()) append(text, cat(" (", growth, ")"));
   return text;
 }
 

@@ -162,6 +162,7 @@ TEST(DiffMarkdown, OfReports) {
   ProgramReport before(sample_parts());
   ProgramReport::Parts changed = sample_parts();
   changed.collectives.pop_back();
+  changed.logical_collectives.pop_back();
   std::string page = to_markdown(diff(before, ProgramReport(changed)));
   EXPECT_THAT(page, HasSubstr("**collectives -1"));
   EXPECT_THAT(page, HasSubstr("| gone | "));

@@ -95,20 +95,26 @@ std::string bytes_change_text(double before, double after) {
              byte_text(whole(std::abs(more))), ")");
 }
 
-std::string percent_text(double fraction) { return cat(std::round(fraction * 1000) / 10, "%"); }
+std::string growth_percent(double fraction) { return cat(std::round(fraction * 1000) / 10, "%"); }
+
+std::string relative_growth_text(double before, double after) {
+  if (before <= 0 || std::abs(after / before - 1) < 0.0005) return "";
+  return cat(after > before ? "+" : "", growth_percent(after / before - 1));
+}
 
 std::string bytes_growth_text(double before, double after) {
   std::string text = bytes_change_text(before, after);
-  if (before <= 0 || before == after) return text;
-  text.pop_back();
-  return cat(text, ", ", after > before ? "+" : "", percent_text(after / before - 1), ")");
+  std::string growth = relative_growth_text(before, after);
+  if (growth.empty()) return text;
+  text.pop_back();  // the bracket
+  return cat(text, ", ", growth, ")");
 }
 
 std::string seconds_change_text(double before, double after) {
   if (before == after) return seconds_text(after);
   std::string text = cat(seconds_text(before), " → ", seconds_text(after));
   if (before > 0)
-    append(text, cat(" (", after > before ? "+" : "", percent_text(after / before - 1), ")"));
+    append(text, cat(" (", after > before ? "+" : "", growth_percent(after / before - 1), ")"));
   return text;
 }
 

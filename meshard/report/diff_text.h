@@ -12,11 +12,14 @@ std::string seconds_text(double seconds);
 /// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if unchanged.
 std::string bytes_change_text(double before, double after);
 
-/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without a percentage if there were none before.
+/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without the percentage if relative_growth_text() has none.
 std::string bytes_growth_text(double before, double after);
 
+/// `+40%`, `-12.5%`; empty if there was none before, or the change rounds to 0%.
+std::string relative_growth_text(double before, double after);
+
 /// Formats a fraction as a percentage with at most one decimal: `12.5%`.
-std::string percent_text(double fraction);
+std::string growth_percent(double fraction);
 
 /// `1.2 ms → 900 us (-25%)`; `1.2 ms` if unchanged.
 std::string seconds_change_text(double before, double after);

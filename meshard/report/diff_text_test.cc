@@ -28,8 +28,11 @@ TEST(DiffText, GrowthInPercent) {
   EXPECT_EQ(bytes_growth_text(3072, 2048), "3 KiB → 2 KiB (-1 KiB, -33.3%)");
   EXPECT_EQ(bytes_growth_text(0, 2048), "0 B → 2 KiB (+2 KiB)");
   EXPECT_EQ(bytes_growth_text(2048, 2048), "2 KiB");
-  EXPECT_EQ(percent_text(0.125), "12.5%");
-  EXPECT_EQ(percent_text(-0.5), "-50%");
+  EXPECT_EQ(bytes_growth_text(1 << 30, (1 << 30) + 1024), "1 GiB → 1 GiB (+1 KiB)");
+  EXPECT_EQ(relative_growth_text(1000, 1001), "+0.1%");
+  EXPECT_EQ(relative_growth_text(10000, 10001), "");
+  EXPECT_EQ(growth_percent(0.125), "12.5%");
+  EXPECT_EQ(growth_percent(-0.5), "-50%");
 }
 
 }  // namespace

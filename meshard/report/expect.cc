@@ -75,7 +75,8 @@ void check(const ExpectedCollectives& expected, const ProgramReport& report,
            ExpectationReport& out) {
   std::vector<std::vector<const Collective*>> found(expected.list().size());
   std::vector<const Collective*> others;
-  for (const Collective& one : report.collectives()) {
+  for (const LogicalCollective& each : report.logical_collectives()) {
+    const Collective& one = each.whole;
     std::ptrdiff_t claim = claimant(one, expected.list());
     (claim < 0 ? others : found[static_cast<std::size_t>(claim)]).push_back(&one);
   }

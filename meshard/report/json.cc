@@ -134,13 +134,25 @@ void write(JsonWriter& json, const CollectiveOrigin& origin) {
   json.key("places").begin_array();
   for (const OriginPlace& place : origin.places) {
     json.begin_object().member("node", place.node);
-    json.member("op", place.op).member("place", place.place).end_object();
+    json.member("op", place.op).member("place", place.place).member("via", place.via).end_object();
   }
   json.end_array().end_object();
 }
 
 std::string_view name_of(CollectiveCause cause) {
   return cause == CollectiveCause::kUnknown ? "unknown" : to_string(cause);
+}
+
+std::string_view name_of(ProgramPhase phase) {
+  return phase == ProgramPhase::kUnknown ? "unknown" : to_string(phase);
+}
+
+void write(JsonWriter& json, const CollectivePurpose& purpose) {
+  json.begin_object().member("kind", to_string(purpose.kind));
+  json.member("certainty", to_string(purpose.certainty)).key("names");
+  write_values(json, purpose.names);
+  json.member("layer", purpose.layer).member("phase", name_of(purpose.phase));
+  json.member("from", purpose.from).member("to", purpose.to).end_object();
 }
 
 void write(JsonWriter& json, const Collective& one) {
@@ -165,7 +177,23 @@ void write(JsonWriter& json, const Collective& one) {
   json.member("continues", one.continues).member("across_processes", one.across_processes);
   json.member("tensor", one.tensor).key("origin");
   write(json, one.origin);
-  json.member("cause", name_of(one.cause)).end_object();
+  json.member("cause", name_of(one.cause)).key("purpose");
+  write(json, one.purpose);
+  json.end_object();
+}
+
+void write(JsonWriter& json, const LogicalCollective& one) {
+  json.begin_object().key("whole");
+  write(json, one.whole);
+  json.key("instructions");
+  write_values(json, one.instructions);
+  json.end_object();
+}
+
+void write(JsonWriter& json, const LayerTraffic& row) {
+  json.begin_object().member("layer", row.layer).member("phase", name_of(row.phase));
+  json.member("purpose", to_string(row.purpose)).member("count", row.count);
+  json.member("executions", row.executions).member("total_bytes", row.total_bytes).end_object();
 }
 
 void write(JsonWriter& json, const Reshard& reshard) {
@@ -265,6 +293,8 @@ std::string to_json(const ProgramReport& report, std::size_t indent) {
   write_list(json, "results", parts.results, meshes);
   write_list(json, "intermediates", parts.intermediates, meshes);
   write_list(json, "collectives", parts.collectives);
+  write_list(json, "logical_collectives", parts.logical_collectives);
+  write_list(json, "layers", report.layers());
   write_list(json, "reshards", parts.reshards);
   json.member("out_of_memory", parts.out_of_memory).member("fits", report.fits());
   write_maybe(json, "memory", parts.memory);

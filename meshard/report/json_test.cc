@@ -18,7 +18,8 @@ TEST(ReportJson, AnEmptyReportHasEveryMember) {
       R"({"schema":"meshard.report","version":1,"name":"f","target":{"name":"",)"
       R"("device_kind":"","devices":1,"compiler":"","compile_seconds":0},"meshes":[],)"
       R"("mesh":null,"topology":null,"processes":null,"arguments":[],"num_captured":0,"results":[],)"
-      R"("intermediates":[],"collectives":[],"reshards":[],"out_of_memory":"","fits":true,"memory":null,)"
+      R"("intermediates":[],"collectives":[],"logical_collectives":[],"layers":[],"reshards":[],)"
+      R"("out_of_memory":"","fits":true,"memory":null,)"
       R"("largest_buffers":[],"cost":{"flops":[],"memory_bytes":0,"transcendentals":0,)"
       R"("loops_known":true},"roofline":null,"timeline":[],"notes":[]})");
 }

@@ -1,5 +1,6 @@
 #include "meshard/report/sample_report_testutil.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -101,9 +102,22 @@ void add_moves(ProgramReport::Parts& parts) {
   parts.collectives.insert(parts.collectives.end(), moves.begin(), moves.end());
 }
 
+// The logical collectives; the send of another slice's part is one with the reduce-scatter.
+void merge(ProgramReport::Parts& parts) {
+  parts.logical_collectives = merge_fragments(parts.collectives);
+  auto sent = std::find_if(
+      parts.logical_collectives.begin(), parts.logical_collectives.end(),
+      [](const LogicalCollective& one) { return one.whole.kind == CollectiveKind::kSend; });
+  if (sent == parts.logical_collectives.end()) return;
+  sent->whole.kind = CollectiveKind::kAllReduce;
+  sent->whole.axes = AxisList{"dcn", "data"};
+  sent->instructions.push_back("all-gather.9");
+}
+
 void add_collectives(ProgramReport::Parts& parts) {
   using enum CollectiveKind;
   CollectiveOrigin ffn = origin("dot_general", "gpt.py:42", OriginCertainty::kExact);
+  ffn.places[0].via = "linear.py:287";
   CollectiveOrigin two = origin("dot_general", "gpt.py:51", OriginCertainty::kMerged);
   two.places.push_back({.node = 9, .op = "add", .place = "gpt.py:52"});
   parts.collectives = {{.kind = kAllGather,
@@ -117,7 +131,14 @@ void add_collectives(ProgramReport::Parts& parts) {
                         .executions = 12,
                         .tensor = "params['layers'].w_in bf16[4096,16384]",
                         .origin = ffn,
-                        .cause = CollectiveCause::kInserted},
+                        .cause = CollectiveCause::kInserted,
+                        .purpose = {.kind = PurposeKind::kWeight,
+                                    .certainty = PurposeCertainty::kExact,
+                                    .names = {"params['layers'].w_in"},
+                                    .layer = "loop/ffn",
+                                    .phase = ProgramPhase::kForward,
+                                    .from = "P(\"data\", \"model\")",
+                                    .to = "P(none, \"model\")"}},
                        {.kind = kAllGather,
                         .instruction = "all-gather.2",
                         .axes = AxisList{"data"},
@@ -140,8 +161,14 @@ void add_collectives(ProgramReport::Parts& parts) {
                         .executions = 12,
                         .form = CollectiveForm::kFused,
                         .origin = two,
-                        .cause = CollectiveCause::kInserted}};
+                        .cause = CollectiveCause::kInserted,
+                        .purpose = {.kind = PurposeKind::kGradient,
+                                    .certainty = PurposeCertainty::kInferred,
+                                    .names = {"params['layers'].w_in", "params['layers'].w_out"},
+                                    .layer = "loop/ffn",
+                                    .phase = ProgramPhase::kBackward}}};
   add_moves(parts);
+  merge(parts);
 }
 
 void add_timeline(ProgramReport::Parts& parts) {
@@ -258,6 +285,7 @@ ProgramReport::Parts sample_parts() {
   add_timeline(parts);
   parts.processes = MeshProcesses{.count = 8, .axes = {"dcn", "data"}};
   for (std::size_t i = 0; i < 3; ++i) parts.collectives[i].across_processes = true;
+  merge(parts);
   parts.notes = {"3 all-reduces were written as a reduce-scatter and an all-gather each",
                  "the trip count of while.3 is not known: it counts once"};
   return parts;
@@ -322,6 +350,7 @@ ProgramReport::Parts large_parts(std::size_t entries) {
                                    .bytes_in = static_cast<std::int64_t>(i + 1) * 1024,
                                    .bytes_out = static_cast<std::int64_t>(i + 1) * 1024});
   }
+  merge(parts);
   return parts;
 }
 
@@ -335,8 +364,11 @@ ProgramReport::Parts hostile_parts() {
   parts.arguments[0].name = parts.arguments[0].place = bad;
   for (Collective& one : parts.collectives) {
     one.instruction = one.tensor = bad;
-    one.origin.places = {{.node = 1, .op = bad, .place = bad}};
+    one.origin.places = {{.node = 1, .op = bad, .place = bad, .path = {}, .via = bad}};
+    one.purpose.names = {bad};
+    one.purpose.layer = one.purpose.from = one.purpose.to = bad;
   }
+  merge(parts);
   for (Reshard& one : parts.reshards)
     one.instruction = one.type = one.from = one.to = one.cause = bad;
   for (BufferUse& one : parts.largest_buffers) one.name = one.type = one.place = bad;
@@ -357,6 +389,7 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
          a.processes == b.processes && a.arguments == b.arguments &&
          a.num_captured == b.num_captured && a.results == b.results &&
          a.intermediates == b.intermediates && a.collectives == b.collectives &&
+         a.logical_collectives == b.logical_collectives &&
          a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
          a.timeline == b.timeline && a.notes == b.notes;

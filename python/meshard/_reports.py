@@ -14,7 +14,8 @@ from ._progress import progress_of
 from ._transforms import jit
 
 __all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "find_compile_program",
-           "Report", "ReportDiff", "Collective", "CollectiveGroup", "Reshard", "ValuePlacement", "MemoryUse",
+           "Report", "ReportDiff", "Collective", "CollectiveGroup", "CollectivePurpose", "LayerTraffic", "Reshard",
+           "ValuePlacement", "MemoryUse",
            "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
            "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
 
@@ -22,6 +23,8 @@ Report = _meshard.Report
 ReportDiff = _meshard.ReportDiff
 Collective = _meshard.Collective
 CollectiveGroup = _meshard.CollectiveGroup
+CollectivePurpose = _meshard.CollectivePurpose
+LayerTraffic = _meshard.LayerTraffic
 Reshard = _meshard.Reshard
 ValuePlacement = _meshard.ValuePlacement
 MemoryUse = _meshard.MemoryUse

@@ -45,13 +45,16 @@ def summary(report):
     """What a baseline keeps of a report: the bytes of the collectives by kind, axes and loop, and the memory.
 
     Instructions are not counted: a compiler combines two collectives into one, and spreads one over several fusions.
+    `purposes` says what the bytes are for, to explain a difference.
     """
     groups = {}
-    for one in report.collectives:
+    for one in report.logical_collectives:
         axes = None if one.axes is None else list(one.axes)
         group = groups.setdefault(_key_of(one), {"kind": one.kind, "axes": axes, "repeats": _repeats(one), "bytes": 0,
-                                                 "from": []})
+                                                 "purposes": {}, "from": []})
         group["bytes"] += one.total_bytes
+        purpose = one.purpose.kind
+        group["purposes"][purpose] = group["purposes"].get(purpose, 0) + one.total_bytes
         group["from"] += [place for place in one.places if place not in group["from"]]
     for group in groups.values():
         group["from"].sort()
@@ -81,14 +84,14 @@ def compare(before, report, margin=0.0, memory_margin=0.05):
         return worse, better
     old = {_key(group): group for group in before["collectives"]}
     new = {_key(group): group for group in now["collectives"]}
-    nothing = {"bytes": 0, "from": []}
+    nothing = {"bytes": 0, "purposes": {}, "from": []}
     for key in [*old, *(key for key in new if key not in old)]:
         a, b = old.get(key, nothing), new.get(key, nothing)
         what = f"{key[0]} over {_axes_text(key[1])}" + (f", {key[2]}" if key[2] else "")
         if key not in old or b["bytes"] > a["bytes"] * (1 + margin):
             known = f", expected {a['bytes']} (from {', '.join(a['from']) or 'unknown places'})" if key in old else ""
-            worse.append("\n".join([f"{what}: {b['bytes']} bytes{known}:", *_new_lines(report, key, a["from"]),
-                                    *_causes(report, key)]))
+            worse.append("\n".join([f"{what}: {b['bytes']} bytes{known}:", *_purposes(a, b),
+                                    *_new_lines(report, key, a["from"]), *_causes(report, key)]))
         elif b["bytes"] < a["bytes"]:
             better.append(f"{what}: {b['bytes']} bytes, were {a['bytes']}")
     if before["memory"] is not None and now["memory"] is not None:
@@ -100,15 +103,22 @@ def compare(before, report, margin=0.0, memory_margin=0.05):
     return worse, better
 
 
+def _purposes(before, after):
+    """The purposes that need more bytes; nothing if the baseline has no bytes of this kind."""
+    changes = {purpose: (before["purposes"].get(purpose, 0), now) for purpose, now in after["purposes"].items()}
+    return [f"    {purpose}: {now} bytes, expected {was}" for purpose, (was, now) in changes.items()
+            if now > was and before["bytes"] and purpose != "unknown"]
+
+
 def _new_lines(report, key, known):
     """The collectives from places that the baseline does not have; all of them if there are none."""
-    all_of_key = [one for one in report.collectives if _key_of(one) == key and not one.continues]
+    all_of_key = [one for one in report.logical_collectives if _key_of(one) == key]
     new = [one for one in all_of_key if not one.places or not set(one.places) <= set(known)]
     return [f"    {one}" for one in new or all_of_key]
 
 
 def _causes(report, key):
-    names = {one.instruction for one in report.collectives if _key_of(one) == key}
+    names = {name for one in report.logical_collectives if _key_of(one) == key for name in one.instructions}
     causes = dict.fromkeys(r.cause for r in report.reshards if r.instruction in names and r.cause)
     return [f"    because {cause}" for cause in causes]
 

@@ -289,3 +289,39 @@ def test_the_target_of_devices(module, name):
     assert _foreign.topology_of(_foreign.Module(b"", **module)) == name
     if name:
         assert meshard.Target.parse(name).size >= len(module["device_ids"])
+
+
+# What the collectives are for that JAX's own compile for a TPU has, read from its text: the operands of gathers were
+# followed back to the arguments by hand, the results of sums to the results. Only those that have to do with an argument,
+# and those that the program calls itself.
+PURPOSES = {
+    "conjugate_gradient": [],
+    "data_parallel": [["all-reduce", "gradient", ["params['b1']", "params['w1']", "params['w2']"], "backward", "inserted"]],
+    # The table is used twice: its gradient is summed as a product and with what is scattered into it.
+    "embedding": [["all-reduce", "gradient", ["table"], "backward", "inserted"]] * 2,
+    "expert_einsum": [["all-gather", "argument", ["x"], "", "inserted"]],
+    "fsdp_scan_remat": [["all-gather", "weight", ["params['down']"], "forward", "inserted"],
+                        ["all-gather", "weight", ["params['up']"], "backward", "inserted"],
+                        ["all-gather", "weight", ["params['up']"], "forward", "inserted"],
+                        ["all-reduce", "gradient", ["params['down']"], "backward", "inserted"],
+                        ["all-reduce", "gradient", ["params['up']"], "backward", "inserted"]],
+    "halo_convolution": [["collective-permute", "argument", ["x"], "", "inserted"]] * 2,
+    "matmul_2d": [["all-gather", "argument", ["a"], "", "inserted"], ["all-gather", "argument", ["b"], "", "inserted"]],
+    "moe_all_to_all": [["all-to-all", "user", [], "", "asked for"]] * 2,
+    "pipeline": [["all-reduce", "user", [], "", "asked for"], ["collective-permute", "user", [], "", "asked for"]],
+    "ring_attention": [["collective-permute", "argument", ["k"], "", "asked for"],
+                       ["collective-permute", "argument", ["v"], "", "asked for"]],
+    "sequence_parallel": [],
+    "sharded_optimizer": [["all-gather", "update", ["params['down']"], "optimizer", "inserted"],
+                          ["all-gather", "update", ["params['up']"], "optimizer", "inserted"],
+                          ["all-reduce", "gradient", ["params['down']"], "backward", "inserted"],
+                          ["all-reduce", "gradient", ["params['up']"], "backward", "inserted"]],
+    "tensor_parallel": [],
+}
+
+
+@needs_tpu
+@pytest.mark.parametrize("name", sorted(PURPOSES))
+def test_purposes_are_those_read_from_the_text_of_jax(on_tpu, name):
+    named = [one for one in on_tpu[name]["purposes"] if one[1] not in ("unknown", "activations", "reshard")]
+    assert sorted(named) == sorted(PURPOSES[name])

@@ -44,7 +44,8 @@ def check_quiet(checks, page, name, path):
 
 
 def check_sorting(checks, page, report):
-    kinds = [one["kind"] for one in report["collectives"]]
+    wholes = [one["whole"] for one in report["logical_collectives"]]
+    kinds = [one["kind"] for one in wholes]
     page.click("#collectives button[aria-pressed]")  # ungroups the rows
     checks.equal("every collective has a row", len(column(page, "collectives", 0)), len(kinds))
     heading = "#collectives th:nth-child(1)"
@@ -55,7 +56,7 @@ def check_sorting(checks, page, report):
     checks.equal("sorted backward", column(page, "collectives", 0), sorted(kinds, reverse=True))
     checks.equal("the heading says so", page.run(f"document.querySelector('{heading}').getAttribute('aria-sort')"), "descending")
     page.click("#collectives th:nth-child(3) button")
-    moved = sorted((max(one["bytes_in"], one["bytes_out"]) * one["executions"] for one in report["collectives"]), reverse=True)
+    moved = sorted((max(one["bytes_in"], one["bytes_out"]) * one["executions"] for one in wholes), reverse=True)
     checks.equal("bytes sort as numbers", column(page, "collectives", 2)[0], f"{moved[0] // 2**20} MiB")
     checks.equal("the smallest last", column(page, "collectives", 2)[-1], f"{moved[-1]} B")
 
@@ -64,7 +65,7 @@ def check_filter(checks, page, report):
     page.run("document.querySelector('#collectives input').focus()")
     page.call("Input.insertText", text="gather gpt.py:42")
     checks.equal("the filter keeps what has every word", column(page, "collectives", 0), ["all-gather"] * 2)
-    checks.equal("and counts", page.text("#collectives .count"), f"2 of {len(report['collectives'])}")
+    checks.equal("and counts", page.text("#collectives .count"), f"2 of {len(report['logical_collectives'])}")
 
 
 def check_sharding(checks, page, report):

@@ -3,10 +3,11 @@
 
 usage: check_programs.py --meshard PROGRAM --data FOLDER [--jobs N] [NAME...]
 
-Compared are the memory to the byte, every collective instruction (kind, axes, bytes in and out, executions, whether it
-is in a branch, source line), and of each argument and result the shard, the axes that split it, and whether a result
-takes the argument's memory. A line for each difference names the field, the report's value and JAX's. Skips, with a
-message, without the TPU plugin. The last line is `N passed, N failed`.
+Compared are the memory to the byte (the host's too, if the report has it), every collective instruction (kind, axes,
+bytes in and out, executions, whether it is in a branch, source line), and of each argument and result the shard, the
+axes that split it, the kind of memory, and whether a result takes the argument's memory. A line for each difference
+names the field, the report's value and JAX's. Skips, with a message, without the TPU plugin. The last line is
+`N passed, N failed`.
 """
 
 import argparse
@@ -102,6 +103,9 @@ def value_differences(kind, reported, recorded):
         what = f"{kind} {i} {one['name']}".strip()
         if one["shard"] != record["shard"]:
             found.append(f"{what}: shard {one['shard']}, JAX {record['shard']}")
+        stored = one.get("memory_kind", record["memory"]) or "device"
+        if stored != record["memory"]:
+            found.append(f"{what}: memory {stored}, JAX {record['memory']}")
         if record["spec"] is None or one["sharding"] is None:
             continue
         spec = [dimension["axes"] for dimension in one["sharding"]["dimensions"]]
@@ -117,6 +121,10 @@ def differences(report, truth):
         answer = (report["memory"] or {}).get(part)
         if answer != expected:
             found.append(f"memory {part}: {answer}, JAX {expected}")
+    for part, expected in truth["host_memory"].items():
+        answer = (report["memory"] or {}).get(f"host_{part}", expected)
+        if answer != expected:
+            found.append(f"memory of the host, {part}: {answer}, JAX {expected}")
     found += value_differences("argument", report["arguments"], truth["arguments"])
     found += value_differences("result", report["results"], truth["results"])
     donated = [i for i, one in enumerate(report["arguments"]) if one["donated"]]

@@ -204,7 +204,9 @@ CollectiveOrigin origin_of(const Place& at) {
     };
     return OriginPlace{.node = read_maybe(place["node"], node_of),
                        .op = place["op"].text(),
-                       .place = place["place"].text()};
+                       .place = place["place"].text(),
+                       .path = {},
+                       .via = place.has("via") ? place["via"].text() : std::string()};
   };
   return {.certainty = at["certainty"].one_of({kUnknown, kExact, kMerged, kInferred}),
           .places = read_list(at["places"], place_of)};
@@ -213,6 +215,26 @@ CollectiveOrigin origin_of(const Place& at) {
 CollectiveCause cause_of(const Place& at) {
   if (at.text() == "unknown") return CollectiveCause::kUnknown;
   return at.one_of({CollectiveCause::kAsked, CollectiveCause::kInserted});
+}
+
+ProgramPhase phase_of(const Place& at) {
+  using enum ProgramPhase;
+  if (at.text() == "unknown") return kUnknown;
+  return at.one_of({kForward, kBackward, kOptimizer});
+}
+
+CollectivePurpose purpose_of(const Place& at) {
+  using enum PurposeKind;
+  using Certainty = PurposeCertainty;
+  return {.kind = at["kind"].one_of({kUnknown, kWeight, kArgument, kGradient, kUpdate, kResult,
+                                     kActivations, kReshard, kUser}),
+          .certainty = at["certainty"].one_of(
+              {Certainty::kUnknown, Certainty::kExact, Certainty::kInferred}),
+          .names = read_list(at["names"], text_of),
+          .layer = at["layer"].text(),
+          .phase = phase_of(at["phase"]),
+          .from = at["from"].text(),
+          .to = at["to"].text()};
 }
 
 Collective collective_of(const Place& at) {
@@ -243,7 +265,13 @@ Collective collective_of(const Place& at) {
       .across_processes = at.has("across_processes") && at["across_processes"].truth(),
       .tensor = at["tensor"].text(),
       .origin = origin_of(at["origin"]),
-      .cause = cause_of(at["cause"])};
+      .cause = cause_of(at["cause"]),
+      .purpose = at.has("purpose") ? purpose_of(at["purpose"]) : CollectivePurpose()};
+}
+
+LogicalCollective logical_of(const Place& at) {
+  return {.whole = collective_of(at["whole"]),
+          .instructions = read_list(at["instructions"], text_of)};
 }
 
 Reshard reshard_of(const Place& at) {
@@ -341,6 +369,8 @@ ProgramReport report_of(const Place& at) {
   parts.results = read_list(at["results"], value);
   parts.intermediates = read_list(at["intermediates"], value);
   parts.collectives = read_list(at["collectives"], collective_of);
+  if (at.has("logical_collectives"))
+    parts.logical_collectives = read_list(at["logical_collectives"], logical_of);
   parts.reshards = read_list(at["reshards"], reshard_of);
   parts.out_of_memory = at["out_of_memory"].text();
   parts.memory = read_maybe(at["memory"], memory_of);

@@ -65,7 +65,8 @@ void check_missing(const json& whole, json::json_pointer at, std::vector<std::st
 TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   json whole = json::parse(to_json(ProgramReport(sample_parts())));
   // One element of each list is sufficient.
-  for (const char* list : {"arguments", "intermediates", "collectives", "timeline", "reshards"})
+  for (const char* list : {"arguments", "intermediates", "collectives", "timeline", "reshards",
+                           "logical_collectives"})
     whole[list].erase(whole[list].begin() + 1, whole[list].end());
   whole["topology"]["devices"].erase(whole["topology"]["devices"].begin() + 1,
                                      whole["topology"]["devices"].end());
@@ -74,24 +75,37 @@ TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   check_missing(whole, json::json_pointer(), unread);
   std::sort(unread.begin(), unread.end());
   unread.erase(std::unique(unread.begin(), unread.end()), unread.end());
-  // `across_processes`, `processes`, `rates_known`: of reports of a newer meshard.
+  // `across_processes`, `processes`, `rates_known`, `purpose`, `logical_collectives`, `layers` and
+  // `via`: of reports of a newer meshard.
   // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of dimensions, whose
   // spec is read.
   EXPECT_THAT(unread, testing::ElementsAre(
-                          "across_processes", "axes", "bound_by", "device_ids", "fits", "kind",
-                          "name", "open", "padding_bytes", "processes", "rates_known", "seconds",
-                          "seconds_in_sequence", "shard", "shard_bytes", "size", "spare", "total"));
+                          "across_processes", "axes", "bound_by", "count", "device_ids",
+                          "executions", "fits", "kind", "layer", "layers", "logical_collectives",
+                          "name", "open", "padding_bytes", "phase", "processes", "purpose",
+                          "rates_known", "seconds", "seconds_in_sequence", "shard", "shard_bytes",
+                          "size", "spare", "total", "total_bytes", "via"));
 }
 
 TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
   json older = json::parse(to_json(ProgramReport(sample_parts())));
   older.erase("processes");
   older["roofline"].erase("rates_known");
-  for (json& one : older["collectives"]) one.erase("across_processes");
+  older.erase("logical_collectives");
+  older.erase("layers");
+  for (json& one : older["collectives"]) {
+    one.erase("across_processes");
+    one.erase("purpose");
+    for (json& place : one["origin"]["places"]) place.erase("via");
+  }
   ProgramReport::Parts parts = read_report(older.dump()).value().parts();
   EXPECT_EQ(parts.processes, std::nullopt);
   EXPECT_TRUE(parts.roofline->rates_known);
-  for (const Collective& one : parts.collectives) EXPECT_FALSE(one.across_processes);
+  for (const Collective& one : parts.collectives) {
+    EXPECT_FALSE(one.across_processes);
+    EXPECT_EQ(one.purpose, CollectivePurpose());
+  }
+  EXPECT_EQ(parts.logical_collectives, merge_fragments(parts.collectives));
 }
 
 TEST(ReadReport, RefusesWithThePlace) {

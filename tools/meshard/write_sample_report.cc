@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
   meshard::ProgramReport::Parts parts = meshard::sample_parts();
   if (argc > 2 && std::string_view(argv[2]) == "changed") {
     parts.collectives.pop_back();
+    parts.logical_collectives.pop_back();
     parts.memory->arguments += 1024;
     parts.arguments[0].sharding = meshard::Sharding::replicated(
         parts.arguments[0].sharding->mesh(), parts.arguments[0].sharding->rank());

@@ -27,13 +27,31 @@ std::string form_text(const Collective& one) {
   return text;
 }
 
+void add_once(std::vector<std::string>& texts, const std::string& text) {
+  if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
+}
+
+// What it moves, or else the layers.
+std::string subject(const Collective& one, const std::vector<std::string>& names,
+                    const std::vector<std::string>& layers) {
+  std::string text = purpose_text(one.purpose.kind, names);
+  // The names of weights tell the layer.
+  if (text.empty()) text = layers_text(layers);
+  return text;
+}
+
 // The text after the name.
-std::string details(const Collective& one, std::int64_t bytes) {
-  std::string text = axes_text(one);
+std::string details(const Collective& one, std::int64_t bytes,
+                    const std::vector<std::string>& names,
+                    const std::vector<std::string>& layers) {
+  std::string text = cat(subject(one, names, layers), axes_text(one));
   if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
   append(text, cat(", ", byte_text(bytes),
                    repetition_text(one.executions, one.executions_known, one.conditional),
-                   form_text(one), ", from ", one.origin));
+                   form_text(one)));
+  if (one.purpose.phase != ProgramPhase::kUnknown)
+    append(text, cat(", ", to_string(one.purpose.phase)));
+  append(text, cat(", from ", one.origin));
   if (std::string_view cause = to_string(one.cause); !cause.empty()) append(text, cat(", ", cause));
   return text;
 }
@@ -48,6 +66,7 @@ bool alike(const Collective& a, const Collective& b) {
          a.executions_known == b.executions_known && a.loop_depth == b.loop_depth &&
          a.conditional == b.conditional && a.form == b.form && a.continues == b.continues &&
          a.across_processes == b.across_processes && a.cause == b.cause &&
+         a.purpose.kind == b.purpose.kind && a.purpose.phase == b.purpose.phase &&
          a.origin.certainty == b.origin.certainty &&
          std::equal(a.origin.places.begin(), a.origin.places.end(), b.origin.places.begin(),
                     b.origin.places.end(), [](const OriginPlace& x, const OriginPlace& y) {
@@ -99,10 +118,11 @@ std::string AxisShift::to_string() const {
 std::string CollectiveOrigin::to_string() const {
   if (certainty == OriginCertainty::kUnknown || places.empty()) return "an unknown place";
   std::vector<std::string> texts;
-  for (const OriginPlace& place : places)
-    if (std::string text = place.to_string();
-        std::find(texts.begin(), texts.end(), text) == texts.end())
+  for (const OriginPlace& place : places) {
+    std::string text = cat(place, place.via.empty() ? "" : ", via ", place.via);
+    if (std::find(texts.begin(), texts.end(), text) == texts.end())
       texts.push_back(std::move(text));
+  }
   return cat(join(texts, ", "), " (", meshard::to_string(certainty), ")");
 }
 
@@ -125,12 +145,15 @@ std::string repetition_text(std::int64_t executions, bool executions_known, bool
 }
 
 std::string Collective::to_string() const {
-  return cat(meshard::to_string(kind), details(*this, bytes()));
+  std::vector<std::string> layers;
+  if (!purpose.layer.empty()) layers.push_back(purpose.layer);
+  return cat(meshard::to_string(kind), details(*this, bytes(), purpose.names, layers));
 }
 
 std::string CollectiveGroup::to_string() const {
   return cat(count, " ", meshard::to_string(example.kind),
-             count == 1 ? "" : plural_ending(example.kind), details(example, bytes));
+             count == 1 ? "" : plural_ending(example.kind),
+             details(example, bytes, names, layers));
 }
 
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives) {
@@ -144,6 +167,8 @@ std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& co
       found = groups.end() - 1;
     }
     ++found->count;
+    for (const std::string& name : one.purpose.names) add_once(found->names, name);
+    if (!one.purpose.layer.empty()) add_once(found->layers, one.purpose.layer);
     found->bytes_in = saturating_add(found->bytes_in, one.bytes_in);
     found->bytes_out = saturating_add(found->bytes_out, one.bytes_out);
     found->bytes = saturating_add(found->bytes, one.bytes());

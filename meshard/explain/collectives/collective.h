@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshard/base/saturating.h"
+#include "meshard/explain/collectives/collective_purpose.h"
 #include "meshard/mesh/axis_ref.h"
 
 namespace meshard {
@@ -63,12 +64,15 @@ struct OriginPlace {
   std::string place;
   /// The node, as Graph::find takes it: `7`, or `7.0.3` for one in a body of node 7.
   std::string path = {};
+  /// The line of a library's function between the user's line and the op, `linear.py:287`; empty
+  /// if there is none.
+  std::string via = {};
 
   /// The place; if empty, the op.
   std::string to_string() const { return place.empty() ? op : place; }
   /// `path` is not compared: it identifies the same node as `node`.
   friend bool operator==(const OriginPlace& a, const OriginPlace& b) {
-    return a.node == b.node && a.op == b.op && a.place == b.place;
+    return a.node == b.node && a.op == b.op && a.place == b.place && a.via == b.via;
   }
 };
 
@@ -77,7 +81,8 @@ struct CollectiveOrigin {
   OriginCertainty certainty = OriginCertainty::kUnknown;
   std::vector<OriginPlace> places;
 
-  /// `demo.cc:42 (exact)`, `demo.cc:42, demo.cc:43 (merged)`, `an unknown place`
+  /// `demo.cc:42 (exact)`, `demo.cc:42, demo.cc:43 (merged)`, `train.py:88, via linear.py:287
+  /// (exact)`, `an unknown place`
   std::string to_string() const;
   friend bool operator==(const CollectiveOrigin&, const CollectiveOrigin&) = default;
 };
@@ -85,8 +90,11 @@ struct CollectiveOrigin {
 /// Who requested a collective.
 enum class CollectiveCause {
   kUnknown,
-  kAsked,     ///< requested by the program: its op is a collective or a sharding mark
-  kInserted,  ///< inserted by the partitioner: its op is any other op, not followed by a mark
+  /// Requested by the program: its op is a collective or, in a graph of meshard, a sharding mark.
+  kAsked,
+  /// Inserted by the partitioner: its op is any other op, not followed by a mark; or, in a module
+  /// of another framework, the partitioner marked the instruction as its own.
+  kInserted,
 };
 
 /// `asked for`, `inserted`; empty if unknown
@@ -145,6 +153,8 @@ struct Collective {
   std::string tensor = {};
   CollectiveOrigin origin = {};
   CollectiveCause cause = CollectiveCause::kUnknown;
+  /// What it is for.
+  CollectivePurpose purpose = {};
 
   /// The larger of bytes_in and bytes_out: the result of an all-gather, or the operand of a
   /// reduce-scatter.
@@ -156,7 +166,8 @@ struct Collective {
   friend bool operator==(const Collective&, const Collective&) = default;
 };
 
-/// Value type: collectives that differ only in size and instruction name.
+/// Value type: collectives that differ only in size, instruction name, and the names and layer of
+/// their purpose.
 struct CollectiveGroup {
   /// One collective of the group.
   Collective example;
@@ -168,13 +179,15 @@ struct CollectiveGroup {
   std::int64_t bytes = 0;
   /// Sum of Collective::total_bytes(), over all executions.
   std::int64_t total_bytes = 0;
+  /// The names and the layers of the purposes of all, in order of first appearance.
+  std::vector<std::string> names = {}, layers = {};
 
   /// `2 all-reduces on axis "model", 128 KiB, from demo.cc:42 (exact), inserted`
   std::string to_string() const;
 };
 
-/// Groups collectives with the same kind, axes, shifts, places, executions, form and cause. Groups
-/// are in order of first appearance.
+/// Groups collectives with the same kind, axes, shifts, places, executions, form, cause, phase and
+/// kind of purpose. Groups are in order of first appearance.
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives);
 
 }  // namespace meshard

@@ -100,6 +100,29 @@ TEST(CollectiveGroups, FormsStandApart) {
   EXPECT_EQ(group_collectives({all_reduce("demo.cc:42", 16), fused, next}).size(), 3u);
 }
 
+TEST(CollectiveGroups, NamesAndLayersAreListed) {
+  Collective first = all_reduce("train.py:88", 16), second = first;
+  first.origin.places[0].via = second.origin.places[0].via = "linear.py:287";
+  first.purpose = {.kind = PurposeKind::kWeight, .names = {"w1"}, .layer = "b0"};
+  second.purpose = {.kind = PurposeKind::kWeight, .names = {"w2"}, .layer = "b1"};
+  first.purpose.phase = second.purpose.phase = ProgramPhase::kForward;
+  Collective backward = second;
+  backward.purpose.phase = ProgramPhase::kBackward;
+  std::vector<CollectiveGroup> groups = group_collectives({first, second, backward});
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].to_string(),
+            "2 all-reduces of weights (w1, w2) on axis \"model\", 32 B, forward, from "
+            "train.py:88, via linear.py:287 (exact), inserted");
+  EXPECT_EQ(groups[0].layers, (std::vector<std::string>{"b0", "b1"}));
+}
+
+TEST(CollectiveGroups, LayersOfActivations) {
+  Collective first = all_reduce("demo.cc:42", 16);
+  first.purpose = {.kind = PurposeKind::kActivations, .layer = "b0"};
+  EXPECT_EQ(first.to_string(),
+            "all-reduce in b0 on axis \"model\", 16 B, from demo.cc:42 (exact), inserted");
+}
+
 TEST(CollectiveGroups, LoopsStandApart) {
   Collective inside = all_reduce("demo.cc:42", 16);
   inside.loop_depth = 1;

@@ -95,11 +95,24 @@ bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind,
   return of_product && collective.shifts.size() <= 1;
 }
 
+// Whether the program itself calls a collective.
+bool calls_collectives(const HloModule& module) {
+  for (const pjrt::HloComputation& computation : module.computations)
+    for (const HloInstruction& each : computation.instructions)
+      if (names_called_collective(each.metadata.op_name)) return true;
+  return false;
+}
+
 class Search {
  public:
   Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
          const std::optional<SliceNumbering>& slices)
-      : executions_(executions), mesh_(mesh), slices_(slices), origins_(graph) {}
+      : executions_(executions),
+        mesh_(mesh),
+        slices_(slices),
+        has_graph_(graph != nullptr),
+        calls_collectives_(calls_collectives(executions.module().module())),
+        origins_(graph, &executions.module().module()) {}
 
   Result<std::vector<Collective>> run() {
     MESHARD_RETURN_IF_ERROR(walk(executions_.module().entry()));
@@ -134,7 +147,8 @@ class Search {
                    .conditional = runs.conditional};
     MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
-    one.cause = origins_.cause(one.origin, kind, one.axes);
+    one.cause = has_graph_ ? origins_.cause(one.origin, kind, one.axes)
+                           : OriginFinder::foreign_cause(instruction, one.origin, calls_collectives_);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;
@@ -195,6 +209,7 @@ class Search {
   const Executions& executions_;
   const std::optional<Mesh>& mesh_;
   const std::optional<SliceNumbering>& slices_;
+  const bool has_graph_, calls_collectives_;
   OriginFinder origins_;
   std::unordered_set<std::int64_t> visited_;
   std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // (computation, channel)

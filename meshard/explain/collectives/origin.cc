@@ -70,6 +70,20 @@ bool names_op_with(bool OpTraits::*trait, std::string_view op_name) {
   return false;
 }
 
+bool names_called_collective(std::string_view op_name) {
+  // The primitives of jax.lax; a suffix tells variants apart, `psum_invariant`.
+  static constexpr std::string_view kPrimitives[] = {
+      "psum",       "pmax",         "pmin",       "ppermute",         "pbroadcast",
+      "all_gather", "all_to_all",   "psum_scatter", "reduce_scatter", "ragged_all_to_all",
+      "pshuffle",   "collective_permute"};
+  std::string_view last = last_part(op_name);
+  for (std::string_view primitive : kPrimitives)
+    if (last == primitive ||
+        (last.starts_with(primitive) && last.substr(primitive.size()) == "_invariant"))
+      return true;
+  return false;
+}
+
 std::vector<std::string> names_in_op_name(std::string_view op_name) {
   if (op_name.empty()) return {};
   // Scans back from the closing parenthesis to the matching opening one.
@@ -94,7 +108,8 @@ std::vector<std::string> names_in_op_name(std::string_view op_name) {
   return names;
 }
 
-OriginFinder::OriginFinder(const Graph* graph) {
+OriginFinder::OriginFinder(const Graph* graph, const pjrt::HloModule* module) {
+  if (module) places_ = SourcePlaces(*module);
   if (graph == nullptr) return;
   graph_ = *graph;
   marked_.resize(graph_->num_leaves() + graph_->nodes().size(), false);
@@ -115,11 +130,12 @@ std::optional<OriginPlace> OriginFinder::named(const pjrt::HloMetadata& metadata
                                                std::string_view op_name) const {
   if (!graph_) {
     if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;
-    OriginPlace place{.node = std::nullopt, .op = std::string(op_name), .place = {}};
-    if (!metadata.source_file.empty())
-      place.place = cat(metadata.source_file.substr(metadata.source_file.rfind('/') + 1), ":",
-                        metadata.source_line);
-    return place;
+    SourcePlace found = places_.of(metadata);
+    return OriginPlace{.node = std::nullopt,
+                       .op = std::string(op_name),
+                       .place = std::move(found.place),
+                       .path = {},
+                       .via = std::move(found.via)};
   }
   std::optional<std::uint32_t> number = node_in_op_name(op_name);
   if (!number || *number >= marked_.size()) return std::nullopt;
@@ -232,6 +248,22 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   }
   origin.certainty = OriginCertainty::kUnknown;
   return origin;
+}
+
+CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
+                                            const CollectiveOrigin& origin,
+                                            bool calls_collectives) {
+  for (std::string_view mark : {"is_spmd_generated", "from-cross-replica-sharding"})
+    if (instruction.frontend_attribute(mark) == "true") return CollectiveCause::kInserted;
+  if (!calls_collectives) return CollectiveCause::kInserted;
+  bool certain = origin.certainty == OriginCertainty::kExact ||
+                 origin.certainty == OriginCertainty::kMerged;
+  if (!certain || origin.places.empty()) return CollectiveCause::kUnknown;
+  auto called = std::count_if(
+      origin.places.begin(), origin.places.end(),
+      [](const OriginPlace& place) { return names_called_collective(place.op); });
+  if (called == std::ssize(origin.places)) return CollectiveCause::kAsked;
+  return called == 0 ? CollectiveCause::kInserted : CollectiveCause::kUnknown;
 }
 
 // True if the node is a mark that shards its value over one of these axes.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/collectives/source_places.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/hlo/module_index.h"
@@ -19,6 +20,9 @@ namespace meshard {
 std::string_view node_path_in_op_name(std::string_view op_name);
 /// The node's number in the graph; for an op in a body, that of the enclosing op.
 std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
+
+/// True if an op_name of JAX ends with a collective that a program calls itself, `psum`.
+bool names_called_collective(std::string_view op_name);
 
 /// The last component of an op_name: `dot_general` for `jit(step)/while/body/dot_general`.
 std::string_view last_part(std::string_view op_name);
@@ -42,7 +46,9 @@ class OriginFinder {
  public:
   /// With a graph, op numbers are looked up in it; without, the module's own names and lines are
   /// used. Keeps a handle on the graph.
-  explicit OriginFinder(const Graph* graph);
+  /// @param module the module whose call stacks tell the user's line; null: only the line of each
+  /// instruction is used. @pre it outlives this object
+  explicit OriginFinder(const Graph* graph, const pjrt::HloModule* module = nullptr);
 
   /// Finds the ops of a collective, in this order:
   /// 1. The ops that the instruction names. A combined collective with several operands may name
@@ -62,6 +68,15 @@ class OriginFinder {
   CollectiveCause cause(const CollectiveOrigin& origin, CollectiveKind kind,
                         const std::optional<AxisList>& axes = std::nullopt) const;
 
+  /// The same for a module of another framework. XLA's partitioner marks what it inserts with the
+  /// frontend attribute `is_spmd_generated`, or `from-cross-replica-sharding`. A compiler may lose
+  /// the mark; then the ops decide: the program requested what comes from a collective that it calls
+  /// (`psum`, `ppermute`), and no other op requests one. If the ops are not certain, it is unknown,
+  /// unless the program calls no collective at all.
+  /// @param calls_collectives whether some op of the module is a collective that the program calls
+  static CollectiveCause foreign_cause(const pjrt::HloInstruction& instruction,
+                                       const CollectiveOrigin& origin, bool calls_collectives);
+
  private:
   using Instructions = std::vector<const pjrt::HloInstruction*>;
   bool is_argument(const OriginPlace& place) const;
@@ -76,6 +91,7 @@ class OriginFinder {
                   CollectiveOrigin& origin) const;
 
   std::optional<Graph> graph_;
+  SourcePlaces places_;
   std::vector<bool> marked_;  // by node number: true if a sharding mark uses the node
 };
 

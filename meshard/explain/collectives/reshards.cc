@@ -18,8 +18,9 @@ bool is_reshard(const Collective& one) {
   if (one.form == CollectiveForm::kWindowedEinsum || one.form == CollectiveForm::kAcrossSlices)
     return false;
   for (const OriginPlace& place : one.origin.places)  // a collective of the program itself
-    if (place.node && one.cause == CollectiveCause::kAsked &&
-        !names_op_with(&OpTraits::marks_sharding, place.op))
+    if (one.cause == CollectiveCause::kAsked &&
+        (place.node ? !names_op_with(&OpTraits::marks_sharding, place.op)
+                    : names_called_collective(place.op)))
       return false;
   switch (one.kind) {
     case CollectiveKind::kAllGather:

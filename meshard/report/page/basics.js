@@ -71,7 +71,7 @@ function axesText(axes) {
 }
 
 function originText(origin) {
-  const texts = [...new Set(origin.places.map((place) => place.place || place.op))].filter((text) => text);
+  const texts = [...new Set(origin.places.map((place) => (place.place || place.op) + (place.via ? `, via ${place.via}` : '')))].filter((text) => text);
   if (origin.certainty === 'unknown' || !texts.length) return 'an unknown place';
   return `${texts.join(', ')} (${origin.certainty})`;
 }

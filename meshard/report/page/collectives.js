@@ -6,24 +6,52 @@ function collectiveAxes(one) {
   return (one.axes.length ? axesText(one.axes) : 'within a device') + (shifts.length ? `, moving ${shifts.join(' and ')}` : '');
 }
 
+// The collectives as the program has them, each with its instructions.
+const wholeCollectives = () => report.logical_collectives.map((one) => ({...one.whole, instructions: one.instructions}));
+
+const purposeNouns = {weight: ['weight', 'weights'], argument: ['argument', 'arguments'], gradient: ['gradient of', 'gradients of'], update: ['update of', 'updates of'], result: ['result', 'results']};
+
+// What a collective is for: `weights w1, w2`, `activations`.
+function purposeText(kind, names) {
+  const noun = purposeNouns[kind];
+  if (!noun || !names.length) return kind === 'unknown' || kind === 'user' ? '' : kind;
+  return `${noun[names.length > 1 ? 1 : 0]} ${names.slice(0, 6).join(', ')}${names.length > 6 ? `, and ${names.length - 6} more` : ''}`;
+}
+
 // Groups collectives that differ only in their instruction and size, as in the text form.
 function collectiveGroups() {
   const groups = new Map();
-  for (const one of report.collectives) {
+  for (const one of wholeCollectives()) {
     const key = JSON.stringify([one.kind, one.axes, one.group_size, one.shifts, originText(one.origin), one.loop_depth, one.conditional,
-      one.cause, one.form, one.continues, one.across_processes, one.executions, one.executions_known]);
-    if (!groups.has(key)) groups.set(key, {...one, instructions: [], count: 0, each: 0, all: 0});
+      one.cause, one.form, one.continues, one.across_processes, one.executions, one.executions_known, one.purpose.kind, one.purpose.phase]);
+    if (!groups.has(key)) groups.set(key, {...one, instructions: [], names: new Set(), layers: new Set(), count: 0, each: 0, all: 0});
     const group = groups.get(key);
     ++group.count;
     group.each += collectiveBytes(one);
     group.all += inAll(one);
-    group.instructions.push(one.instruction);
+    group.instructions.push(...one.instructions);
+    for (const name of one.purpose.names) group.names.add(name);
+    if (one.purpose.layer) group.layers.add(one.purpose.layer);
   }
   return [...groups.values()];
 }
 
+// A table of the layers; null if none is known.
+function layersSection() {
+  if (!report.layers.length) return null;
+  return section('layers', 'Layers', sortedTable([
+    {label: 'Layer', value: (row) => row.layer, text: (row) => row.layer || 'outside the layers'},
+    {label: 'Phase', tight: true, value: (row) => row.phase, text: (row) => row.phase === 'unknown' ? '' : row.phase},
+    {label: 'For', tight: true, value: (row) => row.purpose, text: (row) => row.purpose},
+    {label: 'Collectives', number: true, value: (row) => row.count, text: (row) => countText(row.count)},
+    {label: 'Runs', number: true, value: (row) => row.executions, text: (row) => countText(row.executions)},
+    {label: 'Total bytes', number: true, value: (row) => row.total_bytes, text: (row) => byteText(row.total_bytes)},
+  ], report.layers, {page: 20, caption: 'Collectives by layer; choose a heading to sort'}).element);
+}
+
 function collectivesSection() {
-  const single = report.collectives.map((one) => ({...one, instructions: [one.instruction], count: 1, each: collectiveBytes(one), all: inAll(one)}));
+  const single = wholeCollectives().map((one) => ({...one, names: new Set(one.purpose.names), layers: new Set(one.purpose.layer ? [one.purpose.layer] : []),
+    count: 1, each: collectiveBytes(one), all: inAll(one)}));
   if (!single.length && report.out_of_memory) return null;
   if (!single.length) return section('collectives', 'Collectives', h('p', {}, 'The program has no collectives.'));
   const together = collectiveGroups();
@@ -41,13 +69,15 @@ function collectivesSection() {
     {label: 'Axes', value: collectiveAxes, text: collectiveAxes},
     {label: 'Total bytes', number: true, hint: 'the larger of the bytes that one device sends and receives, times the number of runs', value: (row) => row.all, text: (row) => byteText(row.all)},
     {label: 'Each time', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
-    {label: 'Runs', number: true, hint: 'instructions × executions of each', value: (row) => row.count * row.executions, text: often},
+    {label: 'Runs', number: true, hint: 'collectives × executions of each', value: (row) => row.count * row.executions, text: often},
+    {label: 'For', value: (row) => purposeText(row.purpose.kind, [...row.names]), cell: (row) => [purposeText(row.purpose.kind, [...row.names]),
+      (row.layers.size > 0 || row.purpose.phase !== 'unknown') && h('div', {class: 'muted'}, [row.purpose.phase === 'unknown' ? '' : row.purpose.phase, [...row.layers].slice(0, 6).join(', ') + (row.layers.size > 6 ? `, and ${row.layers.size - 6} more` : '')].filter((text) => text).join(', '))]},
     {label: 'From', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
     {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'continued from an earlier one' : '', row.across_processes ? 'across processes' : '',
       row.loop_depth ? `in ${row.loop_depth === 1 ? 'a loop' : `${row.loop_depth} loops`}` : '', row.conditional ? 'in a branch' : ''].filter((text) => text).join(', ')},
-    {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.count > 1 ? ` and ${countText(row.count - 1)} more` : '')},
+    {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.instructions.length > 1 ? ` and ${countText(row.instructions.length - 1)} more` : '')},
   ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; choose a heading to sort'});
-  const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.across_processes ? 'across processes' : ''} ${row.cause} ${row.instructions.join(' ')}`;
+  const rowText = (row) => `${row.kind} ${collectiveAxes(row)} ${originText(row.origin)} ${row.tensor} ${row.form} ${row.across_processes ? 'across processes' : ''} ${row.cause} ${row.instructions.join(' ')} ${row.purpose.kind} ${row.purpose.phase} ${[...row.names, ...row.layers].join(' ')}`;
   const kind = h('select', {'aria-label': 'Kind', on: {change: () => filter.update()}}, h('option', {value: ''}, 'all kinds'), kinds.map((each) => h('option', {value: each}, each)));
   const filter = filterField('Filter the collectives', rowText, () => rows.filter((row) => !kind.value || row.kind === kind.value), table.setRows);
   const apart = h('button', {type: 'button', 'aria-pressed': 'false', on: {click: () => {

@@ -30,9 +30,9 @@ function tiles() {
     else all.push(tile('', '#time', 'a run takes at least', secondsText(roofline.seconds),
       `bound by ${roofline.bound_by}; ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
   }
-  const bytes = report.collectives.reduce((sum, one) => sum + inAll(one), 0);
-  if (bytes || !report.out_of_memory) all.push(tile('', '#collectives', 'communication', report.collectives.length ? byteText(bytes) : 'none',
-    `${counted(report.collectives.length, 'collective')} in the program`));
+  const collectives = wholeCollectives(), bytes = collectives.reduce((sum, one) => sum + inAll(one), 0);
+  if (bytes || !report.out_of_memory) all.push(tile('', '#collectives', 'communication', collectives.length ? byteText(bytes) : 'none',
+    `${counted(collectives.length, 'collective')} in the program`));
   const full = report.reshards.filter((one) => one.kind === 'full rematerialization').length;
   if (report.reshards.length) {
     all.push(tile(full ? 'warn' : '', '#reshards', 'reshards', countText(report.reshards.length),

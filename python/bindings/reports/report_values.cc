@@ -84,9 +84,53 @@ void add_origin(nb::class_<T>& type) {
           "How the source line was found: `exact`, `merged`, `inferred`, `unknown`.");
 }
 
+std::vector<std::string> helpers_of(const CollectiveOrigin& origin) {
+  std::vector<std::string> helpers;
+  for (const OriginPlace& place : origin.places) helpers.push_back(place.via);
+  return helpers;
+}
+
+void bind_purposes(nb::module_& module) {
+  nb::class_<CollectivePurpose> purpose(module, "CollectivePurpose", "What a collective is for.");
+  purpose
+      .def_prop_ro(
+          "kind", [](const CollectivePurpose& p) { return std::string(to_string(p.kind)); },
+          "`weight`, `argument`, `gradient`, `update`, `result`, `activations`, `reshard`, `user`, "
+          "`unknown`.")
+      .def_prop_ro(
+          "certainty",
+          [](const CollectivePurpose& p) { return std::string(to_string(p.certainty)); },
+          "`exact`: by the data flow; `inferred`: partly by the names of ops; `unknown`.")
+      .def_ro("names", &CollectivePurpose::names,
+              "The names of the arguments (for a result: of the results) concerned.")
+      .def_ro("layer", &CollectivePurpose::layer, "The layer; empty if unknown.")
+      .def_prop_ro(
+          "phase", [](const CollectivePurpose& p) { return std::string(to_string(p.phase)); },
+          "`forward`, `backward`, `optimizer`; empty if unknown.")
+      .def_ro("before", &CollectivePurpose::from,
+              "For a reshard: the sharding before; empty if unknown.")
+      .def_ro("after", &CollectivePurpose::to, "For a reshard: the sharding after.")
+      .def("__repr__", [](const CollectivePurpose& p) {
+        return cat("<CollectivePurpose: ", to_string(p.kind), purpose_text(p.kind, p.names), ">");
+      });
+  nb::class_<LayerTraffic>(module, "LayerTraffic",
+                           "The collectives of one layer in one phase that serve one purpose.")
+      .def_ro("layer", &LayerTraffic::layer, "Empty: outside every layer, or unknown.")
+      .def_prop_ro("phase", [](const LayerTraffic& r) { return std::string(to_string(r.phase)); })
+      .def_prop_ro("purpose",
+                   [](const LayerTraffic& r) { return std::string(to_string(r.purpose)); })
+      .def_ro("count", &LayerTraffic::count, "Number of logical collectives.")
+      .def_ro("executions", &LayerTraffic::executions, "Of all of them in one run.")
+      .def_ro("total_bytes", &LayerTraffic::total_bytes, "Of all executions on one device.")
+      .def("__str__", &LayerTraffic::to_string)
+      .def("__repr__",
+           [](const LayerTraffic& r) { return cat("<LayerTraffic: ", r.to_string(), ">"); });
+}
+
 void bind_collectives(nb::module_& module) {
   nb::class_<ExplainedCollective> one(module, "Collective",
-                                      "One collective instruction of a compiled program.");
+                                      "One collective of a compiled program: an instruction, or "
+                                      "the collective that several instructions implement.");
   one.def_prop_ro(
          "kind", [](const ExplainedCollective& c) { return std::string(to_string(c.kind)); },
          "The HLO name: `all-reduce`, `collective-permute`.")
@@ -126,6 +170,14 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro(
           "cause", [](const ExplainedCollective& c) { return std::string(to_string(c.cause)); },
           "`asked for` by the program, `inserted` by the partitioner; empty if unknown.");
+  one.def_prop_ro(
+         "purpose", [](const ExplainedCollective& c) { return c.purpose; }, "What it is for.")
+      .def_ro("instructions", &ExplainedCollective::instructions,
+              "The instructions that implement it.")
+      .def_prop_ro(
+          "via", [](const ExplainedCollective& c) { return helpers_of(c.origin); },
+          "For each of `ops`, the line of the library's function that the program's line called; "
+          "empty if it called none.");
   one.def_ro("reason", &ExplainedCollective::reason,
              "Why it is needed, in a sentence; empty if unknown.")
       .def_ro("suggestion", &ExplainedCollective::suggestion,
@@ -146,6 +198,8 @@ void bind_collectives(nb::module_& module) {
                    })
       .def_prop_ro("places", [](const CollectiveGroup& g) { return places_of(g.example.origin); })
       .def_prop_ro("executions", [](const CollectiveGroup& g) { return g.example.executions; })
+      .def_ro("names", &CollectiveGroup::names, "The names of the purposes of all.")
+      .def_ro("layers", &CollectiveGroup::layers, "The layers of all.")
       .def_ro("count", &CollectiveGroup::count, "How many.")
       .def_ro("bytes", &CollectiveGroup::bytes, "Sum of Collective.bytes.")
       .def_ro("total_bytes", &CollectiveGroup::total_bytes, "Sum of Collective.total_bytes.");
@@ -308,6 +362,7 @@ nb::object axes_tuple(const AxisList& axes) {
 }
 
 void bind_report_values(nb::module_& module) {
+  bind_purposes(module);
   bind_collectives(module);
   bind_values(module);
   bind_costs(module);

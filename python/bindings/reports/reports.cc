@@ -4,6 +4,8 @@
 #include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/predict/predict.h"
+#include "meshard/report/diff_limits.h"
+#include "meshard/report/diff_markdown.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
@@ -38,6 +40,10 @@ nb::list collective_table(const ProgramReport& report) {
     row["from"] = one.origin.to_string();
     row["cause"] = std::string(to_string(one.cause));
     row["tensor"] = one.tensor;
+    row["purpose"] = std::string(to_string(one.purpose.kind));
+    row["names"] = group.names;
+    row["layers"] = group.layers;
+    row["phase"] = std::string(to_string(one.purpose.phase));
     rows.append(row);
   }
   return rows;
@@ -45,7 +51,7 @@ nb::list collective_table(const ProgramReport& report) {
 
 std::string short_text(const ProgramReport& report) {
   return cat("<Report of ", report.name(), " for ", report.parts().target.name, ": ",
-             report.collectives().size(), " collectives, ", byte_text(report.collective_bytes()),
+             report.logical_collectives().size(), " collectives, ", byte_text(report.collective_bytes()),
              report.fits() ? ">" : ", does not fit>");
 }
 
@@ -68,12 +74,13 @@ bool is_predicted(const Collective& one, const PredictedMove& move) {
   return false;
 }
 
-// All collectives, with the causes of their reshards, or else those of predict().
-std::vector<ExplainedCollective> explained(nb::handle_t<ProgramReport> self) {
+// Collectives with the causes of their reshards, or else those of predict().
+std::vector<ExplainedCollective> explained_of(nb::handle_t<ProgramReport> self,
+                                              const std::vector<Collective>& list) {
   const auto& report = nb::cast<const ProgramReport&>(self);
   std::vector<PredictedMove> moves = predicted_moves(self);
   std::vector<ExplainedCollective> all;
-  for (const Collective& one : report.collectives()) {
+  for (const Collective& one : list) {
     ExplainedCollective made(one);
     for (const Reshard& reshard : report.parts().reshards)
       if (reshard.instruction == one.instruction) made.reason = reshard.cause;
@@ -88,7 +95,18 @@ std::vector<ExplainedCollective> explained(nb::handle_t<ProgramReport> self) {
   return all;
 }
 
-// The collectives of one kind and, if given, over these axes.
+std::vector<ExplainedCollective> explained(nb::handle_t<ProgramReport> self) {
+  return explained_of(self, nb::cast<const ProgramReport&>(self).collectives());
+}
+
+std::vector<ExplainedCollective> explained_logical(nb::handle_t<ProgramReport> self) {
+  const auto& logical = nb::cast<const ProgramReport&>(self).logical_collectives();
+  std::vector<ExplainedCollective> all = explained_of(self, whole_collectives(logical));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].instructions = logical[i].instructions;
+  return all;
+}
+
+// The collective instructions of one kind and, if given, over these axes.
 std::vector<ExplainedCollective> chosen(nb::handle_t<ProgramReport> self, const std::string& kind,
                                         const std::optional<std::vector<std::string>>& axes) {
   std::vector<ExplainedCollective> found = explained(self);
@@ -138,11 +156,16 @@ void bind_report(nb::module_& module) {
       .def_prop_ro(
           "intermediates", [](const Report& r) { return r.parts().intermediates; },
           "Intermediate values whose sharding the compiler reported.")
-      .def_prop_ro("collectives", explained, "All collectives, in the module's order.")
+      .def_prop_ro("collectives", explained, "All collective instructions, in the module's order.")
+      .def_prop_ro("logical_collectives", explained_logical,
+                   "The collectives as the program has them: where a compiler writes one as several "
+                   "instructions, they are one. Expectations and differences count these.")
+      .def_prop_ro("layers", &Report::layers,
+                   "How much the collectives of each layer move; empty if no layer is known.")
       .def("collectives_of", chosen, nb::arg("kind"), nb::arg("axes") = nb::none(),
-           "The collectives of one kind, and over exactly these axes if they are given.")
+           "The collective instructions of one kind, and over exactly these axes if given.")
       .def_prop_ro("groups", &Report::groups,
-                   "The collectives, grouped if they differ only in size and name.")
+                   "The logical collectives, grouped if they differ only in size and names.")
       .def_prop_ro("collective_bytes", &Report::collective_bytes,
                    "Bytes of all collectives over all executions, on one device.")
       .def_prop_ro("reshards", [](const Report& r) { return r.parts().reshards; })

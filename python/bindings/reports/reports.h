@@ -60,6 +60,8 @@ struct ExplainedCollective : Collective {
   ExplainedCollective(Collective one, std::string why = {}, std::string instead = {})
       : Collective(std::move(one)), reason(std::move(why)), suggestion(std::move(instead)) {}
   std::string reason, suggestion;
+  /// The instructions that implement it; one for a collective instruction.
+  std::vector<std::string> instructions = {instruction};
 };
 
 /// The text of `axes` as a tuple of Python: a name, or the notation of a sub-axis.

@@ -42,6 +42,8 @@ def main(platform):
             "jax": plain(hlo_text.collectives(compiled.as_text())),
             "meshard": plain(hlo_text.reported(report)),
             "lines": [[one.kind, one.certainty, one.places] for one in report.collectives],
+            "purposes": [[one.kind, one.purpose.kind, one.purpose.names, one.purpose.phase, one.cause]
+                         for one in report.logical_collectives],
             "arguments": [value.name for value in report.arguments],
             "jax_memory": [memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.alias_size_in_bytes],
             "memory": [report.memory.arguments, report.memory.outputs, report.memory.aliased],

@@ -1,0 +1,43 @@
+// Which arguments of a compiled program its results replace.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "meshard/explain/collectives/value_flow.h"
+#include "meshard/hlo/executions.h"
+
+namespace meshard {
+
+struct BoundaryNames;
+
+/// The arguments and results of a module.
+class BoundaryMatch {
+ public:
+  BoundaryMatch(const Executions& executions, const BoundaryNames& names);
+
+  /// `params['w1']`; `argument 3` for an argument without a name.
+  std::string argument_name(std::int64_t argument) const;
+  /// `result['loss']`; `result 3` for a result without a name.
+  std::string result_name(std::int64_t result) const;
+
+  /// The arguments that these results replace, of those that the model reads: those with the same
+  /// shard and the longest common end of their keys, else those whose memory the result reuses. If
+  /// this gives several, only those with as many elements as `value`, or a multiple of it.
+  std::vector<std::int64_t> replaced_by(const std::vector<std::int64_t>& results,
+                                        const pjrt::HloShape& value) const;
+
+  /// True if some result replaces the argument, and the model reads it: a weight.
+  bool is_updated(std::int64_t argument) const;
+
+ private:
+  bool is_read_by_model(std::int64_t argument) const;
+  std::int64_t replaced(std::size_t result) const;
+
+  const Executions& executions_;
+  std::vector<std::string> argument_names_, result_names_;
+  std::vector<bool> read_by_model_;
+  std::vector<std::int64_t> replaced_;  // by result; -1: none, or not certain
+};
+
+}  // namespace meshard

@@ -1,0 +1,105 @@
+#include "meshard/explain/collectives/op_scope.h"
+
+#include <algorithm>
+#include <array>
+
+#include "meshard/base/cat.h"
+
+namespace meshard {
+namespace {
+
+// Parts of names that JAX writes for its own constructs.
+constexpr std::array<std::string_view, 18> kConstructs = {
+    "while",          "body",           "cond",       "closed_call", "checkpoint",
+    "remat",          "remat2",         "shard_map",  "scan",        "pjit",
+    "core_call",      "custom_jvp_call", "custom_vjp_call", "rematted_computation",
+    "custom_vjp_call_jaxpr", "body_fun", "cond_fun",  "xla_call"};
+
+// Transformations: the scopes are inside the parentheses.
+constexpr std::array<std::string_view, 5> kTransformations = {"jvp(", "transpose(", "vmap(",
+                                                              "remat(", "checkpoint("};
+
+std::vector<std::string_view> split(std::string_view name) {
+  std::vector<std::string_view> parts;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i <= name.size(); ++i) {
+    if (i < name.size()) depth += name[i] == '(' ? 1 : name[i] == ')' ? -1 : 0;
+    if (i < name.size() && (name[i] != '/' || depth > 0)) continue;
+    if (i > begin) parts.push_back(name.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+bool is_construct(std::string_view part) {
+  if (std::find(kConstructs.begin(), kConstructs.end(), part) != kConstructs.end()) return true;
+  if (part.starts_with("branch_") && part.ends_with("_fun")) return true;
+  if (part.find("->") != std::string_view::npos) return true;  // an einsum
+  if (part.find('<') != std::string_view::npos) return true;   // a local function
+  return part.ends_with(")");  // a function, `jit(relu)`
+}
+
+void append_scopes(std::string_view part, std::string& out) {
+  for (std::string_view transformation : kTransformations)
+    if (part.starts_with(transformation) && part.ends_with(")")) {
+      part.remove_prefix(transformation.size());
+      part.remove_suffix(1);
+      for (std::string_view inner : split(part)) append_scopes(inner, out);
+      return;
+    }
+  if (part.empty() || is_construct(part)) return;
+  append(out, cat(out.empty() ? "" : "/", part));
+}
+
+}  // namespace
+
+std::string_view to_string(ProgramPhase phase) {
+  switch (phase) {
+    case ProgramPhase::kUnknown: return "";
+    case ProgramPhase::kForward: return "forward";
+    case ProgramPhase::kBackward: return "backward";
+    case ProgramPhase::kOptimizer: return "optimizer";
+  }
+  return "";
+}
+
+ProgramPhase phase_of_op(std::string_view op_name) {
+  if (op_name.find("transpose(") != std::string_view::npos) return ProgramPhase::kBackward;
+  if (op_name.find("rematted_computation") != std::string_view::npos)
+    return ProgramPhase::kBackward;
+  if (op_name.find("jvp(") != std::string_view::npos) return ProgramPhase::kForward;
+  return ProgramPhase::kUnknown;
+}
+
+std::string op_scope(std::string_view op_name) {
+  std::vector<std::string_view> parts = split(op_name);
+  if (!parts.empty()) parts.pop_back();  // the primitive
+  std::string scope;
+  for (std::string_view part : parts) append_scopes(part, scope);
+  return scope;
+}
+
+std::vector<std::string> tree_keys(std::string_view name) {
+  std::vector<std::string> keys;
+  std::size_t at = name.find_first_of("[.");
+  while (at < name.size()) {
+    bool bracket = name[at] == '[';
+    std::size_t end = bracket ? name.find(']', at) : name.find_first_of("[.", at + 1);
+    std::string key;
+    for (char c : name.substr(at + 1, std::min(end, name.size()) - at - 1))
+      if (c != '\'' && c != '"' && c != '\\') key.push_back(c);
+    if (!key.empty()) keys.push_back(std::move(key));
+    if (end == std::string_view::npos) break;
+    at = bracket ? name.find_first_of("[.", end) : end;
+  }
+  return keys;
+}
+
+std::string scope_of_parameter(std::string_view name) {
+  std::vector<std::string> keys = tree_keys(name);
+  if (!keys.empty()) keys.pop_back();
+  return join(keys, "/");
+}
+
+}  // namespace meshard

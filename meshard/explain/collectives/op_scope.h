@@ -1,0 +1,37 @@
+// What the name of an op says about it: the layer and the phase of training.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshard {
+
+/// The part of a training step that an op belongs to.
+enum class ProgramPhase {
+  kUnknown,
+  kForward,
+  kBackward,   ///< gradients, and what is computed again for them
+  kOptimizer,  ///< the update of the parameters
+};
+
+/// `forward`, `backward`, `optimizer`; empty if unknown
+std::string_view to_string(ProgramPhase phase);
+
+/// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
+/// forward pass of a function that is differentiated. Unknown for other names.
+ProgramPhase phase_of_op(std::string_view op_name);
+
+/// The named scopes in an op_name of JAX, which are the layers: `MLP/b0_up` for
+/// `jit(step)/transpose(jvp(MLP))/b0_up/dot_general`. Names of functions, loops, checkpoints and
+/// einsums are not scopes. Empty if there is none.
+std::string op_scope(std::string_view op_name);
+
+/// The keys of a value in a tree: `blocks`, `3` and `w1` for `params['blocks'][3]['w1']`. Empty for
+/// a value that is no part of a tree.
+std::vector<std::string> tree_keys(std::string_view name);
+
+/// The folder of a parameter in a tree: `blocks/3/mlp` for `params['blocks'][3]['mlp']['w1']`,
+/// `b0_up` for `p['b0_up']['kernel']`. Empty if there is none.
+std::string scope_of_parameter(std::string_view name);
+
+}  // namespace meshard

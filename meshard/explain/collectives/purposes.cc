@@ -1,0 +1,312 @@
+#include "meshard/explain/collectives/purposes.h"
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/collectives/boundary_match.h"
+#include "meshard/explain/collectives/source_places.h"
+#include "meshard/explain/collectives/value_flow.h"
+
+namespace meshard {
+namespace {
+
+using pjrt::HloInstruction;
+using pjrt::HloModule;
+
+bool is_sum(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+
+// A scalar, which is no activation.
+bool is_scalar(const HloInstruction& one) {
+  const pjrt::HloShape& shape = one.shape;
+  return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
+                                        [](std::int64_t size) { return size == 1; });
+}
+
+void add_name(std::vector<std::string>& names, std::string name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+}
+
+// `MLP` for `MLP/b0` and `MLP/b1`.
+std::string common_scope(std::string_view a, std::string_view b) {
+  if (a == b) return std::string(a);
+  std::size_t end = 0;  // of the common components
+  for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
+    bool ends = (i == a.size() || a[i] == '/') && (i == b.size() || b[i] == '/');
+    if (ends) end = i;
+    if (i == a.size() || i == b.size() || a[i] != b[i]) break;
+  }
+  return std::string(a.substr(0, end));
+}
+
+class PurposeFinder {
+ public:
+  PurposeFinder(const Executions& executions, const BoundaryNames& names)
+      : executions_(executions),
+        flow_(executions),
+        boundary_(executions, names),
+        places_(executions.module().module()) {
+    for (const ReachedComputation& reached : executions.calls().callers_first())
+      for (const HloInstruction& each : reached.index->computation().instructions) {
+        if (each.opcode != "parameter") instructions_[each.name] = {reached.index, &each};
+        if (phase_of_op(each.metadata.op_name) == ProgramPhase::kBackward) has_backward_ = true;
+      }
+  }
+
+  void set(Collective& one) const {
+    auto found = instructions_.find(one.instruction);
+    if (found == instructions_.end()) return;
+    const LocatedInstruction& at = found->second;
+    CollectivePurpose& purpose = one.purpose;
+    purpose.phase = own_phase(one);
+    ValueUses taken = uses_of(at, -1, false);
+    if (one.kind == CollectiveKind::kReceive)
+      received(one, at);
+    else if (is_sum(one.kind) || is_sum_over_slices(*at.instruction))
+      reduction(one, at);
+    else
+      movement(one, at, taken);
+    if (purpose.kind == PurposeKind::kUnknown) rest(one, at);
+    if (purpose.phase == ProgramPhase::kUnknown) purpose.phase = phase_of_users(purpose, taken);
+    if (names_only_arguments(one)) name_user(one, taken);
+    purpose.layer = layer(one, at, taken);
+    if (purpose.kind != PurposeKind::kUnknown &&
+        purpose.certainty == PurposeCertainty::kUnknown)
+      purpose.certainty = PurposeCertainty::kExact;
+  }
+
+ private:
+  static bool is_sum_over_slices(const HloInstruction& one) {
+    return one.opcode == "send" &&
+           !one.frontend_attribute("_xla_megascale_reduce_operation").empty();
+  }
+
+  static ProgramPhase own_phase(const Collective& one) {
+    for (const OriginPlace& place : one.origin.places)
+      if (ProgramPhase phase = phase_of_op(place.op); phase != ProgramPhase::kUnknown) return phase;
+    return ProgramPhase::kUnknown;
+  }
+
+  // The uses of the result. The fragments of a collective over several fusions have one result,
+  // which the users of the last one get.
+  ValueUses uses_of(const LocatedInstruction& at, std::int64_t element, bool arithmetic) const {
+    return flow_.uses(at, element, arithmetic);
+  }
+
+  // The arguments that the value of each operand is, or nothing if any of it is computed.
+  std::vector<std::int64_t> arguments_moved(const LocatedInstruction& at) const {
+    std::vector<std::int64_t> all;
+    bool data_only_first = at.instruction->opcode == "ragged-all-to-all" ||
+                           at.instruction->opcode == "send";
+    std::size_t count = data_only_first ? 1 : at.instruction->operands.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      ValueSources sources = flow_.sources(at, i);
+      if (sources.computed || sources.parameters.empty()) return {};
+      all.insert(all.end(), sources.parameters.begin(), sources.parameters.end());
+    }
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
+  }
+
+  void movement(Collective& one, const LocatedInstruction& at, const ValueUses& taken) const {
+    CollectivePurpose& purpose = one.purpose;
+    if (std::vector<std::int64_t> arguments = arguments_moved(at); !arguments.empty()) {
+      bool updated = true;
+      for (std::int64_t argument : arguments) {
+        add_name(purpose.names, boundary_.argument_name(argument));
+        updated = updated && boundary_.is_updated(argument);
+      }
+      purpose.kind = updated ? PurposeKind::kWeight : PurposeKind::kArgument;
+      return;
+    }
+    reached_results(one, at, taken.results.empty());
+  }
+
+  void reduction(Collective& one, const LocatedInstruction& at) const {
+    reached_results(one, at, true);
+    if (one.purpose.kind != PurposeKind::kUnknown || !is_scalar(*at.instruction)) return;
+    std::vector<std::int64_t> results = uses_of(at, -1, true).results;
+    if (results.empty()) return;
+    for (std::int64_t result : results)
+      add_name(one.purpose.names, boundary_.result_name(result));
+    one.purpose.kind = PurposeKind::kResult;
+  }
+
+  // What is received is what was sent.
+  void received(Collective& one, const LocatedInstruction& at) const {
+    std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
+    if (rendezvous.empty()) return;
+    for (const HloInstruction& other : at.index->computation().instructions) {
+      if (other.opcode != "send" || other.frontend_attribute(kTransferRendezvous) != rendezvous) continue;
+      LocatedInstruction sent{at.index, &other};
+      if (is_sum_over_slices(other))
+        reduction(one, sent);
+      else
+        movement(one, sent, uses_of(at, -1, false));
+      return;
+    }
+  }
+
+  // Sets the purpose if the value reaches new values of arguments, through the optimizer.
+  void reached_results(Collective& one, const LocatedInstruction& at, bool arithmetic) const {
+    if (one.purpose.phase == ProgramPhase::kForward || !has_backward_) return;
+    std::size_t count = at.instruction->opcode == "send" ? 1 : at.instruction->operands.size();
+    std::vector<std::string> names;
+    bool unnamed = false;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::int64_t element = count > 1 ? static_cast<std::int64_t>(i) : -1;
+      ValueUses uses = uses_of(at, element, arithmetic);
+      const HloInstruction* operand = at.index->operand(*at.instruction, i);
+      std::vector<std::int64_t> arguments =
+          boundary_.replaced_by(uses.results, operand ? operand->shape : at.instruction->shape);
+      for (std::int64_t argument : arguments) add_name(names, boundary_.argument_name(argument));
+      unnamed = unnamed || (arguments.empty() && !uses.results.empty() && operand &&
+                            !is_scalar(*operand));
+    }
+    if (names.empty()) return;
+    CollectivePurpose& purpose = one.purpose;
+    bool backward = purpose.phase == ProgramPhase::kBackward;
+    purpose.kind = backward || is_sum(one.kind) ? PurposeKind::kGradient
+                                                      : PurposeKind::kUpdate;
+    bool own = one.origin.certainty == OriginCertainty::kExact ||
+               one.origin.certainty == OriginCertainty::kMerged;
+    purpose.certainty = own && (backward || purpose.kind == PurposeKind::kUpdate) && !unnamed
+                            ? PurposeCertainty::kExact
+                            : PurposeCertainty::kInferred;
+    purpose.names = std::move(names);
+    if (purpose.kind == PurposeKind::kUpdate) purpose.phase = ProgramPhase::kOptimizer;
+  }
+
+  void rest(Collective& one, const LocatedInstruction& at) const {
+    CollectivePurpose& purpose = one.purpose;
+    if (one.cause == CollectiveCause::kAsked) {
+      purpose.kind = PurposeKind::kUser;
+      return;
+    }
+    bool in_model = purpose.phase != ProgramPhase::kUnknown || !has_backward_;
+    if (one.origin.places.empty() || !in_model || is_scalar(*at.instruction)) return;
+    purpose.kind = PurposeKind::kActivations;
+    if (one.origin.certainty == OriginCertainty::kInferred)
+      purpose.certainty = PurposeCertainty::kInferred;
+  }
+
+  // The first phase in which the result is used; for a weight, that is the phase of the gather.
+  ProgramPhase phase_of_users(const CollectivePurpose& purpose, const ValueUses& taken) const {
+    ProgramPhase found = ProgramPhase::kUnknown;
+    for (const LocatedInstruction& user : taken.consumers) {
+      ProgramPhase phase = phase_of_op(user.instruction->metadata.op_name);
+      if (phase == ProgramPhase::kForward) return phase;
+      if (phase != ProgramPhase::kUnknown) found = phase;
+    }
+    if (found == ProgramPhase::kUnknown && purpose.kind == PurposeKind::kGradient &&
+        has_backward_)
+      return ProgramPhase::kBackward;
+    return found;
+  }
+
+  // Compilers name a gather of an argument after the argument, which has no line.
+  static bool names_only_arguments(const Collective& one) {
+    const CollectivePurpose& purpose = one.purpose;
+    if (purpose.kind != PurposeKind::kWeight && purpose.kind != PurposeKind::kArgument)
+      return false;
+    return !one.origin.places.empty() &&
+           std::all_of(one.origin.places.begin(), one.origin.places.end(),
+                       [](const OriginPlace& place) {
+                         return !place.node && place.place.empty() &&
+                                place.op.find('/') == std::string::npos;
+                       });
+  }
+
+  // Takes the op that uses the result as the origin.
+  void name_user(Collective& one, const ValueUses& taken) const {
+    for (const LocatedInstruction& user : taken.consumers) {
+      const pjrt::HloMetadata& metadata = user.instruction->metadata;
+      if (metadata.op_name.find('/') == std::string::npos) continue;
+      if (phase_of_op(metadata.op_name) != one.purpose.phase) continue;
+      SourcePlace place = places_.of(metadata);
+      if (place.place.empty()) continue;
+      one.origin.certainty = OriginCertainty::kInferred;
+      one.origin.places = {{.node = {},
+                            .op = metadata.op_name,
+                            .place = std::move(place.place),
+                            .path = {},
+                            .via = std::move(place.via)}};
+      return;
+    }
+  }
+
+  std::string layer(const Collective& one, const LocatedInstruction& at,
+                    const ValueUses& taken) const {
+    std::optional<std::string> folder;  // of the parameters
+    bool several = false;
+    if (one.purpose.kind != PurposeKind::kResult)
+      for (const std::string& name : one.purpose.names) {
+        std::string own = scope_of_parameter(name);
+        several = several || (folder && *folder != own);
+        folder = folder ? common_scope(*folder, own) : own;
+      }
+    std::string scope = scope_of(one, taken);
+    // A combined collective may name only one of its ops.
+    if (several && one.origin.places.size() == 1) scope = scope.substr(0, scope.rfind('/') + 1);
+    if (scope.ends_with('/')) scope.pop_back();
+    if (scope.empty() && folder) scope = *folder;
+    const ComputationRuns* runs = executions_.find(at.index->computation().id);
+    if (!runs || runs->loop_depth == 0) return scope;
+    return scope.empty() ? "loop" : cat("loop/", scope);
+  }
+
+  // The scope of the ops, or the common part of their scopes.
+  static std::string scope_of(const Collective& one, const ValueUses& taken) {
+    std::optional<std::string> common;
+    for (const OriginPlace& place : one.origin.places) {
+      std::string scope = op_scope(place.op);
+      if (scope.empty()) continue;
+      common = common ? common_scope(*common, scope) : scope;
+    }
+    if (common) return *common;
+    // A gather serves the ops that use its result; the optimizer's ops are in no layer.
+    if (!is_sum(one.kind))
+      for (const LocatedInstruction& user : taken.consumers)
+        if (phase_of_op(user.instruction->metadata.op_name) != ProgramPhase::kUnknown)
+          if (std::string scope = op_scope(user.instruction->metadata.op_name); !scope.empty())
+            return scope;
+    return "";
+  }
+
+  const Executions& executions_;
+  ValueFlow flow_;
+  BoundaryMatch boundary_;
+  SourcePlaces places_;
+  std::unordered_map<std::string, LocatedInstruction> instructions_;
+  bool has_backward_ = false;
+};
+
+}  // namespace
+
+void find_purposes(const Executions& executions, const BoundaryNames& names,
+                   std::vector<Collective>& collectives) {
+  if (collectives.empty()) return;
+  PurposeFinder finder(executions, names);
+  for (Collective& one : collectives) finder.set(one);
+}
+
+void add_reshards(const std::vector<Reshard>& reshards, std::vector<Collective>& collectives) {
+  std::unordered_map<std::string_view, const Reshard*> by_instruction;
+  for (const Reshard& each : reshards) by_instruction.emplace(each.instruction, &each);
+  for (Collective& one : collectives) {
+    auto found = by_instruction.find(one.instruction);
+    if (found == by_instruction.end()) continue;
+    CollectivePurpose& purpose = one.purpose;
+    purpose.from = found->second->from;
+    purpose.to = found->second->to;
+    if (purpose.from.empty() || purpose.to.empty()) purpose.from = purpose.to = "";
+    if (purpose.kind == PurposeKind::kActivations && !purpose.from.empty())
+      purpose.kind = PurposeKind::kReshard;
+  }
+}
+
+}  // namespace meshard

@@ -1,0 +1,46 @@
+// The source lines of a compiled module's instructions, as a user wants to read them.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "meshard/pjrt/hlo_module.h"
+
+namespace meshard {
+
+/// True for a file that belongs to an installed package, to Python's own library, or to the
+/// interpreter (`<frozen runpy>`): a user did not write it.
+bool is_library_file(std::string_view path);
+
+/// Value type: where an instruction comes from.
+struct SourcePlace {
+  /// The user's line, `train.py:88`; empty if unknown.
+  std::string place;
+  /// The line of a library's function that the user's line called, `linear.py:287`, if that is
+  /// where the op was recorded; else empty.
+  std::string via;
+  friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
+};
+
+/// Finds the source lines of a module's instructions. Files are named by as much of their path as
+/// distinguishes them from the module's other files: `train.py`, or `model/layers.py` if there is
+/// another `layers.py`.
+class SourcePlaces {
+ public:
+  /// Knows no module: files are named without their folders.
+  SourcePlaces() = default;
+  explicit SourcePlaces(const pjrt::HloModule& module);
+
+  /// The innermost line of the instruction's call stack that is not in a library file. If there is
+  /// none, the innermost line.
+  /// @pre the module outlives this object
+  SourcePlace of(const pjrt::HloMetadata& metadata) const;
+
+ private:
+  std::string line(const std::string& file, std::int64_t number) const;
+  const pjrt::HloModule* module_ = nullptr;
+  std::unordered_map<std::string, std::string> short_names_;
+};
+
+}  // namespace meshard
