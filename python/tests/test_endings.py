@@ -101,7 +101,7 @@ COMPILE = """
             for i in range(300):
                 v = ops.sort(v @ v * (i + 0.5), 0)
             return v
-        f, y = ms.jit(long), ms.ones((3, 3))
+        f, y = ms.jit(long), ms.asarray(np.ones((3, 3), np.float32))
         ms.sync(x + 1)
         steps, begun = [], threading.Event()
         def show(step):

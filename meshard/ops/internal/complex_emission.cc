@@ -66,9 +66,14 @@ struct Pair {
   Typed re, im;
 };
 
-// `end` where the real part is infinite and the angle has no direction. Exponentials of re < 0 tend
-// to `least` there.
-void finish_exponential(Parts& w, Typed result, Typed least) {
+// Real where the operand is, with a zero of the same sign. `end` where the real part is infinite
+// and the angle has no direction: exponentials of re < 0 tend to `least` there.
+void finish_exponential(Parts& w, Typed given, Typed least) {
+  Typed given_re = w.real(given);
+  Typed given_im = w.imag(given);
+  Typed is_real = w.is_zero(w.im);
+  Typed height = w.select(is_real, w.im, given_im);
+  Typed result = w.complex(given_re, height);
   Typed is_left = w.compare("LT", w.re, w.zero);
   Typed nan = w.number(NAN);
   Typed end_re = w.select(is_left, least, w.re);
@@ -332,7 +337,9 @@ void emit_tanh(const OpCall& call, OpEmission& out) {
   Typed operand = w.complex(near, w.im);
   Typed result = w.unary("stablehlo.tanh", operand);
   Typed plain_re = w.real(result);
-  Typed plain_im = w.imag(result);
+  Typed given_im = w.imag(result);
+  Typed is_real = w.is_zero(w.im);
+  Typed plain_im = w.select(is_real, w.im, given_im);
   Typed sign = w.copysign(w.one, w.re);
   Typed signed_zero = w.copysign(w.zero, w.im);
   Typed re = w.select(is_far, sign, plain_re);

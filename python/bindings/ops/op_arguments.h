@@ -79,7 +79,6 @@ struct EnumCaster : nanobind::detail::ExplainingCaster<Enum> {
     return nullptr;
   }
 };
-};
 
 }  // namespace meshard::python
 
