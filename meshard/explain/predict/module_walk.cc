@@ -182,6 +182,9 @@ class ModuleWalk {
     for (int result : op.results) results.push_back(*add(values, result, place));
     RuledOpFacts facts{.origin = place.origin,
                        .keeps_indices = shifted && shifted->keeps_indices,
+                       .is_product = op.operands.size() == 2 &&
+                                     (op.mnemonic == "stablehlo.dot_general" ||
+                                      op.mnemonic == "stablehlo.convolution"),
                        .stated = std::move(stated)};
     if (op.mnemonic == kConstraint) {
       constrain(results[0], attribute(op, {"", "sharding"}));
