@@ -110,8 +110,7 @@ std::size_t affordable(const PlanProblem& problem, const PlanOptions& options,
   constexpr double kLeast = 64;
   return count >= static_cast<double>(options.most_candidates)
              ? options.most_candidates
-             : std::min(options.most_candidates,
-                        static_cast<std::size_t>(std::max(count, kLeast)));
+             : std::min(options.most_candidates, static_cast<std::size_t>(std::max(count, kLeast)));
 }
 
 }  // namespace
@@ -124,7 +123,6 @@ PlanEstimate estimate_of(const PlanProblem& problem, const PlanCandidate& candid
         shard_bytes(candidate.specs[i], problem.values[i].type, candidate.axes);
   return estimate;
 }
-
 
 bool more_promising(const PlanEstimate& a, const PlanEstimate& b) {
   if (a.seconds != b.seconds) return a.seconds < b.seconds;
@@ -165,8 +163,8 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
     std::size_t specs = 1;
     for (const std::vector<PartitionSpec>& list : lists) specs += list.size();
     std::size_t width = std::clamp<std::size_t>(share / specs, 1, std::min<std::size_t>(share, 64));
-    std::vector<PlannedCandidate> found = few ? all_of(problem, axes, lists)
-                                              : most_promising_of(problem, axes, lists, width);
+    std::vector<PlannedCandidate> found =
+        few ? all_of(problem, axes, lists) : most_promising_of(problem, axes, lists, width);
     for (PlannedCandidate& one : found) out.push_back(std::move(one));
   }
   std::stable_sort(out.begin(), out.end(), before);

@@ -14,7 +14,6 @@ namespace {
 // so that the logarithm exists.
 double cost_of(double seconds, double bytes) { return seconds > 0 ? seconds : bytes + 1; }
 
-
 }  // namespace
 
 int CandidatePool::feature(const std::string& text) {

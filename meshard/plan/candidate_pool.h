@@ -41,8 +41,8 @@ class CandidatePool {
   void judged(std::size_t number, const PlanVerdict& verdict);
   std::size_t waiting() const { return waiting_; }
 
-  /// The most promising waiting candidate, or that among the neighbors of `center`; none if there is
-  /// none. It no longer waits.
+  /// The most promising waiting candidate, or that among the neighbors of `center`; none if there
+  /// is none. It no longer waits.
   std::optional<std::size_t> take();
   std::optional<std::size_t> take_neighbor_of(std::size_t center);
 

@@ -92,11 +92,11 @@ Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string
     return journal;
   }
   std::vector<std::string_view> lines = split(text, '\n');
-  bool is_other_version =
-      lines[0].starts_with(kJournalName) && !lines[0].starts_with(kJournalHead);
+  bool is_other_version = lines[0].starts_with(kJournalName) && !lines[0].starts_with(kJournalHead);
   if (is_other_version)
     return Error(ErrorCode::kFailedPrecondition,
-                 cat("[plan] the journal ", path, " was written by another version of meshard, in a "
+                 cat("[plan] the journal ", path,
+                     " was written by another version of meshard, in a "
                      "format that this one does not read: remove it or choose another file"));
   if (lines[0] != head)
     return Error(ErrorCode::kFailedPrecondition,

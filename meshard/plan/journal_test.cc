@@ -25,7 +25,11 @@ class Journal : public testing::Test {
 };
 
 TEST_F(Journal, WhatIsWrittenIsReadAgain) {
-  PlanVerdict fits{.memory = 123, .capacity = 456, .seconds = 0.1, .return_seconds = 0.01, .collective_bytes = 7};
+  PlanVerdict fits{.memory = 123,
+                   .capacity = 456,
+                   .seconds = 0.1,
+                   .return_seconds = 0.01,
+                   .collective_bytes = 7};
   PlanVerdict refused{.outcome = PlanOutcome::kRefused, .problem = "bad\tmodule\nline 2"};
   {
     PlanJournal journal = PlanJournal::open(path_, "problem").value();

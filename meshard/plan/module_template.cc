@@ -88,7 +88,8 @@ class ModuleTemplateReader {
     if (found_mesh_) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
     found_mesh_ = true;
     Mesh mesh = parse_shardy_mesh(shown).value();
-    out_.orders_devices_ = mesh != Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()));
+    out_.orders_devices_ =
+        mesh != Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()));
     out_.mesh_name_ = op.symbol;
     // What follows the axes repeats the sizes in another form.
     out_.mesh_site_.range = {range(shown).begin, range(op.text_before_location()).end};

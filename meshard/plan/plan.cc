@@ -80,8 +80,7 @@ PlanEstimate estimate_module(const PlannedModule& plan, PlacedMeshes& meshes,
     estimate.communication = plan.program.communication(placed.mesh, all.arguments, all.results);
     return estimate;
   }
-  PredictedTime time =
-      plan.program.time(placed.mesh, *placed.links, all.arguments, all.results);
+  PredictedTime time = plan.program.time(placed.mesh, *placed.links, all.arguments, all.results);
   estimate.communication = time.communication;
   estimate.seconds = time.seconds();
   return estimate;
@@ -101,9 +100,7 @@ ReturnCost return_cost_of(const PlannedModule& plan, const ProgramReport& report
     for (const ReshardStep& step : plan_reshard(*arguments[i].type, *from, *to).steps) {
       cost.bytes += step.bytes;
       if (!figures) continue;
-      Collective one{.kind = step.kind, .bytes_in = step.bytes, .bytes_out = step.bytes};
-      if (!step.axes.empty()) one.axes = step.axes;
-      if (step.axes.empty()) one.group_size = to->mesh().size();
+      Collective one = predicted_collective(step.kind, step.axes, step.bytes, to->mesh().size());
       cost.seconds += LinkModel(*figures, to->mesh(), plan.target.topology()).seconds(one);
     }
   }
@@ -162,9 +159,8 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   FreeArguments free = module.free(options.free).value();
   ModuleProgram program = ModuleProgram::of(module.module()).value();
   auto ended = std::make_shared<std::atomic<bool>>(false);
-  auto shared = std::make_shared<const PlannedModule>(
-      PlannedModule{module, free, std::move(program), target,
-                    ended_with(options.explain, ended), ended});
+  auto shared = std::make_shared<const PlannedModule>(PlannedModule{
+      module, free, std::move(program), target, ended_with(options.explain, ended), ended});
   auto meshes = std::make_shared<PlacedMeshes>(target);
   ModulePlan made{{}, std::move(module), std::move(free)};
   PlanProblem& problem = made.problem;
@@ -188,8 +184,7 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
     return return_cost_of(*shared, report);
   };
   problem.given = made.module.as_given(problem.axes, made.free);
-  problem.given_is_candidate =
-      problem.given && made.module.is_given(*problem.given, made.free);
+  problem.given_is_candidate = problem.given && made.module.is_given(*problem.given, made.free);
   problem.compile_given = [shared] {
     return internal::report_of_module(shared->module.module().text(), shared->target,
                                       shared->explain);

@@ -9,8 +9,8 @@
 namespace meshard {
 
 /// The result as JSON: an object with `schema` "meshard.plan", `version` 1, the counts, and
-/// `candidates`, best first. Each has its axes, its specs by the names of `values`, its estimate and
-/// verdict, whether it is the given program, and whether it is on the Pareto front of time and
+/// `candidates`, best first. Each has its axes, its specs by the names of `values`, its estimate
+/// and verdict, whether it is the given program, and whether it is on the Pareto front of time and
 /// memory. Times are in seconds, 0 if unknown; memory is in bytes.
 /// @param values those of the problem
 /// @param indent spaces per nesting level; 0: everything on one line

@@ -16,8 +16,8 @@ TEST(PlanJson, CandidatesWithTheirFigures) {
                          .verdict = {.memory = 100, .seconds = 0.75, .return_seconds = 0.25}};
   result.ranking = {best, given};
   JsonValue json =
-      read_json(to_json(result, {{"w", {DType::f32, Shape{8, 8}}, P(unconstrained, unconstrained)}},
-                        1))
+      read_json(
+          to_json(result, {{"w", {DType::f32, Shape{8, 8}}, P(unconstrained, unconstrained)}}, 1))
           .value();
   EXPECT_EQ(json.find("schema")->text, "meshard.plan");
   EXPECT_EQ(json.find("considered")->whole_number(), 5u);

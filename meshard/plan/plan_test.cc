@@ -65,8 +65,8 @@ TEST(PlanOfModule, TheOrderKnowsWhatMoves) {
 
 TEST(PlanOfModule, TheModuleAsItIsIsACandidate) {
   Target target = Target::parse("cpu:4").value();
-  ModulePlan closed = plan_of_module(mlp_text("[{}, {\"model\"}]", "[{\"model\"}, {}]"), target,
-                                     {.free = {"p*"}});
+  ModulePlan closed =
+      plan_of_module(mlp_text("[{}, {\"model\"}]", "[{\"model\"}, {}]"), target, {.free = {"p*"}});
   ASSERT_TRUE(closed.problem.given.has_value());
   EXPECT_EQ(closed.problem.given->to_string(),
             "data=2,model=2; P(none, \"model\"); P(\"model\", none)");
@@ -90,8 +90,7 @@ std::string step_text(std::string_view result_sharding) {
 
 TEST(PlanOfModule, ResultsOfAStepAreLaidLikeTheArgumentsThatTheyBecome) {
   Target target = Target::parse("cpu:4").value();
-  for (const char* given :
-       {"", " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>}"}) {
+  for (const char* given : {"", " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>}"}) {
     ModulePlan plan = plan_of_module(step_text(given), target, {.free = {"p['w']"}});
     EXPECT_EQ(plan.module.arguments()[2].next_result, 1u);
     EXPECT_FALSE(plan.problem.given_is_candidate) << "its result is laid otherwise";

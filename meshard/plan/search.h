@@ -127,8 +127,8 @@ struct PlanOptions {
   /// each core, at most 2. The order of the search depends on it.
   std::size_t jobs = 0;
   /// Maximum number of combinations to enumerate. Beyond it, the most promising candidates of each
-  /// mesh are built value by value. Default: 20,000; fewer if their estimates would take more than a
-  /// tenth of the time limit.
+  /// mesh are built value by value. Default: 20,000; fewer if their estimates would take more than
+  /// a tenth of the time limit.
   std::size_t most_candidates = 20000;
   /// Fraction of a device's memory that must stay free, in [0, 1). Default: 0.
   double margin = 0;
@@ -142,8 +142,8 @@ struct PlannedCandidate {
   PlanCandidate candidate;
   /// True for the program as it was given.
   bool as_given = false;
-  PlanEstimate estimate;
-  PlanVerdict verdict;
+  PlanEstimate estimate = {};
+  PlanVerdict verdict = {};
   /// The report; only those of the best 16 candidates are kept. None also if an earlier run
   /// compiled the candidate, or the compiler refused it.
   std::optional<ProgramReport> report = std::nullopt;
@@ -187,10 +187,10 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
                                               const PlanOptions& options, bool& complete);
 
 /// Compiles the given candidate, then others, and ranks them. Every second compile is of the
-/// candidate that is most promising by its estimate, corrected by how wrong the estimates of similar
-/// compiled candidates are. The others are of the most promising neighbor of the best candidate so
-/// far: another spec of one value, or another mesh. Candidates with a verdict in the journal of the
-/// same problem are not compiled again.
+/// candidate that is most promising by its estimate, corrected by how wrong the estimates of
+/// similar compiled candidates are. The others are of the most promising neighbor of the best
+/// candidate so far: another spec of one value, or another mesh. Candidates with a verdict in the
+/// journal of the same problem are not compiled again.
 /// @error as above; errors of reading or writing the journal; a journal of another problem.
 /// Candidates that do not compile are part of the result.
 PlanResult search(const PlanProblem& problem, const PlanOptions& options = {},

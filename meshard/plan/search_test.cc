@@ -182,8 +182,8 @@ PlanProblem timed_problem() {
     parts.roofline = Roofline{.compute_seconds = seconds(candidate), .sources = {}};
     return ProgramReport(std::move(parts));
   };
-  problem.given = PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 2}},
-                                {P("y", "x"), P(none)}};
+  problem.given =
+      PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 2}}, {P("y", "x"), P(none)}};
   return problem;
 }
 
@@ -211,8 +211,8 @@ TEST(Search, TheGivenProgramIsCompiledFirstAndNeverRankedBelowAWorseOne) {
 TEST(Search, AGivenProgramThatIsNoneOfTheCandidates) {
   PlanProblem problem = timed_problem();
   // It is the fastest, although its axes cannot be reached by the search.
-  problem.given = PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 1}},
-                                {P("x", none), P(none)}};
+  problem.given =
+      PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 1}}, {P("x", none), P(none)}};
   problem.compile_given = []() -> Result<ProgramReport> {
     ProgramReport::Parts parts{.name = "given"};
     parts.memory = MemoryUse{.arguments = 5};
@@ -276,8 +276,8 @@ TEST(PlanResult, TheFrontOfTimeAndMemory) {
   };
   PlanResult result;
   result.ranking = {planned(1, 100, PlanOutcome::kFits), planned(2, 100, PlanOutcome::kFits),
-                    planned(3, 40, PlanOutcome::kFits), planned(4, 60, PlanOutcome::kFits),
-                    planned(5, 30, PlanOutcome::kFits), planned(6, 10, PlanOutcome::kTooBig)};
+                    planned(3, 40, PlanOutcome::kFits),  planned(4, 60, PlanOutcome::kFits),
+                    planned(5, 30, PlanOutcome::kFits),  planned(6, 10, PlanOutcome::kTooBig)};
   EXPECT_THAT(result.front(), testing::ElementsAre(0u, 2u, 4u));
   EXPECT_THAT(result.to_string(1), HasSubstr("40 B, 3 s: 3."));
   EXPECT_TRUE(PlanResult().front().empty());

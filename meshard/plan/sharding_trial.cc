@@ -41,8 +41,7 @@ std::string in_spec_notation(std::string_view text) {
       while (end < text.size() && is_word(text[end])) ++end;
       std::string word(text.substr(at, end - at));
       if (word == "None") word = "none";
-      bool is_plain =
-          word == "none" || word == "unconstrained" || (closing.empty() && word == "P");
+      bool is_plain = word == "none" || word == "unconstrained" || (closing.empty() && word == "P");
       append(out, is_plain ? word : cat("\"", word, "\""));
       at = end;
       continue;
@@ -63,7 +62,8 @@ std::string in_spec_notation(std::string_view text) {
     ++at;
   }
   // Python writes a tuple of one as `(x,)`.
-  for (std::size_t at = out.find(",}"); at != std::string::npos; at = out.find(",}")) out.erase(at, 1);
+  for (std::size_t at = out.find(",}"); at != std::string::npos; at = out.find(",}"))
+    out.erase(at, 1);
   return out;
 }
 
@@ -75,8 +75,8 @@ Result<ShardingTrial::Change> read_change(std::string_view text) {
     if (value.empty()) break;
     Result<PartitionSpec> read = PartitionSpec::parse(in_spec_notation(spec));
     if (!read.ok())
-      return invalid_trial(cat("`", spec, "` is not a spec such as P(data, none): ",
-                               read.error().message()));
+      return invalid_trial(
+          cat("`", spec, "` is not a spec such as P(data, none): ", read.error().message()));
     return ShardingTrial::Change{std::string(value), *std::move(read)};
   }
   return invalid_trial(cat("`", trimmed(text), "`: expected a value and a spec, such as ",
@@ -136,8 +136,9 @@ class Application {
   // The text depends on the sizes of some axes.
   void check_pins() const {
     for (const auto& [name, size] : module_.pinned()) {
-      auto found = std::find_if(axes_.begin(), axes_.end(),
-                                [&, wanted = name](const MeshAxis& axis) { return axis.name == wanted; });
+      auto found =
+          std::find_if(axes_.begin(), axes_.end(),
+                       [&, wanted = name](const MeshAxis& axis) { return axis.name == wanted; });
       if (found == axes_.end() || found->size != size)
         throw invalid_trial(cat("axis `", name, "` must have size ", size,
                                 ", as manual computations or device groups of the module require; ",
@@ -148,8 +149,8 @@ class Application {
   std::size_t result_of(const std::string& value) const {
     std::optional<std::size_t> number = number_in(trimmed(std::string_view(value).substr(7)));
     if (!number || *number >= module_.results().size())
-      throw invalid_trial(cat("`", value, "`: the results have the numbers 0 to ",
-                              module_.results().size() - 1));
+      throw invalid_trial(
+          cat("`", value, "`: the results have the numbers 0 to ", module_.results().size() - 1));
     return *number;
   }
 
@@ -173,7 +174,8 @@ class Application {
   void set(const std::string& what, const TemplateValue& value, const PartitionSpec& spec,
            std::optional<PartitionSpec>& to) const {
     if (!value.type)
-      throw invalid_trial(cat(what, " is not a tensor of static shape, and cannot have a sharding"));
+      throw invalid_trial(
+          cat(what, " is not a tensor of static shape, and cannot have a sharding"));
     check(what, *value.type, spec);
     std::vector<DimensionSpec> dimensions = spec.dimensions();
     dimensions.resize(static_cast<std::size_t>(value.type->rank()));
@@ -188,9 +190,8 @@ class Application {
     for (std::size_t d = 0; d < spec.size(); ++d) {
       std::int64_t tiles = 1, size = type.shape[static_cast<std::int64_t>(d)];
       for (const AxisRef& axis : spec[d].axes()) {
-        auto found = std::find_if(axes_.begin(), axes_.end(), [&](const MeshAxis& one) {
-          return one.name == axis.name;
-        });
+        auto found = std::find_if(axes_.begin(), axes_.end(),
+                                  [&](const MeshAxis& one) { return one.name == axis.name; });
         if (found == axes_.end())
           throw invalid_trial(cat(what, " ", type, ": ", spec, " uses axis ", axis,
                                   ", but the mesh is ", mesh_text(axes_)));

@@ -28,8 +28,7 @@ TEST(ShardingTrial, Notations) {
   std::vector<ShardingTrial::Change> changes = {{"w", P("data", none)}};
   for (const char* text : {"w: P(data, none)", " w :P( \"data\" , none ) ;", "w: P('data', None)"})
     EXPECT_EQ(parsed(text).changes, changes) << text;
-  EXPECT_EQ(parsed("w: P({data, model}, ?)").changes[0].spec,
-            P({"data", "model"}, unconstrained));
+  EXPECT_EQ(parsed("w: P({data, model}, ?)").changes[0].spec, P({"data", "model"}, unconstrained));
   EXPECT_EQ(parsed("w: P((data, model), none)").changes[0].spec, P({"data", "model"}, none));
   EXPECT_EQ(parsed("w: P(('data',), None)").changes[0].spec, P("data", none));
   EXPECT_EQ(parsed("w: P(model:(2)2)").changes[0].spec, P(AxisRef("model", 2, 2)));
@@ -44,8 +43,7 @@ TEST(ShardingTrial, Notations) {
 BoundarySpecs tried(std::string_view text, std::vector<MeshAxis> axes = {}) {
   ShardingTrial trial = text.empty() ? ShardingTrial() : parsed(text);
   trial.axes = std::move(axes);
-  return ModuleTemplate::parse(apply(trial, ModuleTemplate::parse(kStep).value()).value())
-      ->given();
+  return ModuleTemplate::parse(apply(trial, ModuleTemplate::parse(kStep).value()).value())->given();
 }
 
 TEST(ShardingTrial, ReplacesShardings) {
@@ -62,8 +60,7 @@ TEST(ShardingTrial, ReplacesShardings) {
 
 TEST(ShardingTrial, AResultThatIsTheArgumentOfTheNextRunFollows) {
   EXPECT_EQ(tried("p['w1']: P(data, none)").results[1], P("data", none));
-  EXPECT_EQ(tried("p['w1']: P(data, none); result 1: P(none, model)").results[1],
-            P(none, "model"));
+  EXPECT_EQ(tried("p['w1']: P(data, none); result 1: P(none, model)").results[1], P(none, "model"));
 }
 
 TEST(ShardingTrial, AnotherMesh) {
@@ -103,7 +100,8 @@ TEST(ShardingTrial, BothProgramsAreCompiled) {
   if (!pjrt::find_plugins().first("cpu").ok()) GTEST_SKIP() << "no CPU plugin";
   Target target = Target::parse("cpu:8").value();
   // The product sums over the rows of w1, which are split: an all-reduce of 32 rows of 12.
-  TriedShardings found = try_shardings(kStep, target, parsed("p['w1']: P(model); result 0: P(data)"));
+  TriedShardings found =
+      try_shardings(kStep, target, parsed("p['w1']: P(model); result 0: P(data)"));
   EXPECT_TRUE(found.before.collectives().empty());
   ASSERT_EQ(found.after.collectives().size(), 1u);
   EXPECT_EQ(found.after.collectives()[0].bytes(), 32 * 12 * 4);

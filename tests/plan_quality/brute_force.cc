@@ -1,6 +1,7 @@
-// Compiles every single change of a program's mesh and shardings, then searches as `meshard plan` does, and prints what each
-// found as one line of JSON. usage: plan_brute_force FOLDER NAME TOPOLOGY [SECONDS]
-// FOLDER/NAME.mlir is the program; SECONDS limits the first part (default: 3600).
+// Compiles every single change of a program's mesh and shardings, then searches as `meshard plan`
+// does, and prints what each found as one line of JSON. usage: plan_brute_force FOLDER NAME
+// TOPOLOGY [SECONDS] FOLDER/NAME.mlir is the program; SECONDS limits the first part (default:
+// 3600).
 #include <atomic>
 #include <chrono>
 #include <cstdio>

@@ -10,8 +10,7 @@ namespace meshard {
 namespace {
 
 PlanVerdict judge(const PlanProblem& problem, const Result<ProgramReport>& report) {
-  if (!report.ok())
-    return {.outcome = PlanOutcome::kRefused, .problem = report.error().message()};
+  if (!report.ok()) return {.outcome = PlanOutcome::kRefused, .problem = report.error().message()};
   PlanVerdict verdict = verdict_of(*report, 0);
   ReturnCost cost = problem.return_cost(*report);
   verdict.return_seconds = cost.seconds;

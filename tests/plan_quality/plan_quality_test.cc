@@ -1,4 +1,5 @@
-// A search finds shardings that are about as good as the best single change of mesh or spec, which tests/golden/plan records.
+// A search finds shardings that are about as good as the best single change of mesh or spec, which
+// tests/golden/plan records.
 #include "tests/plan_quality/plan_quality.h"
 
 #include <gtest/gtest.h>
@@ -22,8 +23,8 @@ PlanCandidate candidate_in(const JsonValue& json) {
   return candidate;
 }
 
-// About as many compiles as take 60 s on two cores. The number is fixed, so that the result does not
-// depend on the machine's speed.
+// About as many compiles as take 60 s on two cores. The number is fixed, so that the result does
+// not depend on the machine's speed.
 constexpr std::size_t kMostCompiled = 50;
 
 TEST(PlanQuality, AsGoodAsTheBestSingleChange) {

@@ -82,8 +82,8 @@ std::string journal_path(const PlanArguments& arguments, const PlanProblem& prob
   std::string folder = cache_folder();
   if (folder.empty()) return "";
   // The number is that of the journal's format.
-  std::string key = cat("2\n", problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin, "\n",
-                        arguments.margin);
+  std::string key = cat("2\n", problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin,
+                        "\n", arguments.margin);
   for (const FreeValue& value : problem.values)
     append(key, cat("\n", value.name, value.type, value.spec));
   std::error_code unwritable;
@@ -144,12 +144,12 @@ std::string module_text(const ModulePlan& plan, const PlannedCandidate& planned)
 int list_candidates(const ModulePlan& plan, const PlanOptions& options) {
   bool complete = true;
   for (const PlannedCandidate& one : plan_candidates(plan.problem, options, complete))
-    std::printf("%s\t%s of arguments, %s of communication%s by estimate\n",
-                one.candidate.to_string().c_str(),
-                byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
-                byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str(),
-                one.estimate.seconds > 0 ? cat(", ", seconds_text(one.estimate.seconds)).c_str()
-                                         : "");
+    std::printf(
+        "%s\t%s of arguments, %s of communication%s by estimate\n",
+        one.candidate.to_string().c_str(),
+        byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
+        byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str(),
+        one.estimate.seconds > 0 ? cat(", ", seconds_text(one.estimate.seconds)).c_str() : "");
   if (!complete) std::printf("the list is incomplete: there are more combinations\n");
   return 0;
 }
@@ -222,7 +222,9 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->add_flag("--fresh", arguments->fresh, "start a new search");
   command->add_flag("--list", arguments->list, "print the candidates, compile nothing");
   command->add_flag("--quiet", arguments->quiet, "do not show progress");
-  command->add_option("--json", arguments->json, "a folder for the reports of the best candidates, and for plan.json with all");
+  command->add_option(
+      "--json", arguments->json,
+      "a folder for the reports of the best candidates, and for plan.json with all");
   command->add_option("--html", arguments->html, "a folder for the pages of the best candidates");
   command->add_option("--best", arguments->best,
                       "write the best candidate's module to this file; - is standard output, and "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/explain/predict/op_moves.h"
+#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard {
@@ -81,9 +82,7 @@ PredictedTime ModuleProgram::time(const Mesh& mesh, const LinkModel& links,
   for (const PredictedMove& move : found.moves) {
     time.communication += static_cast<double>(move.total_bytes());
     if (move.in_smaller_branch) continue;
-    Collective one{.kind = move.kind, .bytes_in = move.bytes, .bytes_out = move.bytes};
-    if (!move.axes.empty()) one.axes = move.axes;
-    if (move.axes.empty()) one.group_size = mesh.size();
+    Collective one = predicted_collective(move.kind, move.axes, move.bytes, mesh.size());
     time.link_seconds += links.seconds(one) * static_cast<double>(move.executions);
   }
   for (const ProductWork& work : found.products) {

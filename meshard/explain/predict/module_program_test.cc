@@ -11,6 +11,7 @@
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/predict/op_moves.h"
+#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/sharding/shardy_text.h"
 #include "meshard/stablehlo/module_reader.h"
@@ -87,26 +88,23 @@ TEST(ModuleProgram, TheTimeOfAProduct) {
   PredictedTime summed = time({P(none, "y"), P("y", none)}, {P()});
   EXPECT_DOUBLE_EQ(summed.compute_seconds, whole.compute_seconds / 4);
   EXPECT_EQ(summed.communication, 16 * 64 * 4);
-  EXPECT_DOUBLE_EQ(summed.link_seconds,
-                   links.seconds({.kind = CollectiveKind::kAllReduce,
-                                  .axes = AxisList{AxisRef("y")},
-                                  .bytes_in = 16 * 64 * 4,
-                                  .bytes_out = 16 * 64 * 4}));
+  EXPECT_DOUBLE_EQ(summed.link_seconds, links.seconds(predicted_collective(CollectiveKind::kAllReduce, {AxisRef("y")},
+                                                      16 * 64 * 4, mesh.size())));
   EXPECT_GT(summed.link_seconds, 0);
 }
 
 // 3 x 3 places of 4 features for each of 2 x 8 x 8 places and 16 features of the result.
 TEST(ModuleProgram, TheWorkOfAConvolution) {
-  ModuleProgram program =
-      program_of(R"(module @m {
+  ModuleProgram program = program_of(R"(module @m {
   func.func public @main(%arg0: tensor<2x8x8x4xf32>, %arg1: tensor<3x3x4x16xf32>) -> (tensor<2x8x8x16xf32>) {
     %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x8x8x4xf32>, tensor<3x3x4x16xf32>) -> tensor<2x8x8x16xf32>
     return %0 : tensor<2x8x8x16xf32>
   }
 })")
-          .value();
+                              .value();
   Mesh mesh(kFlowAxes);
-  ProgramMoves whole = predict_moves(mesh, program.rules(), program.shardings(mesh, {P(), P()}, {P()}));
+  ProgramMoves whole =
+      predict_moves(mesh, program.rules(), program.shardings(mesh, {P(), P()}, {P()}));
   ASSERT_EQ(whole.products.size(), 1u);
   EXPECT_EQ(whole.products[0].flops, 2.0 * (2 * 8 * 8 * 16) * (3 * 3 * 4));
   ProgramMoves split =

@@ -301,8 +301,9 @@ void bind_trials(nb::module_& module) {
       .def_ro("before", &TriedShardings::before, "The report on the program as it is.")
       .def_ro("after", &TriedShardings::after, "The report on the changed program.")
       .def_ro("diff", &TriedShardings::diff, "What changed.")
-      .def("module_text", [](const TriedShardings& tried) { return tried.module; },
-           "The changed module.")
+      .def(
+          "module_text", [](const TriedShardings& tried) { return tried.module; },
+          "The changed module.")
       .def("__str__", [](const TriedShardings& tried) { return tried.diff.to_string(); });
   module.def("try_shardings", try_module, nb::arg("module"), nb::arg("target"), nb::arg("options"),
              nb::arg("changes"), nb::arg("texts"), nb::arg("axes"));
@@ -331,7 +332,8 @@ void bind_plan(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("time_limit", &SearchSettings::time_limit, "In seconds; 0: a day.")
       .def_rw("most_compiled", &SearchSettings::most_compiled, "0: no limit.")
-      .def_rw("jobs", &SearchSettings::jobs, "Compiles at the same time; 0: one per core, at most 2.")
+      .def_rw("jobs", &SearchSettings::jobs,
+              "Compiles at the same time; 0: one per core, at most 2.")
       .def_rw("most_candidates", &SearchSettings::most_candidates)
       .def_rw("margin", &SearchSettings::margin, "The fraction of memory that must stay free.")
       .def_rw("journal", &SearchSettings::journal, "The file to resume from; empty: none.")
@@ -354,9 +356,9 @@ void bind_plan(nb::module_& module) {
             return FoundPlan{*own, names_of(found), found.plan};
           },
           "The program as it was given, with its verdict; None if there is none.")
-      .def_prop_ro("given_is_best",
-                   [](const FoundPlans& found) { return found.result.given_is_best(); },
-                   "True if nothing better than the given program was found.")
+      .def_prop_ro(
+          "given_is_best", [](const FoundPlans& found) { return found.result.given_is_best(); },
+          "True if nothing better than the given program was found.")
       .def_prop_ro(
           "front",
           [](const FoundPlans& found) {
