@@ -14,6 +14,24 @@ namespace {
 // so that the logarithm exists.
 double cost_of(double seconds, double bytes) { return seconds > 0 ? seconds : bytes + 1; }
 
+// The spec without axes of size 1, as spec_candidates() writes it: only the value's own stay.
+PartitionSpec without_unit_axes(const PartitionSpec& spec, const FreeValue& value,
+                                const std::vector<MeshAxis>& axes) {
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < spec.size(); ++d) {
+    AxisList kept;
+    for (const AxisRef& ref : spec[d].axes()) {
+      bool is_unit = std::any_of(axes.begin(), axes.end(), [&](const MeshAxis& axis) {
+        return axis.name == ref.name && axis.size == 1;
+      });
+      const AxisList& own = value.spec[d].axes();
+      if (!is_unit || std::find(own.begin(), own.end(), ref) != own.end()) kept.push_back(ref);
+    }
+    dimensions.emplace_back(std::move(kept), spec[d].is_open());
+  }
+  return PartitionSpec(std::move(dimensions));
+}
+
 }  // namespace
 
 int CandidatePool::feature(const std::string& text) {
@@ -72,10 +90,14 @@ std::vector<std::size_t> CandidatePool::add_neighbors(
         }
       continue;
     }
+    PlanCandidate moved{.axes = axes, .specs = {}};
     bool all_divide = true;
-    for (std::size_t v = 0; v < center.specs.size(); ++v)
-      all_divide = all_divide && divides(center.specs[v], problem_.values[v].type.shape, axes);
-    if (all_divide) add_new({.axes = axes, .specs = center.specs});
+    for (std::size_t v = 0; v < center.specs.size(); ++v) {
+      const FreeValue& value = problem_.values[v];
+      moved.specs.push_back(without_unit_axes(center.specs[v], value, axes));
+      all_divide = all_divide && divides(moved.specs[v], value.type.shape, axes);
+    }
+    if (all_divide) add_new(std::move(moved));
   }
   return added;
 }

@@ -6,7 +6,10 @@ namespace meshard {
 namespace {
 
 TemplateValue named(std::string name, Shape shape) {
-  return {.name = std::move(name), .type = TensorType{DType::f32, std::move(shape)}};
+  TemplateValue value;
+  value.name = std::move(name);
+  value.type = TensorType{DType::f32, std::move(shape)};
+  return value;
 }
 
 std::vector<std::optional<std::size_t>> found(std::vector<TemplateValue> arguments,

@@ -179,7 +179,7 @@ PlanProblem timed_problem() {
   problem.compile = [seconds](const PlanCandidate& candidate) -> Result<ProgramReport> {
     ProgramReport::Parts parts{.name = "timed"};
     parts.memory = MemoryUse{.arguments = candidate.specs[1] == P(none) ? 10 : 20};
-    parts.roofline = Roofline{.compute_seconds = seconds(candidate), .sources = {}};
+    parts.roofline.emplace().compute_seconds = seconds(candidate);
     return ProgramReport(std::move(parts));
   };
   problem.given =
@@ -216,7 +216,7 @@ TEST(Search, AGivenProgramThatIsNoneOfTheCandidates) {
   problem.compile_given = []() -> Result<ProgramReport> {
     ProgramReport::Parts parts{.name = "given"};
     parts.memory = MemoryUse{.arguments = 5};
-    parts.roofline = Roofline{.compute_seconds = 0.01, .sources = {}};
+    parts.roofline.emplace().compute_seconds = 0.01;
     return ProgramReport(std::move(parts));
   };
   PlanResult found = search(problem);

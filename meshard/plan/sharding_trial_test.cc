@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kStep =
+constexpr const char* kTriedStep =
     R"(module @step attributes {mhlo.num_partitions = 8 : i32} {
   sdy.mesh @mesh = <["data"=2, "model"=4]>
   func.func public @main(%arg0: tensor<64x32xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {}]>} loc("x"), %arg1: tensor<32x12xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>, tf.aliasing_output = 1 : i32} loc("p['w1']"), %arg2: tensor<32x12xf32> loc("p['w2']")) -> (tensor<64x12xf32> {jax.result_info = "result[0]"}, tensor<32x12xf32> {jax.result_info = "result[1]['w1']", sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>}) {
@@ -43,7 +43,8 @@ TEST(ShardingTrial, Notations) {
 BoundarySpecs tried(std::string_view text, std::vector<MeshAxis> axes = {}) {
   ShardingTrial trial = text.empty() ? ShardingTrial() : parsed(text);
   trial.axes = std::move(axes);
-  return ModuleTemplate::parse(apply(trial, ModuleTemplate::parse(kStep).value()).value())->given();
+  return ModuleTemplate::parse(apply(trial, ModuleTemplate::parse(kTriedStep).value()).value())
+      ->given();
 }
 
 TEST(ShardingTrial, ReplacesShardings) {
@@ -64,16 +65,16 @@ TEST(ShardingTrial, AResultThatIsTheArgumentOfTheNextRunFollows) {
 }
 
 TEST(ShardingTrial, AnotherMesh) {
-  ModuleTemplate module = ModuleTemplate::parse(kStep).value();
+  ModuleTemplate module = ModuleTemplate::parse(kTriedStep).value();
   ShardingTrial trial{.axes = {{.name = "data", .size = 4}, {.name = "model", .size = 2}}};
   std::string text = apply(trial, module).value();
   EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh = <[\"data\"=4, \"model\"=2]>"));
   // Without one, the module's own stays as it is written.
-  EXPECT_EQ(apply({}, module).value(), kStep);
+  EXPECT_EQ(apply({}, module).value(), kTriedStep);
 }
 
 TEST(ShardingTrial, WhatIsRefused) {
-  ModuleTemplate module = ModuleTemplate::parse(kStep).value();
+  ModuleTemplate module = ModuleTemplate::parse(kTriedStep).value();
   auto refusal = [&](std::string_view text, std::vector<MeshAxis> axes = {}) {
     ShardingTrial trial = parsed(text);
     trial.axes = std::move(axes);
@@ -101,13 +102,13 @@ TEST(ShardingTrial, BothProgramsAreCompiled) {
   Target target = Target::parse("cpu:8").value();
   // The product sums over the rows of w1, which are split: an all-reduce of 32 rows of 12.
   TriedShardings found =
-      try_shardings(kStep, target, parsed("p['w1']: P(model); result 0: P(data)"));
+      try_shardings(kTriedStep, target, parsed("p['w1']: P(model); result 0: P(data)"));
   EXPECT_TRUE(found.before.collectives().empty());
   ASSERT_EQ(found.after.collectives().size(), 1u);
   EXPECT_EQ(found.after.collectives()[0].bytes(), 32 * 12 * 4);
   EXPECT_EQ(found.diff.before.collectives, 0);
   EXPECT_EQ(found.diff.after.collectives, 1);
-  EXPECT_TRUE(throws_error([&] { try_shardings(kStep, target, parsed("q: P(data)")); },
+  EXPECT_TRUE(throws_error([&] { try_shardings(kTriedStep, target, parsed("q: P(data)")); },
                            ErrorCode::kInvalidArgument, {"sharding_trial_test.cc:", "`q`"}));
 }
 

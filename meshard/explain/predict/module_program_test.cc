@@ -88,7 +88,8 @@ TEST(ModuleProgram, TheTimeOfAProduct) {
   PredictedTime summed = time({P(none, "y"), P("y", none)}, {P()});
   EXPECT_DOUBLE_EQ(summed.compute_seconds, whole.compute_seconds / 4);
   EXPECT_EQ(summed.communication, 16 * 64 * 4);
-  EXPECT_DOUBLE_EQ(summed.link_seconds, links.seconds(predicted_collective(CollectiveKind::kAllReduce, {AxisRef("y")},
+  EXPECT_DOUBLE_EQ(summed.link_seconds,
+                   links.seconds(predicted_collective(CollectiveKind::kAllReduce, {AxisRef("y")},
                                                       16 * 64 * 4, mesh.size())));
   EXPECT_GT(summed.link_seconds, 0);
 }
