@@ -72,9 +72,7 @@ std::vector<std::size_t> CandidatePool::add_neighbors(
     std::size_t number, const std::vector<std::vector<MeshAxis>>& meshes) {
   const PlanCandidate center = entries_[number].planned.candidate;
   std::vector<std::size_t> added;
-  for (const PartitionSpec& spec : center.specs)
-    for (const DimensionSpec& dimension : spec.dimensions())
-      if (dimension.is_open()) return added;
+  if (is_open(center)) return added;
   auto add_new = [&](PlanCandidate candidate) {
     if (find(candidate)) return;
     PlanEstimate estimate = estimate_of(problem_, candidate);

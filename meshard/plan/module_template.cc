@@ -38,11 +38,6 @@ PartitionSpec whole_spec(const Sharding& sharding, const std::optional<TensorTyp
   return PartitionSpec(std::move(dimensions));
 }
 
-bool is_open(const PartitionSpec& spec) {
-  return std::any_of(spec.dimensions().begin(), spec.dimensions().end(),
-                     [](const DimensionSpec& one) { return one.is_open(); });
-}
-
 }  // namespace
 
 // Finds the sites in a module. Throws; parse() converts errors to a Result.

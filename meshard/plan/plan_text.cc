@@ -43,6 +43,12 @@ const PlannedCandidate* PlanResult::given() const {
   return nullptr;
 }
 
+bool PlanResult::given_is_best() const {
+  const PlannedCandidate* own = given();
+  return own && own->verdict.outcome == PlanOutcome::kFits &&
+         !better(ranking.front().verdict, own->verdict);
+}
+
 std::vector<std::size_t> PlanResult::front() const {
   std::vector<std::size_t> found;
   std::int64_t least = std::numeric_limits<std::int64_t>::max();

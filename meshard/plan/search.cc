@@ -56,6 +56,14 @@ std::string problem_line(const PlanProblem& problem, const PlanOptions& options)
   return fingerprint(text).to_string();
 }
 
+// The order of PlanResult::ranking. The given program was compiled first, so that a stable sort
+// leaves it before its equals.
+bool ranks_before(const PlannedCandidate& a, const PlannedCandidate& b) {
+  if (better(a.verdict, b.verdict)) return true;
+  bool is_equal = !better(b.verdict, a.verdict);
+  return is_equal && !a.as_given && b.as_given && is_open(b.candidate);
+}
+
 // Compiles a batch of candidates at a time. State shared between steps is in its members.
 class Search {
  public:
@@ -80,10 +88,7 @@ class Search {
     for (PlannedCandidate& one : all) add(pool_.add(std::move(one)));
     MESHARD_RETURN_IF_ERROR(compile());
     report_progress(nullptr);
-    std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
-                     [](const PlannedCandidate& a, const PlannedCandidate& b) {
-                       return better(a.verdict, b.verdict);
-                     });
+    std::stable_sort(result_.ranking.begin(), result_.ranking.end(), ranks_before);
     result_.candidates = pool_.size();
     return std::move(result_);
   }

@@ -151,8 +151,8 @@ struct PlannedCandidate {
 
 /// Value type: the result of a search.
 struct PlanResult {
-  /// Candidates with a verdict, best first. The given one precedes its equals, so that the first is
-  /// never worse than it.
+  /// Candidates with a verdict, best first. Of equal ones the given one is first; if it leaves
+  /// dimensions open, it is last, because the others name what the compiler chose for it.
   std::vector<PlannedCandidate> ranking;
   /// Numbers of candidates: all; ruled out without compiling, because their arguments alone do not
   /// fit; compiled in this run; taken from the journal.
@@ -167,8 +167,8 @@ struct PlanResult {
   }
   /// The given candidate; null if the problem has none.
   const PlannedCandidate* given() const;
-  /// True if no candidate is better than the given one, which fits.
-  bool given_is_best() const { return anything_fits() && ranking.front().as_given; }
+  /// True if the given candidate fits, and no other is better.
+  bool given_is_best() const;
   /// The Pareto front of time and memory: indices into the ranking. The first is the best; each
   /// other one needs less memory than all that are faster.
   std::vector<std::size_t> front() const;

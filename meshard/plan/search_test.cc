@@ -234,6 +234,19 @@ TEST(Search, AGivenProgramThatIsNoneOfTheCandidates) {
   EXPECT_FALSE(found.given_is_best());
 }
 
+TEST(Search, AnEqualCandidateThatNamesItsShardingsPrecedesAnOpenGivenOne) {
+  PlanProblem problem = timed_problem();
+  problem.given = PlanCandidate{{{.name = "x", .size = 8}, {.name = "y", .size = 1}},
+                                {P(unconstrained, none), P(none)}};
+  problem.compile_given = [compile = problem.compile] {
+    return compile({{{.name = "x", .size = 8}, {.name = "y", .size = 1}}, {P("x", none), P(none)}});
+  };
+  PlanResult found = search(problem);
+  EXPECT_EQ(found.ranking[0].candidate.specs[0], P("x", none));
+  EXPECT_TRUE(found.ranking[1].as_given);
+  EXPECT_TRUE(found.given_is_best());
+}
+
 TEST(Search, FindsTheBestWithFewCompiles) {
   PlanProblem problem = timed_problem();
   problem.given_is_candidate = true;
