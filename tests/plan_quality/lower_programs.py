@@ -45,7 +45,7 @@ def embedding():
         value, gradient = jax.value_and_grad(loss)(table, tokens)
         return table - 0.1 * gradient, value
 
-    return lower(step, value(mesh, (16384, 512), "vocab"), value(mesh, (32, 128), "data", dtype=jnp.int32),
+    return lower(step, value(mesh, (2048, 256), "vocab"), value(mesh, (16, 32), "data", dtype=jnp.int32),
                  out_shardings=(NamedSharding(mesh, P("vocab")), None), donate_argnums=0)
 
 
@@ -81,8 +81,8 @@ def fsdp_scan_remat():
     def step(params, x):
         return jax.tree.map(lambda p, g: p - 0.01 * g, params, jax.grad(loss)(params, x))
 
-    params = {"up": value(mesh, (4, 512, 1024), None, "fsdp"), "down": value(mesh, (4, 1024, 512), None, "fsdp")}
-    return lower(step, params, value(mesh, (2048, 512), "fsdp"), donate_argnums=0)
+    params = {"up": value(mesh, (4, 256, 512), None, "fsdp"), "down": value(mesh, (4, 512, 256), None, "fsdp")}
+    return lower(step, params, value(mesh, (512, 256), "fsdp"), donate_argnums=0)
 
 
 def tensor_parallel_mlp():
@@ -91,8 +91,8 @@ def tensor_parallel_mlp():
     def mlp(w1, w2, x):
         return jax.nn.gelu(x @ w1) @ w2
 
-    return lower(mlp, value(mesh, (1024, 4096), "model"), value(mesh, (4096, 1024), "model"),
-                 value(mesh, (2048, 1024), "data"), out_shardings=NamedSharding(mesh, P("data")))
+    return lower(mlp, value(mesh, (256, 1024), "model"), value(mesh, (1024, 256), "model"),
+                 value(mesh, (512, 256), "data"), out_shardings=NamedSharding(mesh, P("data")))
 
 
 def attention():
@@ -103,9 +103,9 @@ def attention():
         scores = jax.nn.softmax(jnp.einsum("bhqk,bhsk->bhqs", q, k).astype(jnp.float32) / 8, axis=-1)
         return x + jnp.einsum("bhsk,hkd->bsd", jnp.einsum("bhqs,bhsk->bhqk", scores.astype(x.dtype), v), p["wo"])
 
-    p = {name: value(mesh, (512, 8, 64), None, "model") for name in ("wq", "wk", "wv")}
-    p["wo"] = value(mesh, (8, 64, 512), "model")
-    return lower(layer, p, value(mesh, (8, 256, 512), "data"))
+    p = {name: value(mesh, (256, 8, 32), None, "model") for name in ("wq", "wk", "wv")}
+    p["wo"] = value(mesh, (8, 32, 256), "model")
+    return lower(layer, p, value(mesh, (8, 64, 256), "data"))
 
 
 def convolution():
@@ -117,8 +117,8 @@ def convolution():
                                                          dimension_numbers=("NHWC", "HWIO", "NHWC")))
         return x
 
-    return lower(convolve, value(mesh, (16, 64, 64, 64), None, "height"), value(mesh, (3, 3, 64, 128)),
-                 value(mesh, (3, 3, 128, 64)))
+    return lower(convolve, value(mesh, (8, 32, 32, 16), None, "height"), value(mesh, (3, 3, 16, 32)),
+                 value(mesh, (3, 3, 32, 16)))
 
 
 def data_parallel():
@@ -131,14 +131,14 @@ def data_parallel():
         value, gradients = jax.value_and_grad(loss)(params, x, y)
         return jax.tree.map(lambda p, g: p - 0.1 * g, params, gradients), value
 
-    params = {"w1": value(mesh, (1024, 2048)), "b1": value(mesh, (2048,)), "w2": value(mesh, (2048, 512))}
-    return lower(step, params, value(mesh, (4096, 1024), "data"), value(mesh, (4096, 512), "data"), donate_argnums=0)
+    params = {"w1": value(mesh, (256, 512)), "b1": value(mesh, (512,)), "w2": value(mesh, (512, 128))}
+    return lower(step, params, value(mesh, (1024, 256), "data"), value(mesh, (1024, 128), "data"), donate_argnums=0)
 
 
 def matmul_2d():
     mesh = mesh_of(row=2, column=4)
-    return lower(lambda a, b: a @ b, value(mesh, (2048, 4096), "row", "column"),
-                 value(mesh, (4096, 2048), "row", "column"), out_shardings=NamedSharding(mesh, P("row", "column")))
+    return lower(lambda a, b: a @ b, value(mesh, (512, 1024), "row", "column"),
+                 value(mesh, (1024, 512), "row", "column"), out_shardings=NamedSharding(mesh, P("row", "column")))
 
 
 def sequence_parallel():
@@ -151,7 +151,7 @@ def sequence_parallel():
         hidden = jax.nn.silu(constrain(norm(x), "data", None, None) @ up)
         return x + constrain(hidden @ down, "data", "model", None)
 
-    return lower(block, value(mesh, (512, 2048)), value(mesh, (2048, 512)), value(mesh, (8, 512, 512), "data", "model"))
+    return lower(block, value(mesh, (256, 1024)), value(mesh, (1024, 256)), value(mesh, (8, 128, 256), "data", "model"))
 
 
 def gemma_block():
@@ -159,20 +159,20 @@ def gemma_block():
 
     def block(p, x):
         h = norm(x) * p["norm1"]
-        q = jnp.einsum("bsd,dhk->bshk", h, p["wq"]).reshape(*x.shape[:2], 4, 2, 64)
+        q = jnp.einsum("bsd,dhk->bshk", h, p["wq"]).reshape(*x.shape[:2], 4, 2, 32)
         k, v = (jnp.einsum("bsd,dgk->bsgk", h, p[name]) for name in ("wk", "wv"))
         scores = jnp.einsum("bsgrk,btgk->bgrst", q, k).astype(jnp.float32) / 8
         scores = jnp.where(jnp.tril(jnp.ones(scores.shape[-2:], bool)), scores, -1e30)
         heads = jnp.einsum("bgrst,btgk->bsgrk", jax.nn.softmax(scores, -1).astype(x.dtype), v)
-        x = x + jnp.einsum("bshk,hkd->bsd", heads.reshape(*x.shape[:2], 8, 64), p["wo"])
+        x = x + jnp.einsum("bshk,hkd->bsd", heads.reshape(*x.shape[:2], 8, 32), p["wo"])
         h = norm(x) * p["norm2"]
         return x + (jax.nn.gelu(h @ p["gate"]) * (h @ p["up"])) @ p["down"]
 
-    p = {"wq": value(mesh, (512, 8, 64), "data", "model"), "wk": value(mesh, (512, 4, 64), "data", "model"),
-         "wv": value(mesh, (512, 4, 64), "data", "model"), "wo": value(mesh, (8, 64, 512), "model", None, "data"),
-         "gate": value(mesh, (512, 2048), "data", "model"), "up": value(mesh, (512, 2048), "data", "model"),
-         "down": value(mesh, (2048, 512), "model", "data"), "norm1": value(mesh, (512,)), "norm2": value(mesh, (512,))}
-    return lower(block, p, value(mesh, (8, 256, 512), "data"))
+    p = {"wq": value(mesh, (256, 8, 32), "data", "model"), "wk": value(mesh, (256, 4, 32), "data", "model"),
+         "wv": value(mesh, (256, 4, 32), "data", "model"), "wo": value(mesh, (8, 32, 256), "model", None, "data"),
+         "gate": value(mesh, (256, 512), "data", "model"), "up": value(mesh, (256, 512), "data", "model"),
+         "down": value(mesh, (512, 256), "model", "data"), "norm1": value(mesh, (256,)), "norm2": value(mesh, (256,))}
+    return lower(block, p, value(mesh, (8, 64, 256), "data"))
 
 
 PROGRAMS = (moe_all_to_all, fsdp_scan_remat, data_parallel, matmul_2d, tensor_parallel_mlp, embedding, sequence_parallel,

@@ -2,15 +2,15 @@
 #loc2 = loc("b")
 module @jit__lambda attributes {mhlo.num_partitions = 8 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["row"=2, "column"=4]> {stablehlo.mesh = {axes = [{name = "row", size = 2 : i64}, {name = "column", size = 4 : i64}]}} loc(#loc)
-  func.func public @main(%arg0: tensor<2048x4096xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>} loc("a"), %arg1: tensor<4096x2048xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>} loc("b")) -> (tensor<2048x2048xbf16> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>}) {
-    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<2048x4096xbf16>, tensor<4096x2048xbf16>) -> tensor<2048x2048xbf16> loc(#loc15)
-    return %0 : tensor<2048x2048xbf16> loc(#loc14)
+  func.func public @main(%arg0: tensor<512x1024xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>} loc("a"), %arg1: tensor<1024x512xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>} loc("b")) -> (tensor<512x512xbf16> {jax.result_info = "result", sdy.sharding = #sdy.sharding<@mesh, [{"row"}, {"column"}]>}) {
+    %0 = stablehlo.dot_general %arg0, %arg1, contracting_dims = [1] x [0], precision = [DEFAULT, DEFAULT] : (tensor<512x1024xbf16>, tensor<1024x512xbf16>) -> tensor<512x512xbf16> loc(#loc15)
+    return %0 : tensor<512x512xbf16> loc(#loc14)
   } loc(#loc)
 } loc(#loc)
 #loc = loc(unknown)
 #loc3 = loc("lower_programs.py":140:30 to :35)
 #loc4 = loc("lower_programs.py":34:11 to :92)
-#loc5 = loc("lower_programs.py":140:11 to 141:115)
+#loc5 = loc("lower_programs.py":140:11 to 141:114)
 #loc6 = loc("lower_programs.py":184:15 to :24)
 #loc7 = loc("matmul_2d.<locals>.<lambda>"(#loc3))
 #loc8 = loc("lower"(#loc4))
