@@ -272,8 +272,8 @@ TriedShardings try_shardings(std::string_view module, const Target& target,
                              SourceLocation where) try {
   ModuleTemplate parsed = ModuleTemplate::parse(std::string(module)).value();
   std::string changed = apply(trial, parsed).value();
-  ProgramReport before = explain_module(module, target, options);
-  ProgramReport after = explain_module(changed, target, options);
+  ProgramReport before = explain_module(module, target, options, where);
+  ProgramReport after = explain_module(changed, target, options, where);
   ReportDiff found = diff(before, after);
   return {std::move(before), std::move(after), std::move(found), std::move(changed)};
 } catch (const Error& error) {

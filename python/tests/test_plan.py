@@ -79,9 +79,9 @@ def test_other_shardings():
     assert same.module_text() == tried.module_text()
     meshes = meshard.try_shardings(MODULE, mesh={"data": 4, "model": 2}, topology="cpu:8")
     assert meshes.after.mesh_axes == {"data": 4, "model": 2}
-    function = meshard.try_shardings(layer, abstract((16, 32)), abstract((32, 8)), topology="cpu:4", mesh="data=4",
-                                     shardings={"x": P("data")})
-    assert function.after.arguments[0].name == "x"
+    split = meshard.abstract_tensor((16, 32), "float32", meshard.Mesh({"data": 4}), P(None, "data"))
+    function = meshard.try_shardings(layer, split, abstract((32, 8)), topology="cpu:4", shardings={"x": P("data")})
+    assert [one.value for one in function.diff.placements][:1] == ["argument 0 x"]
 
 
 def test_other_shardings_that_cannot_be():
