@@ -80,6 +80,16 @@ std::string PlanCandidate::to_string() const {
   return text;
 }
 
+bool is_open(const PartitionSpec& spec) {
+  return std::any_of(spec.dimensions().begin(), spec.dimensions().end(),
+                     [](const DimensionSpec& dimension) { return dimension.is_open(); });
+}
+
+bool is_open(const PlanCandidate& candidate) {
+  return std::any_of(candidate.specs.begin(), candidate.specs.end(),
+                     [](const PartitionSpec& spec) { return is_open(spec); });
+}
+
 std::vector<std::vector<std::int64_t>> mesh_shapes(std::int64_t devices, std::size_t count) {
   if (devices < 1 || count < 1)
     throw_invalid({}, "[plan] cannot form a mesh of ", devices, " devices with ", count, " axes");

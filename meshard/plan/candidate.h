@@ -31,6 +31,10 @@ struct PlanCandidate {
   friend bool operator==(const PlanCandidate&, const PlanCandidate&) = default;
 };
 
+/// True if a dimension is open, so that the compiler may split it.
+bool is_open(const PartitionSpec& spec);
+bool is_open(const PlanCandidate& candidate);
+
 /// All ways to write `devices` as a product of `count` sizes, in lexicographic order. Those of 4
 /// with two sizes are (1, 4), (2, 2), (4, 1). @error invalid argument: devices or count is less
 /// than 1

@@ -12,7 +12,8 @@
 namespace meshard {
 namespace {
 
-constexpr std::string_view kJournalHead = "meshard plan 1 ";
+// The number is that of the format. Version 1 had no given candidate and no return_seconds.
+constexpr std::string_view kJournalHead = "meshard plan 2 ", kJournalName = "meshard plan ";
 
 Error file_error(std::string_view what, const std::string& path) {
   return Error(ErrorCode::kUnavailable,
@@ -44,16 +45,16 @@ bool read_number(std::string_view text, T& out) {
 
 constexpr std::array kOutcomes = {PlanOutcome::kFits, PlanOutcome::kTooBig, PlanOutcome::kRefused};
 
-std::string line_of(const PlanCandidate& candidate, const PlanVerdict& verdict) {
+std::string line_of(const std::string& candidate, const PlanVerdict& verdict) {
   return cat(candidate, "\t", to_string(verdict.outcome), "\t", verdict.memory, "\t",
-             verdict.capacity, "\t", verdict.seconds, "\t", verdict.collective_bytes, "\t",
-             in_one_field(verdict.problem), "\t.\n");
+             verdict.capacity, "\t", verdict.seconds, "\t", verdict.return_seconds, "\t",
+             verdict.collective_bytes, "\t", in_one_field(verdict.problem), "\t.\n");
 }
 
 // The last field is a period, so that truncated lines are recognized.
 std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields) {
   PlanVerdict verdict;
-  if (fields.size() != 8 || fields[7] != ".") return std::nullopt;
+  if (fields.size() != 9 || fields[8] != ".") return std::nullopt;
   bool known = false;
   for (PlanOutcome outcome : kOutcomes)
     if (fields[1] == to_string(outcome)) {
@@ -62,9 +63,10 @@ std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields
     }
   if (!known || !read_number(fields[2], verdict.memory) ||
       !read_number(fields[3], verdict.capacity) || !read_number(fields[4], verdict.seconds) ||
-      !read_number(fields[5], verdict.collective_bytes))
+      !read_number(fields[5], verdict.return_seconds) ||
+      !read_number(fields[6], verdict.collective_bytes))
     return std::nullopt;
-  verdict.problem = std::string(fields[6]);
+  verdict.problem = std::string(fields[7]);
   return verdict;
 }
 
@@ -90,6 +92,12 @@ Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string
     return journal;
   }
   std::vector<std::string_view> lines = split(text, '\n');
+  bool is_other_version = lines[0].starts_with(kJournalName) && !lines[0].starts_with(kJournalHead);
+  if (is_other_version)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[plan] the journal ", path,
+                     " was written by another version of meshard, in a "
+                     "format that this one does not read: remove it or choose another file"));
   if (lines[0] != head)
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[plan] the journal ", path, " belongs to another search (",
@@ -108,7 +116,7 @@ Result<PlanJournal> PlanJournal::open(const std::string& path, const std::string
   return journal;
 }
 
-Result<void> PlanJournal::add(const PlanCandidate& candidate, const PlanVerdict& verdict) {
+Result<void> PlanJournal::add(const std::string& candidate, const PlanVerdict& verdict) {
   std::string line = line_of(candidate, verdict);
   if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
       std::fflush(file_.get()) != 0)

@@ -15,13 +15,15 @@ namespace meshard {
 class PlanJournal {
  public:
   /// Opens or creates the file. @param problem one line of text that identifies the problem
-  /// @error the file cannot be read or written; failed precondition: it belongs to another problem
+  /// @error the file cannot be read or written; failed precondition: it belongs to another problem,
+  /// or another version of meshard wrote it
   static Result<PlanJournal> open(const std::string& path, const std::string& problem);
 
-  /// Verdicts of earlier runs, by PlanCandidate::to_string().
+  /// Verdicts of earlier runs, by the names of the candidates.
   const std::map<std::string, PlanVerdict>& verdicts() const { return verdicts_; }
   /// Appends a verdict and flushes it to the system. @error the file cannot be written
-  Result<void> add(const PlanCandidate& candidate, const PlanVerdict& verdict);
+  /// @param candidate its name: one line without tabs, unique for each candidate
+  Result<void> add(const std::string& candidate, const PlanVerdict& verdict);
 
  private:
   struct Close {

@@ -16,8 +16,8 @@ class Journal : public testing::Test {
  protected:
   Journal() { std::filesystem::remove(path_); }
   ~Journal() override { std::filesystem::remove(path_); }
-  PlanCandidate candidate(std::int64_t size) const {
-    return {{{.name = "x", .size = size}}, {P("x")}};
+  std::string candidate(std::int64_t size) const {
+    return PlanCandidate{{{.name = "x", .size = size}}, {P("x")}}.to_string();
   }
   std::string path_ = testing::TempDir() +
                       testing::UnitTest::GetInstance()->current_test_info()->name() +
@@ -25,7 +25,11 @@ class Journal : public testing::Test {
 };
 
 TEST_F(Journal, WhatIsWrittenIsReadAgain) {
-  PlanVerdict fits{.memory = 123, .capacity = 456, .seconds = 0.1, .collective_bytes = 7};
+  PlanVerdict fits{.memory = 123,
+                   .capacity = 456,
+                   .seconds = 0.1,
+                   .return_seconds = 0.01,
+                   .collective_bytes = 7};
   PlanVerdict refused{.outcome = PlanOutcome::kRefused, .problem = "bad\tmodule\nline 2"};
   {
     PlanJournal journal = PlanJournal::open(path_, "problem").value();
@@ -69,6 +73,9 @@ TEST_F(Journal, OfAnotherSearch) {
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code(), ErrorCode::kFailedPrecondition);
   EXPECT_THAT(other.error().message(), HasSubstr("arguments changed"));
+  std::ofstream(path_, std::ios::trunc) << "meshard plan 1 problem\n";
+  EXPECT_THAT(PlanJournal::open(path_, "problem").error().message(),
+              HasSubstr("another version of meshard"));
   std::ofstream(path_, std::ios::trunc) << "dear diary\n";
   EXPECT_THAT(PlanJournal::open(path_, "problem").error().message(), HasSubstr("not a journal"));
 }

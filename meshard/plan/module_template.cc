@@ -7,6 +7,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
 #include "meshard/mesh/shardy_text.h"
+#include "meshard/plan/next_results.h"
 #include "meshard/sharding/shardy_text.h"
 #include "meshard/stablehlo/types.h"
 
@@ -37,12 +38,6 @@ PartitionSpec whole_spec(const Sharding& sharding, const std::optional<TensorTyp
   return PartitionSpec(std::move(dimensions));
 }
 
-// The name without its first part; empty if it has one part.
-std::string_view name_tail(std::string_view name) {
-  std::size_t at = name.find_first_of("[.");
-  return at == std::string_view::npos || at == 0 ? std::string_view() : name.substr(at);
-}
-
 }  // namespace
 
 // Finds the sites in a module. Throws; parse() converts errors to a Result.
@@ -63,9 +58,11 @@ class ModuleTemplateReader {
     if (!found_mesh_) insert_mesh();
     for (const ModuleBoundary& argument : main->arguments)
       read_value(argument, true, out_.arguments_, out_.argument_sites_);
+    donors_.resize(out_.arguments_.size());
     for (const ModuleBoundary& result : main->results)
       read_value(result, main->results_take_attributes, out_.results_, out_.result_sites_);
     for_each_op(out_.module_.ops(), [&](const ModuleOp& op) { read_pins(op); });
+    find_next_results(out_.arguments_, donors_, out_.results_);
     return std::move(out_);
   }
 
@@ -86,6 +83,8 @@ class ModuleTemplateReader {
     if (found_mesh_) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
     found_mesh_ = true;
     Mesh mesh = parse_shardy_mesh(shown).value();
+    out_.orders_devices_ =
+        mesh != Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()));
     out_.mesh_name_ = op.symbol;
     // What follows the axes repeats the sizes in another form.
     out_.mesh_site_.range = {range(shown).begin, range(op.text_before_location()).end};
@@ -108,6 +107,7 @@ class ModuleTemplateReader {
   void read_value(const ModuleBoundary& boundary, bool takes_attributes,
                   std::vector<TemplateValue>& values, std::vector<ModuleTemplate::Site>& sites) {
     TemplateValue value;
+    donors_.push_back(!stablehlo::find_attribute(boundary.attributes, "jax.buffer_donor").empty());
     value.type = stablehlo::parse_type(boundary.type);
     std::size_t end = range(boundary.type).end;
     ModuleTemplate::Site site{{end, end}, " {sdy.sharding = ", "}"};
@@ -159,6 +159,7 @@ class ModuleTemplateReader {
   }
 
   ModuleTemplate out_;
+  std::vector<bool> donors_;  // by argument
   bool found_mesh_ = false;
 };
 
@@ -179,10 +180,7 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
   std::vector<std::optional<PartitionSpec>> specs(arguments_.size());
   for (std::size_t i = 0; i < arguments_.size(); ++i) {
     const std::optional<PartitionSpec>& spec = arguments_[i].spec;
-    if (arguments_[i].type && spec &&
-        std::any_of(spec->dimensions().begin(), spec->dimensions().end(),
-                    [](const DimensionSpec& one) { return one.is_open(); }))
-      specs[i] = spec;
+    if (arguments_[i].type && spec && is_open(*spec)) specs[i] = spec;
   }
   for (const std::string& pattern : patterns) {
     bool found = false;
@@ -210,7 +208,8 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
     std::size_t value = out.values.size();
     for (std::size_t v = 0; v < out.values.size() && !tail.empty(); ++v)
       if (name_tail(out.values[v].name) == tail && out.values[v].type == *arguments_[i].type &&
-          out.values[v].spec == *specs[i])
+          out.values[v].spec == *specs[i] &&
+          arguments_[out.arguments[v][0]].spec == arguments_[i].spec)
         value = v;
     if (value == out.values.size()) {
       std::string name = arguments_[i].name.empty() ? cat("argument ", i) : arguments_[i].name;
@@ -222,14 +221,19 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
   return out;
 }
 
+BoundarySpecs ModuleTemplate::given() const {
+  BoundarySpecs all;
+  for (const TemplateValue& value : arguments_) all.arguments.push_back(value.spec);
+  for (const TemplateValue& value : results_) all.results.push_back(value.spec);
+  return all;
+}
+
 bool ModuleTemplate::suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const {
   std::vector<bool> skipped(arguments_.size()), skipped_results(results_.size());
   for (const std::vector<std::size_t>& group : free.arguments)
-    for (std::size_t i : group) {
-      skipped[i] = true;
-      if (arguments_[i].aliased_result && *arguments_[i].aliased_result < results_.size())
-        skipped_results[*arguments_[i].aliased_result] = true;
-    }
+    for (std::size_t i : group) skipped[i] = true;
+  for (const TemplateValue& argument : arguments_)
+    if (argument.next_result) skipped_results[*argument.next_result] = true;
   auto all_divide = [&](const std::vector<TemplateValue>& values, const std::vector<bool>& skip) {
     for (std::size_t i = 0; i < values.size(); ++i)
       if (!skip[i] && values[i].spec && values[i].type &&
@@ -240,35 +244,88 @@ bool ModuleTemplate::suits(const std::vector<MeshAxis>& axes, const FreeArgument
   return all_divide(arguments_, skipped) && all_divide(results_, skipped_results);
 }
 
-std::string ModuleTemplate::with(const PlanCandidate& candidate, const FreeArguments& free) const {
-  Mesh mesh(candidate.axes);
-  std::vector<std::pair<const Site*, std::string>> edits;
-  edits.emplace_back(&mesh_site_, shardy_text(mesh));
-  Site partitions;
-  if (num_partitions_) {
-    partitions.range = *num_partitions_;
-    edits.emplace_back(&partitions, cat(mesh.size()));
-  }
+BoundarySpecs ModuleTemplate::specs(const PlanCandidate& candidate,
+                                    const FreeArguments& free) const {
+  BoundarySpecs all = given();
   for (std::size_t v = 0; v < free.values.size(); ++v)
-    for (std::size_t i : free.arguments[v]) {
-      auto rank = static_cast<std::size_t>(arguments_[i].type->rank());
-      std::string text = shardy_text(Sharding(mesh, candidate.specs[v], rank), mesh_name_);
-      edits.emplace_back(&argument_sites_[i], text);
-      std::optional<std::size_t> result = arguments_[i].aliased_result;
-      if (result && *result < results_.size() && results_[*result].type == arguments_[i].type &&
-          !(result_sites_[*result].before.empty() && !results_[*result].spec))
-        edits.emplace_back(&result_sites_[*result], std::move(text));
-    }
-  std::sort(edits.begin(), edits.end(), [](const auto& a, const auto& b) {
-    return a.first->range.begin < b.first->range.begin;
+    for (std::size_t i : free.arguments[v]) all.arguments[i] = candidate.specs[v];
+  for (std::size_t i = 0; i < arguments_.size(); ++i) {
+    std::optional<std::size_t> result = arguments_[i].next_result;
+    if (result && all.arguments[i] && !is_open(*all.arguments[i]) && takes_sharding(*result))
+      all.results[*result] = all.arguments[i];
+  }
+  return all;
+}
+
+std::optional<PlanCandidate> ModuleTemplate::as_given(const std::vector<std::string>& axes,
+                                                      const FreeArguments& free) const {
+  if (axes_.empty()) return std::nullopt;
+  PlanCandidate given;
+  for (const std::string& name : axes) {
+    auto own = std::find_if(axes_.begin(), axes_.end(),
+                            [&](const MeshAxis& axis) { return axis.name == name; });
+    given.axes.push_back({.name = name, .size = own == axes_.end() ? 1 : own->size});
+  }
+  for (std::size_t v = 0; v < free.values.size(); ++v) {
+    const TemplateValue& argument = arguments_[free.arguments[v][0]];
+    given.specs.push_back(argument.spec ? *argument.spec
+                                        : PartitionSpec(std::vector<DimensionSpec>(
+                                              static_cast<std::size_t>(argument.type->rank()),
+                                              DimensionSpec(unconstrained))));
+  }
+  return given;
+}
+
+bool ModuleTemplate::is_given(const PlanCandidate& candidate, const FreeArguments& free) const {
+  // Axes of size 1 change nothing, but the order of the others must be the same.
+  auto whole = [](const std::vector<MeshAxis>& axes) {
+    std::vector<MeshAxis> out;
+    std::copy_if(axes.begin(), axes.end(), std::back_inserter(out),
+                 [](const MeshAxis& axis) { return axis.size > 1; });
+    return out;
+  };
+  BoundarySpecs own = given(), made = specs(candidate, free);
+  return !orders_devices_ && whole(candidate.axes) == whole(axes_) &&
+         own.arguments == made.arguments && own.results == made.results &&
+         std::none_of(own.arguments.begin(), own.arguments.end(),
+                      [](const auto& spec) { return spec && is_open(*spec); });
+}
+
+std::string ModuleTemplate::with(const PlanCandidate& candidate, const FreeArguments& free) const {
+  return with(candidate.axes, specs(candidate, free));
+}
+
+std::string ModuleTemplate::with(const std::optional<std::vector<MeshAxis>>& axes,
+                                 const BoundarySpecs& specs) const {
+  Mesh mesh(axes ? *axes : axes_);
+  std::vector<std::pair<Site, std::string>> edits;
+  if (axes) {
+    edits.emplace_back(mesh_site_, shardy_text(mesh));
+    if (num_partitions_) edits.emplace_back(Site{*num_partitions_, "", ""}, cat(mesh.size()));
+  }
+  auto add = [&](const TemplateValue& value, const Site& site, const PartitionSpec& spec) {
+    auto rank = static_cast<std::size_t>(value.type->rank());
+    edits.emplace_back(site, shardy_text(Sharding(mesh, spec, rank), mesh_name_));
+  };
+  for (std::size_t i = 0; i < arguments_.size(); ++i)
+    if (specs.arguments[i] && specs.arguments[i] != arguments_[i].spec)
+      add(arguments_[i], argument_sites_[i], *specs.arguments[i]);
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    if (!specs.results[r] || specs.results[r] == results_[r].spec) continue;
+    if (!takes_sharding(r))
+      throw_invalid({}, "[plan] result ", r,
+                    " is written without parentheses in the module, and cannot have a sharding");
+    add(results_[r], result_sites_[r], *specs.results[r]);
+  }
+  std::stable_sort(edits.begin(), edits.end(), [](const auto& a, const auto& b) {
+    return a.first.range.begin < b.first.range.begin;
   });
   std::string out;
   std::size_t done = 0;
   for (const auto& [site, text] : edits) {
-    if (site->range.begin < done) continue;  // two arguments with the same result
-    append(out, cat(module_.text().substr(done, site->range.begin - done), site->before, text,
-                    site->after));
-    done = site->range.end;
+    append(out, cat(module_.text().substr(done, site.range.begin - done), site.before, text,
+                    site.after));
+    done = site.range.end;
   }
   append(out, module_.text().substr(done));
   return out;

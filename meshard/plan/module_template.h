@@ -23,6 +23,14 @@ struct TemplateValue {
   std::optional<PartitionSpec> spec;
   /// For an argument: the result that reuses its memory.
   std::optional<std::size_t> aliased_result;
+  /// For an argument: the result that is this argument in the next run of a step; see
+  /// find_next_results().
+  std::optional<std::size_t> next_result;
+};
+
+/// Value type: the specs of all arguments and results of a module; none without a sharding.
+struct BoundarySpecs {
+  std::vector<std::optional<PartitionSpec>> arguments, results;
 };
 
 /// Value type: the arguments whose sharding the search may choose.
@@ -44,6 +52,12 @@ class ModuleTemplate {
   const stablehlo::Module& module() const { return module_; }
   const std::vector<TemplateValue>& arguments() const { return arguments_; }
   const std::vector<TemplateValue>& results() const { return results_; }
+  /// False for a result that is written without parentheses: it cannot have a sharding.
+  bool takes_sharding(std::size_t result) const {
+    return !result_sites_[result].before.empty() || results_[result].spec.has_value();
+  }
+  /// The specs as the text gives them.
+  BoundarySpecs given() const;
   /// The axes of the module's mesh; empty if it has no mesh.
   const std::vector<MeshAxis>& axes() const { return axes_; }
   /// Axes whose sizes the text depends on. These are the axes of manual computations; all axes if
@@ -58,13 +72,34 @@ class ModuleTemplate {
   Result<FreeArguments> free(const std::vector<std::string>& patterns) const;
 
   /// False if these axes would not divide some fixed sharding. Fixed are the shardings of arguments
-  /// that are not free, and of results that do not reuse a free argument's memory.
+  /// that are not free, and of results that are not the next value of an argument.
   bool suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const;
 
-  /// The module text for a candidate. A result that reuses a free argument's memory gets its
-  /// sharding. The device order of the module's mesh is dropped.
+  /// The specs for a candidate. A result that is the next value of an argument has the argument's
+  /// spec, also if the argument is not free: else a candidate could leave to the next run what it
+  /// saves in this one.
+  /// @pre the candidate has a spec for each of these free arguments
+  BoundarySpecs specs(const PlanCandidate& candidate, const FreeArguments& free) const;
+
+  /// The candidate that the text itself is, with unconstrained specs for arguments without a
+  /// sharding; none without a mesh. Axes of `axes` that the module lacks have size 1.
+  /// @pre `axes` includes all axes of the module
+  std::optional<PlanCandidate> as_given(const std::vector<std::string>& axes,
+                                        const FreeArguments& free) const;
+  /// True if with() gives a module with the text's own shardings and device order.
+  bool is_given(const PlanCandidate& candidate, const FreeArguments& free) const;
+
+  /// The module text for a candidate, with the specs of specs(). The device order of the module's
+  /// mesh is dropped.
   /// @pre the candidate has a spec for each of these free arguments
   std::string with(const PlanCandidate& candidate, const FreeArguments& free) const;
+
+  /// The module text with other axes and specs.
+  /// @param axes none: the module's own mesh, with its device order
+  /// @pre each spec that differs from given() is of a value of known type, and divides its shape
+  /// @error invalid argument: a result that is written without parentheses cannot have a sharding
+  std::string with(const std::optional<std::vector<MeshAxis>>& axes,
+                   const BoundarySpecs& specs) const;
 
  private:
   // Where a value's sharding is or will be inserted, and the text around it. Empty ranges are
@@ -81,6 +116,7 @@ class ModuleTemplate {
   std::vector<TemplateValue> arguments_, results_;
   std::vector<Site> argument_sites_, result_sites_;
   std::vector<MeshAxis> axes_;
+  bool orders_devices_ = false;
   std::map<std::string, std::int64_t> pinned_;
   Site mesh_site_;
   std::optional<stablehlo::TextRange> num_partitions_;

@@ -1,13 +1,17 @@
 #include "meshard/plan/plan.h"
 
 #include <algorithm>
+#include <atomic>
+#include <map>
 #include <memory>
 #include <utility>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
+#include "meshard/explain/cost/link_use.h"
 #include "meshard/explain/predict/module_program.h"
 #include "meshard/explain/predict/predict.h"
+#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/target/hardware.h"
@@ -22,28 +26,44 @@ struct PlannedModule {
   ModuleProgram program;
   Target target;
   ExplainModuleOptions explain;
+  std::shared_ptr<std::atomic<bool>> ended;
 };
 
-// The specs of all arguments and results for a candidate.
-struct AllSpecs {
-  std::vector<std::optional<PartitionSpec>> arguments, results;
+// A mesh on the target, with what a collective takes on it. The model is null if the hardware's
+// figures are unknown.
+struct PlacedMesh {
+  Mesh mesh;
+  std::shared_ptr<const LinkModel> links;
 };
 
-AllSpecs specs_of(const PlannedModule& plan, const PlanCandidate& candidate) {
-  AllSpecs all;
-  for (const TemplateValue& value : plan.module.arguments()) all.arguments.push_back(value.spec);
-  for (const TemplateValue& value : plan.module.results()) all.results.push_back(value.spec);
-  for (std::size_t v = 0; v < plan.free.values.size(); ++v)
-    for (std::size_t i : plan.free.arguments[v]) {
-      all.arguments[i] = candidate.specs[v];
-      std::optional<std::size_t> result = plan.module.arguments()[i].aliased_result;
-      if (result && *result < all.results.size()) all.results[*result] = candidate.specs[v];
-    }
-  return all;
-}
+// Not thread-safe.
+class PlacedMeshes {
+ public:
+  explicit PlacedMeshes(const Target& target) : target_(target) {}
 
-PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& candidate) {
-  AllSpecs all = specs_of(plan, candidate);
+  const PlacedMesh& of(const std::vector<MeshAxis>& axes) {
+    std::string key;
+    for (const MeshAxis& axis : axes) append(key, cat(axis.name, "=", axis.size, ","));
+    auto [place, is_new] = meshes_.try_emplace(std::move(key));
+    if (is_new) place->second = placed(mesh_on_target(axes, target_, DeviceOrder::kTorus).value());
+    return place->second;
+  }
+
+ private:
+  PlacedMesh placed(Mesh mesh) const {
+    std::optional<HardwareFigures> figures = hardware_figures(target_.topology());
+    if (!figures) return {std::move(mesh), nullptr};
+    auto links = std::make_shared<const LinkModel>(*figures, mesh, target_.topology());
+    return {std::move(mesh), std::move(links)};
+  }
+
+  Target target_;
+  std::map<std::string, PlacedMesh> meshes_;
+};
+
+PlanEstimate estimate_module(const PlannedModule& plan, PlacedMeshes& meshes,
+                             const PlanCandidate& candidate) {
+  BoundarySpecs all = plan.module.specs(candidate, plan.free);
   PlanEstimate estimate;
   double devices = 1;
   for (const MeshAxis& axis : candidate.axes) devices *= static_cast<double>(axis.size);
@@ -55,9 +75,47 @@ PlanEstimate estimate_module(const PlannedModule& plan, const PlanCandidate& can
                                  ? shard_bytes(*all.arguments[i], *type, candidate.axes)
                                  : static_cast<double>(type->bytes()) / devices;
   }
-  estimate.communication =
-      plan.program.communication(Mesh(candidate.axes), all.arguments, all.results);
+  const PlacedMesh& placed = meshes.of(candidate.axes);
+  if (!placed.links) {
+    estimate.communication = plan.program.communication(placed.mesh, all.arguments, all.results);
+    return estimate;
+  }
+  PredictedTime time = plan.program.time(placed.mesh, *placed.links, all.arguments, all.results);
+  estimate.communication = time.communication;
+  estimate.seconds = time.seconds();
   return estimate;
+}
+
+// What it takes to bring results to the shardings of the arguments that they are in the next run.
+ReturnCost return_cost_of(const PlannedModule& plan, const ProgramReport& report) {
+  ReturnCost cost;
+  std::optional<HardwareFigures> figures = hardware_figures(plan.target.topology());
+  const std::vector<TemplateValue>& arguments = plan.module.arguments();
+  for (std::size_t i = 0; i < arguments.size() && i < report.arguments().size(); ++i) {
+    std::optional<std::size_t> result = arguments[i].next_result;
+    if (!result || *result >= report.results().size()) continue;
+    const std::optional<Sharding>& to = report.arguments()[i].sharding;
+    const std::optional<Sharding>& from = report.results()[*result].sharding;
+    if (!to || !from || *to == *from || to->mesh() != from->mesh()) continue;
+    for (const ReshardStep& step : plan_reshard(*arguments[i].type, *from, *to).steps) {
+      cost.bytes += step.bytes;
+      if (!figures) continue;
+      Collective one = predicted_collective(step.kind, step.axes, step.bytes, to->mesh().size());
+      cost.seconds += LinkModel(*figures, to->mesh(), plan.target.topology()).seconds(one);
+    }
+  }
+  return cost;
+}
+
+// Options whose compiles end when the search does.
+ExplainModuleOptions ended_with(ExplainModuleOptions options,
+                                std::shared_ptr<std::atomic<bool>> ended) {
+  options.compile.progress = [own = std::move(options.compile.progress),
+                              ended = std::move(ended)](const std::string& step) {
+    if (ended->load()) throw Error(ErrorCode::kCancelled, "[plan] the search has ended");
+    if (own) own(step);
+  };
+  return options;
 }
 
 // The axes to search over: the named ones, which must include all that the module uses.
@@ -100,8 +158,10 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   ModuleTemplate module = ModuleTemplate::parse(std::move(text)).value();
   FreeArguments free = module.free(options.free).value();
   ModuleProgram program = ModuleProgram::of(module.module()).value();
-  auto shared = std::make_shared<const PlannedModule>(
-      PlannedModule{module, free, std::move(program), target, options.explain});
+  auto ended = std::make_shared<std::atomic<bool>>(false);
+  auto shared = std::make_shared<const PlannedModule>(PlannedModule{
+      module, free, std::move(program), target, ended_with(options.explain, ended), ended});
+  auto meshes = std::make_shared<PlacedMeshes>(target);
   ModulePlan made{{}, std::move(module), std::move(free)};
   PlanProblem& problem = made.problem;
   problem.axes = axes_of(made.module, options.axes);
@@ -113,13 +173,24 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   problem.suits = [shared](const std::vector<MeshAxis>& axes) {
     return shared->module.suits(axes, shared->free);
   };
-  problem.estimate = [shared](const PlanCandidate& candidate) {
-    return estimate_module(*shared, candidate);
+  problem.estimate = [shared, meshes](const PlanCandidate& candidate) {
+    return estimate_module(*shared, *meshes, candidate);
   };
   problem.compile = [shared](const PlanCandidate& candidate) {
     return internal::report_of_module(shared->module.with(candidate, shared->free), shared->target,
                                       shared->explain);
   };
+  problem.return_cost = [shared](const ProgramReport& report) {
+    return return_cost_of(*shared, report);
+  };
+  problem.given = made.module.as_given(problem.axes, made.free);
+  problem.given_is_candidate = problem.given && made.module.is_given(*problem.given, made.free);
+  problem.compile_given = [shared] {
+    return internal::report_of_module(shared->module.module().text(), shared->target,
+                                      shared->explain);
+  };
+  problem.is_concurrent = true;
+  problem.ended = std::move(ended);
   return made;
 } catch (const Error& error) {
   throw error.at(where);

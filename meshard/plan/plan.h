@@ -35,9 +35,14 @@ struct ModulePlan {
   FreeArguments free;
 };
 
-/// Parses a module and makes a search problem from it. Candidates are ordered by the bytes that
-/// ModuleProgram predicts; those whose arguments alone exceed the device's published memory are
-/// ruled out.
+/// Parses a module and makes a search problem from it. The module as it is written is the given
+/// candidate. Others are ordered by the time that ModuleProgram predicts, or by the bytes moved
+/// where the hardware's figures are unknown; those whose arguments alone exceed the device's
+/// published memory are ruled out.
+///
+/// If the module is a step, whose results are arguments of the next run (find_next_results()), each
+/// such result is laid like its argument in all candidates. Where the given module lays one
+/// otherwise, its verdict includes the time to bring it back.
 /// @error errors of ModuleTemplate; invalid argument: the module uses an axis that is not named, or
 /// axes that the module depends on have different sizes
 ModulePlan plan_of_module(std::string text, const Target& target,

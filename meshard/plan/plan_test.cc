@@ -63,6 +63,82 @@ TEST(PlanOfModule, TheOrderKnowsWhatMoves) {
   EXPECT_THAT(text, HasSubstr("mhlo.num_partitions = 8"));
 }
 
+TEST(PlanOfModule, TheModuleAsItIsIsACandidate) {
+  Target target = Target::parse("cpu:4").value();
+  ModulePlan closed =
+      plan_of_module(mlp_text("[{}, {\"model\"}]", "[{\"model\"}, {}]"), target, {.free = {"p*"}});
+  ASSERT_TRUE(closed.problem.given.has_value());
+  EXPECT_EQ(closed.problem.given->to_string(),
+            "data=2,model=2; P(none, \"model\"); P(\"model\", none)");
+  EXPECT_TRUE(closed.problem.given_is_candidate);
+  ModulePlan open = plan_of_module(mlp_text("[{}, {?}]", "[{?}, {}]"), target);
+  EXPECT_EQ(open.problem.given->specs[0], P(none, unconstrained));
+  EXPECT_FALSE(open.problem.given_is_candidate) << "the compiler chooses";
+}
+
+// The same two products as a step: w is donated, and its next value has its type.
+std::string step_text(std::string_view result_sharding) {
+  std::string text = mlp_text("[{}, {\"model\"}]", "[{\"model\"}, {}]");
+  text.insert(text.find(">} loc(\"p['w']\")") + 1, ", tf.aliasing_output = 1 : i32");
+  text.replace(text.find("[{\"data\"}, {}]>}) {"), 17,
+               cat("[{\"data\"}, {}]>}, tensor<256x32xf32>", result_sharding, ") "));
+  text.replace(text.find("return %2 : tensor<64x32xf32>"), 29,
+               "%3 = stablehlo.add %arg2, %arg2 : tensor<256x32xf32>\n    return %2, %3 : "
+               "tensor<64x32xf32>, tensor<256x32xf32>");
+  return text;
+}
+
+TEST(PlanOfModule, ResultsOfAStepAreLaidLikeTheArgumentsThatTheyBecome) {
+  Target target = Target::parse("cpu:4").value();
+  for (const char* given : {"", " {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>}"}) {
+    ModulePlan plan = plan_of_module(step_text(given), target, {.free = {"p['w']"}});
+    EXPECT_EQ(plan.module.arguments()[2].next_result, 1u);
+    EXPECT_FALSE(plan.problem.given_is_candidate) << "its result is laid otherwise";
+    PlanCandidate rows{{{.name = "data", .size = 4}, {.name = "model", .size = 1}},
+                       {P("data", none)}};
+    EXPECT_EQ(plan.module.specs(rows, plan.free).results[1], P("data", none));
+    ModuleTemplate made = ModuleTemplate::parse(plan.module.with(rows, plan.free)).value();
+    EXPECT_EQ(made.results()[1].spec, P("data", none));
+    EXPECT_EQ(made.results()[0].spec, P("data", none));
+  }
+}
+
+TEST(PlanOfModule, WhatTheGivenModuleLeavesToTheNextRunCounts) {
+  if (!pjrt::find_plugins().first("cpu").ok()) GTEST_SKIP() << "no CPU plugin";
+  Target target = Target::parse("cpu:4").value();
+  // w comes in by rows over "model" and goes out whole: the next run cuts its rows, which is free.
+  // By columns: the next run exchanges its rows and columns, 256 x 32 / 2 floats.
+  auto given = [&](const char* sharding) {
+    std::string text = step_text(cat(" {jax.result_info = \"result['w']\", ", sharding, "}"));
+    // Memory is reused only by a result of the same layout.
+    std::string_view donated = ", tf.aliasing_output = 1 : i32";
+    text.erase(text.find(donated), donated.size());
+    ModulePlan plan = plan_of_module(text, target, {.free = {"p['w']"}});
+    EXPECT_EQ(plan.module.arguments()[2].next_result, 1u);
+    ProgramReport report = plan.problem.compile_given().value();
+    return plan.problem.return_cost(report).bytes;
+  };
+  EXPECT_EQ(given("sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>"), 0);
+  EXPECT_EQ(given("sdy.sharding = #sdy.sharding<@mesh, [{\"model\"}, {}]>"), 0);
+  EXPECT_EQ(given("sdy.sharding = #sdy.sharding<@mesh, [{}, {\"model\"}]>"), 256 * 32 / 2 * 4);
+}
+
+TEST(PlanOfModule, WhereTheFiguresAreKnownTheTimeDecidesTheOrder) {
+  Target target = Target::parse("v5e:2x2").value();
+  ModulePlan plan = plan_of_module(mlp_text("[{}, {}]", "[{}, {}]"), target, {.free = {"x"}});
+  auto estimate = [&](const PartitionSpec& x) {
+    return plan.problem.estimate(
+        {{{.name = "data", .size = 4}, {.name = "model", .size = 1}}, {x}});
+  };
+  // The result is over "data", so that rows over "data" move nothing. Whole rows are cut, after
+  // each device has read them. Columns are exchanged.
+  EXPECT_EQ(estimate(P("data", none)).communication, 0);
+  EXPECT_EQ(estimate(P(none, none)).communication, 0);
+  EXPECT_LT(estimate(P("data", none)).seconds, estimate(P(none, none)).seconds);
+  EXPECT_GT(estimate(P(none, "data")).communication, 0);
+  EXPECT_GT(estimate(P(none, "data")).seconds, estimate(P("data", none)).seconds);
+}
+
 TEST(PlanOfModule, MemoryOfPublishedHardwareRulesOut) {
   Target target = Target::parse("v5e:2x2").value();
   ModulePlan plan = plan_of_module(mlp_text("[{}, {?}]", "[{?}, {}]"), target);

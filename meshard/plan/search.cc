@@ -1,137 +1,39 @@
 #include "meshard/plan/search.h"
 
 #include <algorithm>
+#include <exception>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/explain/byte_text.h"
+#include "meshard/plan/candidate_list.h"
+#include "meshard/plan/candidate_pool.h"
 #include "meshard/plan/journal.h"
-#include "meshard/report/diff_text.h"
 
 namespace meshard {
 namespace {
 
-PlanEstimate estimate_of(const PlanProblem& problem, const PlanCandidate& candidate) {
-  if (problem.estimate) return problem.estimate(candidate);
-  PlanEstimate estimate;
-  for (std::size_t i = 0; i < candidate.specs.size(); ++i)
-    estimate.least_memory +=
-        shard_bytes(candidate.specs[i], problem.values[i].type, candidate.axes);
-  return estimate;
-}
-
-bool more_promising(const PlannedCandidate& a, const PlannedCandidate& b) {
-  if (a.estimate.communication != b.estimate.communication)
-    return a.estimate.communication < b.estimate.communication;
-  return a.estimate.least_memory < b.estimate.least_memory;
-}
-
-void check_axes(const PlanProblem& problem) {
-  if (problem.axes.empty()) throw_invalid({}, "[plan] no mesh axes are specified");
-  std::set<std::string> seen;
-  for (const std::string& axis : problem.axes) {
-    if (!is_axis_name(axis))
-      throw_invalid({}, "[plan] invalid axis name `", axis,
-                    "`: use letters, digits and _, and do not begin with a digit");
-    if (!seen.insert(axis).second) throw_invalid({}, "[plan] axis `", axis, "` is listed twice");
-  }
-  for (const auto& [axis, size] : problem.pinned) {
-    if (!seen.count(axis))
-      throw_invalid({}, "[plan] axis `", axis,
-                    "` has a pinned size, but is not one of the mesh axes");
-    if (size < 1 || problem.devices % size != 0)
-      throw_invalid({}, "[plan] axis `", axis, "` of size ", size, " does not divide ",
-                    problem.devices, " devices");
-  }
-}
-
-std::vector<std::vector<MeshAxis>> meshes_of(const PlanProblem& problem) {
-  check_axes(problem);
-  std::vector<std::vector<MeshAxis>> meshes;
-  for (const std::vector<std::int64_t>& sizes : mesh_shapes(problem.devices, problem.axes.size())) {
-    std::vector<MeshAxis> axes;
-    bool wanted = true;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-      auto pin = problem.pinned.find(problem.axes[i]);
-      wanted = wanted && (pin == problem.pinned.end() || pin->second == sizes[i]);
-      axes.push_back({.name = problem.axes[i], .size = sizes[i]});
-    }
-    if (wanted && (!problem.suits || problem.suits(axes))) meshes.push_back(std::move(axes));
-  }
-  return meshes;
-}
-
-using SpecLists = std::vector<std::vector<PartitionSpec>>;
-
-double combinations(const SpecLists& lists) {
-  double product = 1;
-  for (const std::vector<PartitionSpec>& list : lists) product *= static_cast<double>(list.size());
-  return product;
-}
-
-std::vector<PlannedCandidate> all_of(const PlanProblem& problem, const std::vector<MeshAxis>& axes,
-                                     const SpecLists& lists) {
-  std::vector<PlannedCandidate> out;
-  if (combinations(lists) == 0) return out;
-  std::vector<std::size_t> digits(lists.size(), 0);
-  while (true) {
-    PlannedCandidate one;
-    one.candidate.axes = axes;
-    for (std::size_t i = 0; i < lists.size(); ++i)
-      one.candidate.specs.push_back(lists[i][digits[i]]);
-    one.estimate = estimate_of(problem, one.candidate);
-    out.push_back(std::move(one));
-    std::size_t d = lists.size();
-    while (d > 0 && ++digits[d - 1] == lists[d - 1].size()) digits[--d] = 0;
-    if (d == 0) return out;
-  }
-}
-
-// Beam search: specs are chosen value by value, largest first, while the others have their first
-// spec. Only the `most` best candidates are kept.
-std::vector<PlannedCandidate> most_promising_of(const PlanProblem& problem,
-                                                const std::vector<MeshAxis>& axes,
-                                                const SpecLists& lists, std::size_t most) {
-  std::vector<std::size_t> order(lists.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return problem.values[a].type.bytes() > problem.values[b].type.bytes();
-  });
-  PlannedCandidate first;
-  first.candidate.axes = axes;
-  for (const std::vector<PartitionSpec>& list : lists) {
-    if (list.empty()) return {};
-    first.candidate.specs.push_back(list.front());
-  }
-  std::vector<PlannedCandidate> beam = {first};
-  for (std::size_t value : order) {
-    std::vector<PlannedCandidate> grown;
-    for (const PlannedCandidate& one : beam)
-      for (const PartitionSpec& spec : lists[value]) {
-        grown.push_back(one);
-        grown.back().candidate.specs[value] = spec;
-        grown.back().estimate = estimate_of(problem, grown.back().candidate);
-      }
-    std::stable_sort(grown.begin(), grown.end(), more_promising);
-    if (grown.size() > most) grown.resize(most);
-    beam = std::move(grown);
-  }
-  return beam;
-}
-
 Result<PlanVerdict> judged(const PlanProblem& problem, double margin, PlannedCandidate& one) {
   Result<ProgramReport> report = [&]() -> Result<ProgramReport> {
     try {
-      return problem.compile(one.candidate);
+      return one.as_given && problem.compile_given ? problem.compile_given()
+                                                   : problem.compile(one.candidate);
     } catch (const Error& error) {
       return error;
     }
   }();
   if (report.ok()) {
+    PlanVerdict verdict = verdict_of(*report, margin);
+    if (problem.return_cost) {
+      ReturnCost cost = problem.return_cost(*report);
+      verdict.return_seconds = cost.seconds;
+      verdict.seconds += cost.seconds;
+      verdict.collective_bytes += cost.bytes;
+    }
     one.report = *std::move(report);
-    return verdict_of(*one.report, margin);
+    return verdict;
   }
   const Error& error = report.error();
   // Cancellation by the user is not a verdict on the candidate.
@@ -149,87 +51,163 @@ std::string problem_line(const PlanProblem& problem, const PlanOptions& options)
   for (const auto& [axis, size] : problem.pinned) append(text, cat("\n", axis, "=", size));
   for (const FreeValue& value : problem.values)
     append(text, cat("\n", value.name, "\n", value.type, "\n", value.spec));
+  if (problem.given) append(text, cat("\n", *problem.given));
   append(text, cat("\n", options.margin));
   return fingerprint(text).to_string();
 }
 
-std::string verdict_text(const PlanVerdict& verdict) {
-  if (verdict.outcome == PlanOutcome::kRefused) return cat("refused: ", verdict.problem);
-  std::string text(to_string(verdict.outcome));
-  if (verdict.memory > 0) append(text, cat(", ", byte_text(verdict.memory)));
-  if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
-  if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
-  if (verdict.outcome == PlanOutcome::kFits || verdict.memory > 0)
-    append(text, cat(", ", byte_text(verdict.collective_bytes), " in collectives"));
-  return text;
+// The order of PlanResult::ranking. The given program was compiled first, so that a stable sort
+// leaves it before its equals.
+bool ranks_before(const PlannedCandidate& a, const PlannedCandidate& b) {
+  if (better(a.verdict, b.verdict)) return true;
+  bool is_equal = !better(b.verdict, a.verdict);
+  return is_equal && !a.as_given && b.as_given && is_open(b.candidate);
 }
 
-// Compiles candidates one at a time. State shared between steps is in its members.
+// Compiles a batch of candidates at a time. State shared between steps is in its members.
 class Search {
  public:
   Search(const PlanProblem& problem, const PlanOptions& options)
-      : problem_(problem), options_(options) {}
+      : problem_(problem), options_(options), pool_(problem) {}
 
   Result<PlanResult> run() {
+    begun_ = std::chrono::steady_clock::now();
+    if (problem_.ended) problem_.ended->store(false);
     std::vector<PlannedCandidate> all;
     try {
       all = plan_candidates(problem_, options_, result_.exhaustive);
+      meshes_ = meshes_of(problem_);
     } catch (const Error& error) {
       return error;
     }
-    result_.candidates = all.size();
     if (!options_.journal.empty()) {
       MESHARD_ASSIGN_OR_RETURN(
           journal_, PlanJournal::open(options_.journal, problem_line(problem_, options_)));
     }
-    std::vector<PlannedCandidate> waiting = without_known(std::move(all));
-    MESHARD_RETURN_IF_ERROR(compile(std::move(waiting)));
+    add_given();
+    for (PlannedCandidate& one : all) add(pool_.add(std::move(one)));
+    MESHARD_RETURN_IF_ERROR(compile());
     report_progress(nullptr);
-    std::stable_sort(result_.ranking.begin(), result_.ranking.end(),
-                     [](const PlannedCandidate& a, const PlannedCandidate& b) {
-                       return better(a.verdict, b.verdict);
-                     });
+    std::stable_sort(result_.ranking.begin(), result_.ranking.end(), ranks_before);
+    result_.candidates = pool_.size();
     return std::move(result_);
   }
 
  private:
-  // Removes candidates that cannot fit, and those in the journal.
-  std::vector<PlannedCandidate> without_known(std::vector<PlannedCandidate> all) {
-    std::vector<PlannedCandidate> waiting;
-    for (PlannedCandidate& one : all) {
-      if (problem_.capacity && one.estimate.least_memory > static_cast<double>(*problem_.capacity) *
-                                                               (1 - options_.margin)) {
-        ++result_.ruled_out;
-        continue;
-      }
-      const PlanVerdict* known = nullptr;
-      if (journal_) {
-        auto found = journal_->verdicts().find(one.candidate.to_string());
-        if (found != journal_->verdicts().end()) known = &found->second;
-      }
-      if (!known) {
-        waiting.push_back(std::move(one));
-        continue;
-      }
-      one.verdict = *known;
-      ++result_.resumed;
-      keep(std::move(one));
-    }
-    return waiting;
+  // The given program comes first, also if it is one of the candidates, or like none of them.
+  void add_given() {
+    if (!problem_.given) return;
+    PlannedCandidate one{.candidate = *problem_.given, .as_given = true};
+    std::int64_t devices = 1;
+    for (const MeshAxis& axis : one.candidate.axes) devices *= axis.size;
+    if (devices == problem_.devices) one.estimate = estimate_of(problem_, one.candidate);
+    given_ = pool_.add(std::move(one));
+    seen_.insert(*given_);
+    given_waits_ = !find_in_journal(*given_);
+    pool_.leave_out(*given_);  // it is compiled before all others
   }
 
-  Result<void> compile(std::vector<PlannedCandidate> waiting) {
-    auto begun = std::chrono::steady_clock::now();
-    for (PlannedCandidate& one : waiting) {
-      if (std::chrono::steady_clock::now() - begun >= options_.time_limit)
+  std::string journal_key(std::size_t number) {
+    std::string text = pool_[number].candidate.to_string();
+    return pool_[number].as_given ? cat("as given: ", text) : text;
+  }
+
+  // Adds a new candidate, unless it cannot fit.
+  void add(std::size_t number) {
+    if (!seen_.insert(number).second) return;
+    if (problem_.capacity && pool_[number].estimate.least_memory >
+                                 static_cast<double>(*problem_.capacity) * (1 - options_.margin)) {
+      ++result_.ruled_out;
+      pool_.leave_out(number);
+      return;
+    }
+    (void)find_in_journal(number);
+  }
+
+  // True if an earlier run has compiled the candidate.
+  bool find_in_journal(std::size_t number) {
+    if (!journal_) return false;
+    auto found = journal_->verdicts().find(journal_key(number));
+    if (found == journal_->verdicts().end()) return false;
+    ++result_.resumed;
+    pool_[number].verdict = found->second;
+    keep(number);
+    return true;
+  }
+
+  std::size_t jobs() const {
+    if (!problem_.is_concurrent) return 1;
+    if (options_.jobs > 0) return options_.jobs;
+    return std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 2);
+  }
+
+  Result<void> compile() {
+    while (true) {
+      bool any = given_waits_ || pool_.waiting() > 0;
+      if (!any && !grow()) return {};
+      if (std::chrono::steady_clock::now() - begun_ >= options_.time_limit)
         return end_by("the time limit");
-      if (options_.most_compiled > 0 && result_.compiled >= options_.most_compiled)
-        return end_by(cat("the limit of ", options_.most_compiled, " compiles"));
-      report_progress(&one.candidate);
-      MESHARD_ASSIGN_OR_RETURN(one.verdict, judged(problem_, options_.margin, one));
+      std::size_t most = jobs();
+      if (options_.most_compiled > 0) {
+        if (result_.compiled >= options_.most_compiled)
+          return end_by(cat("the limit of ", options_.most_compiled, " compiles"));
+        most = std::min(most, options_.most_compiled - result_.compiled);
+      }
+      std::vector<std::size_t> batch = next_batch(most);
+      report_progress(&pool_[batch.front()].candidate);
+      MESHARD_RETURN_IF_ERROR(compile(batch));
+    }
+  }
+
+  // Adds neighbors of the best candidate where the list of candidates has not all of them.
+  bool grow() {
+    if (best_ == kNone || !grown_.insert(best_).second) return false;
+    for (std::size_t number : pool_.add_neighbors(best_, meshes_)) add(number);
+    return pool_.waiting() > 0;
+  }
+
+  std::vector<std::size_t> next_batch(std::size_t most) {
+    std::vector<std::size_t> batch;
+    if (given_waits_) {
+      given_waits_ = false;
+      batch.push_back(*given_);
+    }
+    if (!result_.exhaustive || given_) grow();
+    while (batch.size() < most) {
+      std::optional<std::size_t> next;
+      if (best_ != kNone && turn_++ % 2 == 0) next = pool_.take_neighbor_of(best_);
+      if (!next) next = pool_.take();
+      if (!next) break;
+      batch.push_back(*next);
+    }
+    return batch;
+  }
+
+  Result<void> compile(const std::vector<std::size_t>& batch) {
+    std::vector<std::optional<Result<PlanVerdict>>> verdicts(batch.size());
+    std::vector<std::exception_ptr> thrown(batch.size());
+    auto judge = [&](std::size_t i) {
+      try {
+        verdicts[i] = judged(problem_, options_.margin, pool_[batch[i]]);
+      } catch (...) {
+        thrown[i] = std::current_exception();
+      }
+      bool failed = thrown[i] || !verdicts[i]->ok();
+      if (failed && problem_.ended) problem_.ended->store(true);
+    };
+    {
+      std::vector<std::jthread> others;
+      for (std::size_t i = 1; i < batch.size(); ++i) others.emplace_back(judge, i);
+      judge(0);
+    }
+    for (const std::exception_ptr& each : thrown)
+      if (each) std::rethrow_exception(each);
+    for (std::size_t i = 0; i < batch.size(); ++i) {
+      MESHARD_ASSIGN_OR_RETURN(pool_[batch[i]].verdict, *std::move(verdicts[i]));
       ++result_.compiled;
-      if (journal_) MESHARD_RETURN_IF_ERROR(journal_->add(one.candidate, one.verdict));
-      keep(std::move(one));
+      if (journal_)
+        MESHARD_RETURN_IF_ERROR(journal_->add(journal_key(batch[i]), pool_[batch[i]].verdict));
+      keep(batch[i]);
     }
     return {};
   }
@@ -240,16 +218,17 @@ class Search {
     return {};
   }
 
-  // Reports are large: only those of the best candidates are kept.
-  void keep(PlannedCandidate one) {
+  // Reports are large: only those of the best candidates are kept, and that of the given one.
+  void keep(std::size_t number) {
     constexpr std::size_t kMostReports = 16;
-    result_.ranking.push_back(std::move(one));
-    std::size_t last = result_.ranking.size() - 1;
-    if (best_ == kNone || better(result_.ranking[last].verdict, result_.ranking[best_].verdict))
-      best_ = last;
+    pool_.judged(number, pool_[number].verdict);
+    if (best_ == kNone || better(pool_[number].verdict, pool_[best_].verdict)) best_ = number;
+    std::optional<ProgramReport> report = std::exchange(pool_[number].report, std::nullopt);
+    result_.ranking.push_back(pool_[number]);
+    result_.ranking.back().report = std::move(report);
     std::size_t worst = kNone, reports = 0;
-    for (std::size_t i = 0; i <= last; ++i) {
-      if (!result_.ranking[i].report) continue;
+    for (std::size_t i = 0; i < result_.ranking.size(); ++i) {
+      if (!result_.ranking[i].report || result_.ranking[i].as_given) continue;
       ++reports;
       if (worst == kNone || better(result_.ranking[worst].verdict, result_.ranking[i].verdict))
         worst = i;
@@ -257,15 +236,15 @@ class Search {
     if (reports > kMostReports) result_.ranking[worst].report.reset();
   }
 
-  void report_progress(const PlanCandidate* next) const {
+  void report_progress(const PlanCandidate* next) {
     if (!options_.progress) return;
     PlanProgress progress{.done = result_.ranking.size(),
-                          .of = result_.candidates - result_.ruled_out,
+                          .of = pool_.size() - result_.ruled_out,
                           .resumed = result_.resumed,
                           .next = next};
-    if (best_ != kNone && result_.ranking[best_].verdict.outcome == PlanOutcome::kFits) {
-      progress.best = &result_.ranking[best_].candidate;
-      progress.best_verdict = &result_.ranking[best_].verdict;
+    if (best_ != kNone && pool_[best_].verdict.outcome == PlanOutcome::kFits) {
+      progress.best = &pool_[best_].candidate;
+      progress.best_verdict = &pool_[best_].verdict;
     }
     options_.progress(progress);
   }
@@ -273,8 +252,15 @@ class Search {
   static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   const PlanProblem& problem_;
   const PlanOptions& options_;
+  CandidatePool pool_;
   PlanResult result_;
   std::optional<PlanJournal> journal_;
+  std::chrono::steady_clock::time_point begun_;
+  std::vector<std::vector<MeshAxis>> meshes_;
+  std::optional<std::size_t> given_;
+  bool given_waits_ = false;
+  std::set<std::size_t> seen_, grown_;  // numbers of candidates
+  std::size_t turn_ = 0;
   std::size_t best_ = kNone;
 };
 
@@ -289,11 +275,16 @@ std::string_view to_string(PlanOutcome outcome) {
   return "";
 }
 
+double seconds_of(const ProgramReport& report) {
+  const std::optional<Roofline>& roofline = report.parts().roofline;
+  return roofline ? roofline->seconds_in_sequence() : 0;
+}
+
 PlanVerdict verdict_of(const ProgramReport& report, double margin) {
   PlanVerdict verdict;
   for (const Collective& one : report.collectives())
     verdict.collective_bytes += one.bytes() * one.executions;
-  if (report.parts().roofline) verdict.seconds = report.parts().roofline->seconds_in_sequence();
+  verdict.seconds = seconds_of(report);
   if (const std::optional<MemoryUse>& memory = report.memory()) {
     verdict.memory = memory->total();
     verdict.capacity = memory->capacity.value_or(0);
@@ -314,44 +305,6 @@ bool better(const PlanVerdict& a, const PlanVerdict& b) {
   if (a.seconds != b.seconds) return a.seconds < b.seconds;
   if (a.collective_bytes != b.collective_bytes) return a.collective_bytes < b.collective_bytes;
   return a.memory < b.memory;
-}
-
-std::string PlanResult::to_string(std::size_t most) const {
-  std::string out =
-      cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
-          ruled_out, " ruled out by the bytes of their arguments");
-  std::size_t left = candidates - compiled - resumed - ruled_out;
-  if (left > 0) append(out, cat(", ", left, " not tried"));
-  append(out, "\n");
-  if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));
-  if (!exhaustive && ended_by.empty()) append(out, "not all combinations were considered\n");
-  if (!anything_fits()) append(out, "nothing fits\n");
-  for (std::size_t i = 0; i < ranking.size() && i < most; ++i)
-    append(out,
-           cat(i + 1, ". ", ranking[i].candidate, "\n   ", verdict_text(ranking[i].verdict), "\n"));
-  return out;
-}
-
-std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
-                                              const PlanOptions& options, bool& complete) {
-  std::vector<PlannedCandidate> out;
-  std::vector<std::vector<MeshAxis>> meshes = meshes_of(problem);
-  std::size_t share = options.most_candidates / std::max<std::size_t>(meshes.size(), 1);
-  share = std::max<std::size_t>(share, 1);
-  complete = true;
-  for (const std::vector<MeshAxis>& axes : meshes) {
-    SpecLists lists;
-    for (const FreeValue& value : problem.values) lists.push_back(spec_candidates(value, axes));
-    bool few = combinations(lists) <= static_cast<double>(share);
-    complete = complete && few;
-    // A beam of the full share would call the estimate too often: for each beam entry and spec.
-    std::vector<PlannedCandidate> found =
-        few ? all_of(problem, axes, lists)
-            : most_promising_of(problem, axes, lists, std::min<std::size_t>(share, 64));
-    for (PlannedCandidate& one : found) out.push_back(std::move(one));
-  }
-  std::stable_sort(out.begin(), out.end(), more_promising);
-  return out;
 }
 
 PlanResult search(const PlanProblem& problem, const PlanOptions& options, SourceLocation where) {

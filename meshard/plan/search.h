@@ -1,9 +1,11 @@
 // Searches meshes and shardings, first by cheap estimates, then by compiling candidates.
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +18,8 @@ namespace meshard {
 
 /// Value type: the estimate of a candidate before it is compiled.
 struct PlanEstimate {
+  /// Estimated time of one run; 0 if the hardware's figures are unknown.
+  double seconds = 0;
   /// Lower bound for the bytes that one device needs: its arguments.
   double least_memory = 0;
   /// Estimated bytes that one device sends or receives in collectives.
@@ -38,21 +42,34 @@ struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
   /// Bytes that one device needs and has; 0 if unknown.
   std::int64_t memory = 0, capacity = 0;
-  /// Lower bound for the time of one run: the sum of the roofline's bounds, so that two candidates
-  /// with the same largest bound still differ. 0 if the hardware's figures are unknown.
+  /// Estimated time of one run: seconds_of() the report, and `return_seconds`. 0 if the hardware's
+  /// figures are unknown.
   double seconds = 0;
-  /// Bytes of all collectives, over all executions.
+  /// The part of `seconds` that brings results to the shardings of the arguments that they are in
+  /// the next run.
+  double return_seconds = 0;
+  /// Bytes of all collectives, over all executions, with those that bring results back.
   std::int64_t collective_bytes = 0;
   /// The compiler's message, if it rejected the candidate.
   std::string problem = {};
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 
+/// The estimated time of a run by which plans are ranked: the sum of the roofline's bounds, so that
+/// two programs with the same largest bound still differ. 0 if the hardware's figures are unknown.
+double seconds_of(const ProgramReport& report);
+
 /// The verdict for a report. @param margin the fraction of memory that must stay free
 PlanVerdict verdict_of(const ProgramReport& report, double margin);
 
 /// True if `a` ranks above `b`: it fits; takes less time; moves fewer bytes; needs less memory.
 bool better(const PlanVerdict& a, const PlanVerdict& b);
+
+/// Value type: what it takes to bring results to other shardings after a run.
+struct ReturnCost {
+  double seconds = 0;
+  std::int64_t bytes = 0;
+};
 
 /// Value type: a search problem.
 struct PlanProblem {
@@ -72,6 +89,21 @@ struct PlanProblem {
   std::function<PlanEstimate(const PlanCandidate&)> estimate = {};
   /// Compiles a candidate. An error with code resource exhausted means that it does not fit.
   std::function<Result<ProgramReport>(const PlanCandidate&)> compile = {};
+  /// What a program costs between two runs. Default: nothing.
+  std::function<ReturnCost(const ProgramReport&)> return_cost = {};
+
+  /// The program as it was given: compiled first, and always part of the result. Its specs may have
+  /// open dimensions, and it need not be one of the other candidates. Default: none.
+  std::optional<PlanCandidate> given = std::nullopt;
+  /// Compiles it. Required with `given`, unless that is one of the candidates.
+  std::function<Result<ProgramReport>()> compile_given = {};
+  /// True if `compile` makes the same program of `given`.
+  bool given_is_candidate = false;
+
+  /// True if `compile` and `compile_given` may be called from several threads at once.
+  bool is_concurrent = false;
+  /// If set, a search that fails sets it, so that compiles in other threads can end.
+  std::shared_ptr<std::atomic<bool>> ended = nullptr;
 };
 
 /// Value type: the progress of a search.
@@ -88,10 +120,15 @@ struct PlanProgress {
 struct PlanOptions {
   /// No candidate is started after this time; one that is compiling is finished. Default: 24 hours.
   std::chrono::duration<double> time_limit = std::chrono::hours(24);
-  /// Maximum number of compiled candidates, the most promising ones. 0, the default: no limit.
+  /// Maximum number of compiled candidates, the most promising ones, and the given one. 0, the
+  /// default: no limit.
   std::size_t most_compiled = 0;
+  /// Number of compiles at the same time, if the problem allows several. 0, the default: one for
+  /// each core, at most 2. The order of the search depends on it.
+  std::size_t jobs = 0;
   /// Maximum number of combinations to enumerate. Beyond it, the most promising candidates of each
-  /// mesh are built value by value. Default: 20,000.
+  /// mesh are built value by value. Default: 20,000; fewer if their estimates would take more than
+  /// a tenth of the time limit.
   std::size_t most_candidates = 20000;
   /// Fraction of a device's memory that must stay free, in [0, 1). Default: 0.
   double margin = 0;
@@ -103,8 +140,10 @@ struct PlanOptions {
 /// Value type: a candidate with its estimate and verdict.
 struct PlannedCandidate {
   PlanCandidate candidate;
-  PlanEstimate estimate;
-  PlanVerdict verdict;
+  /// True for the program as it was given.
+  bool as_given = false;
+  PlanEstimate estimate = {};
+  PlanVerdict verdict = {};
   /// The report; only those of the best 16 candidates are kept. None also if an earlier run
   /// compiled the candidate, or the compiler refused it.
   std::optional<ProgramReport> report = std::nullopt;
@@ -112,7 +151,8 @@ struct PlannedCandidate {
 
 /// Value type: the result of a search.
 struct PlanResult {
-  /// Candidates with a verdict, best first.
+  /// Candidates with a verdict, best first. Of equal ones the given one is first; if it leaves
+  /// dimensions open, it is last, because the others name what the compiler chose for it.
   std::vector<PlannedCandidate> ranking;
   /// Numbers of candidates: all; ruled out without compiling, because their arguments alone do not
   /// fit; compiled in this run; taken from the journal.
@@ -125,19 +165,31 @@ struct PlanResult {
   bool anything_fits() const {
     return !ranking.empty() && ranking.front().verdict.outcome == PlanOutcome::kFits;
   }
-  /// The counts, and a line for each of the first `most` candidates of the ranking.
+  /// The given candidate; null if the problem has none.
+  const PlannedCandidate* given() const;
+  /// True if the given candidate fits, and no other is better.
+  bool given_is_best() const;
+  /// The Pareto front of time and memory: indices into the ranking. The first is the best; each
+  /// other one needs less memory than all that are faster.
+  std::vector<std::size_t> front() const;
+  /// The counts, the given candidate, a line for each of the first `most` candidates of the
+  /// ranking, and the Pareto front.
   std::string to_string(std::size_t most = 5) const;
 };
 
-/// The candidates of a problem with their estimates, most promising first. These have the fewest
-/// bytes moved, then the least memory.
+/// The candidates of a problem with their estimates, most promising first. These take the least
+/// time by estimate; where that is unknown, they move the fewest bytes; then need the least memory.
+/// The given candidate is not added.
 /// @param complete set to false if there are more than options.most_candidates combinations
 /// @error invalid argument: no axes, a repeated axis, or pinned sizes that do not divide the number
 /// of devices; errors of spec_candidates(), thrown
 std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
                                               const PlanOptions& options, bool& complete);
 
-/// Compiles candidates, the most promising first, and ranks them. Candidates with a verdict in the
+/// Compiles the given candidate, then others, and ranks them. Every second compile is of the
+/// candidate that is most promising by its estimate, corrected by how wrong the estimates of
+/// similar compiled candidates are. The others are of the most promising neighbor of the best
+/// candidate so far: another spec of one value, or another mesh. Candidates with a verdict in the
 /// journal of the same problem are not compiled again.
 /// @error as above; errors of reading or writing the journal; a journal of another problem.
 /// Candidates that do not compile are part of the result.

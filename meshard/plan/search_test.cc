@@ -157,6 +157,145 @@ TEST(Search, CandidatesThatDoNotCompileAreResults) {
   EXPECT_FALSE(found.anything_fits());
 }
 
+// A problem with a clock on paper: each device multiplies what it has, and "y" is a slow axis.
+PlanProblem timed_problem() {
+  PlanProblem problem = paper_problem();
+  auto seconds = [](const PlanCandidate& candidate) {
+    double time = 1;
+    for (const DimensionSpec& dimension : candidate.specs[0].dimensions())
+      for (const AxisRef& axis : dimension.axes()) {
+        std::int64_t size = candidate.axes[axis.name == "x" ? 0 : 1].size;
+        time = time / static_cast<double>(size) + (axis.name == "y" ? 2 : 0);
+      }
+    return time;
+  };
+  problem.estimate = [seconds](const PlanCandidate& candidate) {
+    PlanEstimate estimate;
+    // Wrong by a factor of 1 to 2, in the same way for similar candidates.
+    double error = candidate.specs[1] == P(none) ? 2 : 1;
+    estimate.seconds = seconds(candidate) / error;
+    return estimate;
+  };
+  problem.compile = [seconds](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    ProgramReport::Parts parts{.name = "timed"};
+    parts.memory = MemoryUse{.arguments = candidate.specs[1] == P(none) ? 10 : 20};
+    parts.roofline.emplace().compute_seconds = seconds(candidate);
+    return ProgramReport(std::move(parts));
+  };
+  problem.given =
+      PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 2}}, {P("y", "x"), P(none)}};
+  return problem;
+}
+
+TEST(Search, TheGivenProgramIsCompiledFirstAndNeverRankedBelowAWorseOne) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  PlanResult one = search(problem, {.most_compiled = 1});
+  ASSERT_EQ(one.ranking.size(), 1u);
+  EXPECT_TRUE(one.ranking[0].as_given);
+  EXPECT_EQ(one.ranking[0].candidate, *problem.given);
+  EXPECT_TRUE(one.given_is_best());
+  EXPECT_THAT(one.to_string(), HasSubstr("as given: x=4,y=2; P(\"y\", \"x\"); P(none)"));
+  EXPECT_THAT(one.to_string(), HasSubstr("nothing better than the given program was found"));
+
+  PlanResult all = search(problem);
+  EXPECT_EQ(all.candidates, 52u);  // the given one is one of them
+  EXPECT_EQ(all.compiled, 52u);
+  // x=8: w over all devices by the fast axis takes an eighth.
+  EXPECT_DOUBLE_EQ(all.ranking[0].verdict.seconds, 1.0 / 8);
+  EXPECT_FALSE(all.given_is_best());
+  ASSERT_NE(all.given(), nullptr);
+  EXPECT_GT(all.given()->verdict.seconds, all.ranking[0].verdict.seconds);
+}
+
+TEST(Search, AGivenProgramThatIsNoneOfTheCandidates) {
+  PlanProblem problem = timed_problem();
+  // It is the fastest, although its axes cannot be reached by the search.
+  problem.given =
+      PlanCandidate{{{.name = "x", .size = 4}, {.name = "y", .size = 1}}, {P("x", none), P(none)}};
+  problem.compile_given = []() -> Result<ProgramReport> {
+    ProgramReport::Parts parts{.name = "given"};
+    parts.memory = MemoryUse{.arguments = 5};
+    parts.roofline.emplace().compute_seconds = 0.01;
+    return ProgramReport(std::move(parts));
+  };
+  PlanResult found = search(problem);
+  EXPECT_EQ(found.candidates, 52u + 1);
+  EXPECT_TRUE(found.given_is_best());
+  EXPECT_EQ(found.ranking[0].verdict.seconds, 0.01);
+  // Also if it does not compile, it is shown.
+  problem.compile_given = []() -> Result<ProgramReport> {
+    return Error(ErrorCode::kInvalidArgument, "the program has 4 devices");
+  };
+  found = search(problem);
+  ASSERT_NE(found.given(), nullptr);
+  EXPECT_EQ(found.given()->verdict.outcome, PlanOutcome::kRefused);
+  EXPECT_THAT(found.to_string(1), HasSubstr("refused: the program has 4 devices"));
+  EXPECT_FALSE(found.given_is_best());
+}
+
+TEST(Search, AnEqualCandidateThatNamesItsShardingsPrecedesAnOpenGivenOne) {
+  PlanProblem problem = timed_problem();
+  problem.given = PlanCandidate{{{.name = "x", .size = 8}, {.name = "y", .size = 1}},
+                                {P(unconstrained, none), P(none)}};
+  problem.compile_given = [compile = problem.compile] {
+    return compile({{{.name = "x", .size = 8}, {.name = "y", .size = 1}}, {P("x", none), P(none)}});
+  };
+  PlanResult found = search(problem);
+  EXPECT_EQ(found.ranking[0].candidate.specs[0], P("x", none));
+  EXPECT_TRUE(found.ranking[1].as_given);
+  EXPECT_TRUE(found.given_is_best());
+}
+
+TEST(Search, FindsTheBestWithFewCompiles) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  PlanResult found = search(problem, {.most_compiled = 6});
+  EXPECT_DOUBLE_EQ(found.ranking[0].verdict.seconds, 1.0 / 8) << found.to_string(10);
+}
+
+TEST(Search, WhatItTakesToBringResultsBackCounts) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  problem.return_cost = [](const ProgramReport&) { return ReturnCost{.seconds = 3, .bytes = 7}; };
+  PlanVerdict verdict = search(problem, {.most_compiled = 1}).ranking[0].verdict;
+  EXPECT_EQ(verdict.return_seconds, 3);
+  EXPECT_EQ(verdict.collective_bytes, 7);
+  EXPECT_GT(verdict.seconds, 3);
+}
+
+TEST(Search, SeveralCompilesAtTheSameTime) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  problem.is_concurrent = true;
+  PlanResult two = search(problem, {.most_compiled = 9, .jobs = 2});
+  EXPECT_EQ(two.compiled, 9u);
+  PlanResult again = search(problem, {.most_compiled = 9, .jobs = 2});
+  ASSERT_EQ(two.ranking.size(), again.ranking.size());
+  for (std::size_t i = 0; i < two.ranking.size(); ++i)
+    EXPECT_EQ(two.ranking[i].candidate, again.ranking[i].candidate);
+  // An exception in a thread ends the search.
+  problem.compile = [](const PlanCandidate&) -> Result<ProgramReport> {
+    throw std::runtime_error("the user's own");
+  };
+  EXPECT_THROW(search(problem, {.jobs = 4}), std::runtime_error);
+}
+
+TEST(PlanResult, TheFrontOfTimeAndMemory) {
+  auto planned = [](double seconds, std::int64_t memory, PlanOutcome outcome) {
+    PlannedCandidate one;
+    one.verdict = {.outcome = outcome, .memory = memory, .seconds = seconds};
+    return one;
+  };
+  PlanResult result;
+  result.ranking = {planned(1, 100, PlanOutcome::kFits), planned(2, 100, PlanOutcome::kFits),
+                    planned(3, 40, PlanOutcome::kFits),  planned(4, 60, PlanOutcome::kFits),
+                    planned(5, 30, PlanOutcome::kFits),  planned(6, 10, PlanOutcome::kTooBig)};
+  EXPECT_THAT(result.front(), testing::ElementsAre(0u, 2u, 4u));
+  EXPECT_THAT(result.to_string(1), HasSubstr("40 B, 3 s: 3."));
+  EXPECT_TRUE(PlanResult().front().empty());
+}
+
 // A forward pass of two products: x over "data", v by columns and w by rows over "model". A device
 // has 40 KiB. The weights have 64 KiB: split over 2 devices they leave too little memory, over 4
 // they fit.

@@ -10,11 +10,12 @@ from . import _meshard
 from ._progress import progress_of
 from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
 
-__all__ = ["plan", "plan_candidates", "FreeValue", "PlanResult", "PlannedCandidate"]
+__all__ = ["plan", "plan_candidates", "try_shardings", "FreeValue", "PlanResult", "PlannedCandidate", "TriedShardings"]
 
 FreeValue = _meshard.FreeValue
 PlanResult = _meshard.PlanResult
 PlannedCandidate = _meshard.PlannedCandidate
+TriedShardings = _meshard.TriedShardings
 
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
@@ -46,8 +47,9 @@ def _module_text(what, args, kwargs, donate, target):
         raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
 
 
-def _search_options(time_limit, most_compiled, most_candidates, margin, journal):
+def _search_options(time_limit, most_compiled, most_candidates, margin, journal, jobs=0):
     search = _meshard.SearchOptions()
+    search.jobs = jobs
     search.time_limit = float(time_limit or 0)
     search.most_compiled = most_compiled
     search.most_candidates = most_candidates
@@ -60,7 +62,7 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
          pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
          values: Sequence[FreeValue] | None = None, donate: int | Sequence[int] | None = None,
          time_limit: float | None = None, most_compiled: int = 0, most_candidates: int = 20000, margin: float = 0.0,
-         journal: str | os.PathLike[str] = "", identity: str = "",
+         journal: str | os.PathLike[str] = "", identity: str = "", jobs: int = 0,
          progress: Callable[[str], Any] | bool | None = None, compile_limit: float | None = None,
          overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
          links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
@@ -75,14 +77,15 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
     With `values`, a list of FreeValue, `what` is a function `build(mesh, specs)` that returns trace_program(...), or a
     Report. With a `journal`, `identity` must then say which program it is.
 
-    The most promising candidates, by predicted communication, are compiled first. No candidate is started after
-    `time_limit` seconds, and at most `most_compiled` are compiled (0: all). `margin` is the fraction of memory that
-    must stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True,
+    The program as it is given is compiled first, and is part of the result. Then come the candidates that are most
+    promising by their predicted time, and the neighbors of the best one. No candidate is started after `time_limit`
+    seconds, and at most `most_compiled` are compiled (0: all), `jobs` at the same time (0: one per core, at most 2).
+    `margin` is the fraction of memory that must stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True,
     False, or None: a line on a terminal and in notebooks. `compile_limit` ends a single compile after so many seconds.
     The other options are those of explain().
     """
     target = target_of(topology)
-    search = _search_options(time_limit, most_compiled, most_candidates, margin, journal)
+    search = _search_options(time_limit, most_compiled, most_candidates, margin, journal, jobs)
     compiling = compile_options(overrides=overrides, partitioner=partitioner, links=links, processes=processes,
                                 time_limit=compile_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     sizes = dict(mesh_axes(pinned))
@@ -108,3 +111,30 @@ def plan_candidates(what: Any, *args: Any, topology: str | Target, axes: str | S
     return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(), search,
                               _names(axes), dict(mesh_axes(pinned)),
                               [str(name) for name in ([free] if isinstance(free, str) else free)])
+
+
+def try_shardings(what: Any, *args: Any, shardings: Mapping[str | int, Any] | str | None = None, mesh: Any = None,
+                  topology: str | Target, donate: int | Sequence[int] | None = None, time_limit: float | None = None,
+                  overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
+                  links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
+                  cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
+                  progress: Callable[[str], Any] | bool | None = None, **kwargs: Any) -> TriedShardings:
+    """Compiles a program as it is and with other shardings, and compares both: times, memory, collectives.
+
+    `what` is a program as plan() takes it. `shardings` gives specs by the names (`*` matches any text) or numbers of
+    arguments, and of results: `{"params['w2']": P("data", None), "result 0": P("data")}`; or it is a text of the same:
+    `"*['w2']: P(data, none); result 0: P(data)"`. A result that is the next value of a changed argument gets the
+    argument's sharding, if it had that of the argument, or none. `mesh` gives the axes other sizes:
+    `{"data": 4, "model": 4}`. The other options are those of explain().
+    """
+    if not shardings and mesh is None:
+        raise TypeError("try_shardings needs `shardings`, `mesh`, or both")
+    target = target_of(topology)
+    options = compile_options(overrides=overrides, partitioner=partitioner, links=links, processes=processes,
+                              time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
+    is_text = isinstance(shardings, str)
+    changes = [] if is_text else [(str(value), spec) for value, spec in (shardings or {}).items()]
+    with progress_of(progress) as show:
+        options.progress = show
+        return _meshard.try_shardings(_module_text(what, args, kwargs, donate, target), target, options, changes,
+                                      [shardings] if is_text else [], mesh_axes(mesh))

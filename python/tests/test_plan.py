@@ -1,5 +1,7 @@
 """plan: searches for meshes and shardings."""
 
+import json
+
 import pytest
 
 from report_support import needs_compiler, needs_tpu
@@ -47,6 +49,53 @@ def test_a_module():
     assert "9 candidates" in str(result)
     page = result._repr_html_()
     assert page.count("<tr>") == 1 + 4 and "data=2,model=4" in page and "9 candidates, 4 compiled" in page
+
+
+@needs_compiler
+def test_the_given_program():
+    result = meshard.plan(MODULE, topology="cpu:8", free="w", pinned="data=2", most_compiled=3, jobs=1)
+    given = result.given
+    assert given.as_given and given.axes == {"data": 2, "model": 4} and given.specs == {"w": 'P("model", none)'}
+    assert given.module_text() == MODULE
+    assert given.collective_bytes == meshard.explain(MODULE, topology="cpu:8").collective_bytes
+    assert given.collective_bytes >= result.best.collective_bytes
+    # A sum of one device's part of the result is the least: it is given.
+    assert result.given_is_best and "nothing better than the given program" in str(result)
+    front = result.front
+    assert front[0].axes == result.best.axes and front[0].specs == result.best.specs
+    assert [one.memory for one in front] == sorted((one.memory for one in front), reverse=True)
+    written = json.loads(result.to_json())
+    assert written["schema"] == "meshard.plan" and written["given_is_best"] and len(written["candidates"]) == 3
+    assert [one["as_given"] for one in written["candidates"]].count(True) == 1
+
+
+@needs_compiler
+def test_other_shardings():
+    tried = meshard.try_shardings(MODULE, shardings={"w": P(None, None), 0: P("data", None)}, topology="cpu:8")
+    assert len(tried.before.collectives) == 1 and not tried.after.collectives
+    assert not tried.diff.same and [one.value for one in tried.diff.placements][:2] == ["argument 0 x", "argument 1 w"]
+    assert 'argument 1 w' in str(tried) and "sdy.sharding<@mesh, [{}, {}]>" in tried.module_text()
+    same = meshard.try_shardings(MODULE, shardings="w: P(none, none); x: P(data)", topology="cpu:8")
+    assert same.module_text() == tried.module_text()
+    meshes = meshard.try_shardings(MODULE, mesh={"data": 4, "model": 2}, topology="cpu:8")
+    assert meshes.after.mesh_axes == {"data": 4, "model": 2}
+    split = meshard.abstract_tensor((16, 32), "float32", meshard.Mesh({"data": 4}), P(None, "data"))
+    function = meshard.try_shardings(layer, split, abstract((32, 8)), topology="cpu:4", shardings={"x": P("data")})
+    assert [one.value for one in function.diff.placements][:1] == ["argument 0 x"]
+
+
+def test_other_shardings_that_cannot_be():
+    def tried(shardings, **options):
+        meshard.try_shardings(MODULE, topology="cpu:8", shardings=shardings, **options)
+
+    with pytest.raises(meshard.InvalidArgumentError, match="no argument matches `v`; the nearest names are x, w"):
+        tried({"v": P("data")})
+    with pytest.raises(meshard.InvalidArgumentError, match='uses axis "dta", but the mesh is data=2,model=4'):
+        tried({"w": P("dta")})
+    with pytest.raises(meshard.InvalidArgumentError, match="dimension 1 of size 8 cannot be split into 16 equal parts"):
+        tried({"w": P(None, "model")}, mesh={"data": 1, "model": 16})
+    with pytest.raises(TypeError, match="shardings"):
+        tried(None)
 
 
 @needs_compiler

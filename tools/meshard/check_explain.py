@@ -60,6 +60,12 @@ no_report([module, "--topology", "cpu:4", "--link", "process=1GB/s"], "all devic
 no_report([module, "--topology", "cpu:4", "--link", "process"], "--link process", "BANDWIDTH")
 no_report([module, "--topology", "cpu:4", "--link", "device=fast"], "invalid link `fast`")
 
+no_report([module, "--topology", "cpu:4", "--try", "v: P(data)"], "no argument matches `v`", "the nearest names are x, w")
+no_report([module, "--topology", "cpu:4", "--try", "w: P(dta)"], 'axis "dta"', "data=2,model=2")
+no_report([module, "--topology", "cpu:4", "--try", "w"], "w: P(data, none)")
+no_report([module, "--topology", "cpu:4", "--try-mesh", "data=1,model=64"], "argument 0 x", "does not divide")
+no_report([module, "--topology", "cpu:4", "--try", "w: P()", "--mesh", "a=4"], "--try-mesh")
+
 cache = ["--cache", os.path.join(folder.name, "cache")]
 report = os.path.join(folder.name, "report.json")
 page = os.path.join(folder.name, "report.html")
@@ -84,6 +90,18 @@ else:
     checks.check("the text on standard error", "expectations hold" in err and "program product" in err, err)
     code, out, _ = checks.run(*base, "--html", "-")
     checks.check("the page on standard output", code == 0 and out.startswith("<!DOCTYPE html>") and out.rstrip().endswith("</html>"), out)
+    # Two trials: a whole w is cut by its rows at no cost; x by its rows alone needs no sum.
+    code, out, _ = checks.run(*base, "--try", "w: P(none, none)", "--try", "x: P(data); w: P()")
+    checks.check("two trials", code == 0 and 'try w: P(none, none)' in out and 'try x: P("data"); w: P()' in out, out)
+    second = out[out.find("try x"):]
+    checks.check("the sum is gone", "- 1 all-reduce" in second and "argument 0 x" in second, second)
+    checks.prints([*base, "--try", "x: P(data); 1: P()", "--expect", "no collectives"], "expectation holds")
+    code, out, _ = checks.run(*base, "--try", "x: P(data); 1: P()", "--json", "-")
+    tried = json.loads(out)
+    checks.check("trials as JSON", code == 0 and tried["schema"] == "meshard.trials"
+                 and tried["trials"][0]["diff"]["after"]["collectives"] == 0, out)
+    code, out, _ = checks.run(*base, "--try-mesh", "data=1,model=4")
+    checks.check("another mesh", code == 0 and "mesh<data=1, model=4>" in out, out)
     # Devices 0 and 1 are in process 0, 2 and 3 in process 1.
     checks.prints([*base, "--processes", "2"], '2 processes; axis "data" crosses them')
     code, out, _ = checks.run(*base, "--processes", "2")

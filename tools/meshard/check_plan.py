@@ -1,5 +1,6 @@
 """Runs `meshard plan` on a small program for 8 virtual CPU devices, whose best mesh and specs are known. A killed search
 continues where it stopped. Passes, with a message, if there is no CPU plugin."""
+import json
 import os
 import pathlib
 import signal
@@ -59,14 +60,30 @@ with tempfile.TemporaryDirectory() as folder:
     known = len([line for line in pathlib.Path(journal).read_text(encoding="utf-8").splitlines()[1:] if line.endswith("\t.")])
     checks.check("verdicts before the end", known >= 3, known)
 
-    # One all-reduce of 32 rows of 32 floats is the minimum if v does not change.
+    # One all-reduce of 32 rows of 32 floats is the minimum if v does not change. The given program, whose w the compiler
+    # may shard as it likes, is a tenth candidate, and compiled first.
+    first = pathlib.Path(journal).read_text(encoding="utf-8").splitlines()[1]
+    checks.check("the given program comes first", first.startswith("as given: "), first)
     out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} read from the journal",
-               f"1. {best}", "4 KiB in collectives")
-    checks.check("the rest is compiled", f"{9 - known} compiled" in out, out)
+               "as given: data=2,model=4; P(unconstrained, unconstrained)", f"1. {best}", "4 KiB in collectives")
+    checks.check("the rest is compiled", f"{10 - known} compiled" in out, out)
     text = pathlib.Path(folder, "best.mlir").read_text(encoding="utf-8")
     checks.check("the best module", '[{"model"}, {}]>} loc("w")' in text, text)
     checks.check("a report", pathlib.Path(folder, "reports/plan-1.json").exists())
-    ends(common, 0, "0 compiled, 9 read from the journal", f"1. {best}")
+    all_found = json.loads(pathlib.Path(folder, "reports/plan.json").read_text(encoding="utf-8"))
+    checks.check("all candidates as JSON", all_found["schema"] == "meshard.plan" and len(all_found["candidates"]) == 10
+                 and [one["as_given"] for one in all_found["candidates"]].count(True) == 1, all_found)
+    checks.check("the best is first", all_found["candidates"][0]["specs"] == [{"name": "w", "spec": 'P("model", none)'}])
+    ends(common, 0, "0 compiled, 10 read from the journal", f"1. {best}")
+
+    # With the best shardings given, there is nothing better.
+    fixed = f"{folder}/fixed.mlir"
+    pathlib.Path(fixed).write_text(MODULE.replace("[{?}, {?}]", '[{"model"}, {}]'))
+    ends([fixed, "--topology", "cpu:8", "--pin", "model=4", "--free", "w", "--cache", f"{folder}/cache", "--quiet", "--journal",
+          f"{folder}/fixed.journal", "--best", f"{folder}/same.mlir"], 0, f"as given: {best}", f"1. as given: {best}",
+         "nothing better than the given program was found", "9 candidates")
+    checks.check("the best is the file itself",
+                 pathlib.Path(folder, "same.mlir").read_text(encoding="utf-8") == pathlib.Path(fixed).read_text(encoding="utf-8"))
 
     ends([module, "--topology", "cpu:8", "--free", "v", "--journal", journal], 2, "belongs to another search")
     ends([module, "--topology", "cpu:8", "--free", "nobody"], 2, "no argument matches `nobody`")

@@ -5,26 +5,10 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/near_names.h"
 
 namespace meshard::tool {
 namespace {
-
-// Optimal string alignment: insertions, deletions, substitutions, swaps of neighbors.
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> cost(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i)
-    for (std::size_t j = 0; j <= b.size(); ++j) {
-      if (i == 0 || j == 0) {
-        cost[i][j] = i + j;
-        continue;
-      }
-      std::size_t changed = cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, changed});
-      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  return cost[a.size()][b.size()];
-}
 
 std::string suggestion(std::string_view word, std::span<const std::string> names) {
   std::string known = nearest(word, names);
@@ -44,7 +28,7 @@ std::string nearest(std::string_view word, std::span<const std::string> names) {
   std::string best;
   std::size_t least = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const std::string& name : names)
-    if (std::size_t here = distance(word, name); here < least) {
+    if (std::size_t here = edit_distance(word, name); here < least) {
       least = here;
       best = name;
     }

@@ -4,7 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "meshard/base/cat.h"
+#include "meshard/base/json_writer.h"
 #include "meshard/explain/explain_for.h"
+#include "meshard/plan/sharding_trial.h"
 #include "meshard/report/expect.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
@@ -23,7 +26,8 @@ constexpr int kNotMet = 1, kNoReport = 2;
 struct ExplainArguments {
   std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
-  std::vector<std::string> links;
+  std::vector<std::string> links, tries;
+  std::string try_mesh;
   std::vector<std::int64_t> device_ids;
   std::int64_t partitions = 0, time_limit = 0, processes = 0;
   std::size_t lines = ExplainOptions().most_lines;
@@ -133,16 +137,69 @@ bool check(const ProgramReport& report, const std::vector<Expectations>& expecte
   return met;
 }
 
+std::vector<ShardingTrial> trials_of(const ExplainArguments& arguments) {
+  auto invalid = [](std::string message) {
+    return Error(ErrorCode::kInvalidArgument, std::move(message));
+  };
+  std::vector<ShardingTrial> trials;
+  for (const std::string& text : arguments.tries)
+    trials.push_back(ShardingTrial::parse(text).value());
+  if (!arguments.try_mesh.empty()) {
+    Mesh mesh = read_mesh(arguments.try_mesh, "");
+    if (trials.empty()) trials.emplace_back();
+    for (ShardingTrial& trial : trials) trial.axes.assign(mesh.axes().begin(), mesh.axes().end());
+  }
+  if (!trials.empty() && !arguments.mesh.empty())
+    throw invalid("--try changes the module's own mesh: use --try-mesh instead of --mesh");
+  if (trials.size() > 1 && !arguments.html.empty())
+    throw invalid("--html shows one trial: give one --try");
+  return trials;
+}
+
+// Compiles the module as it is and with each trial, and shows what changes.
+int try_file(const ExplainArguments& arguments, const std::string& text, const Target& target,
+             const std::vector<ShardingTrial>& trials, const std::vector<Expectations>& expected) {
+  ModuleTemplate module = ModuleTemplate::parse(text).value();
+  std::vector<std::string> changed;  // before the slow compiles, so that errors precede them
+  for (const ShardingTrial& trial : trials) changed.push_back(apply(trial, module).value());
+  auto compiled = [&](const std::string& one) {
+    Progress progress(arguments.quiet);
+    return explain_module(one, target, options_of(arguments, progress), /*where=*/{});
+  };
+  ProgramReport before = compiled(text);
+  bool is_silent = arguments.quiet || arguments.json == "-" || arguments.html == "-";
+  bool met = true;
+  std::string json;
+  for (std::size_t i = 0; i < trials.size(); ++i) {
+    ProgramReport after = compiled(changed[i]);
+    ReportDiff found = diff(before, after);
+    if (!is_silent)
+      print_text(cat("try ", trials[i], "\n", found.to_string(arguments.lines), "\n"));
+    append(json, i > 0 ? "," : "");
+    append(json, "{\"trial\":");
+    append_json_string(json, trials[i].to_string());
+    append(json, cat(",\"diff\":", to_json(found), "}"));
+    if (!arguments.html.empty()) write_file(arguments.html, to_html(found));
+    met = check(after, expected, arguments) && met;
+  }
+  if (!arguments.json.empty())
+    write_file(arguments.json,
+               cat("{\"schema\":\"meshard.trials\",\"version\":1,\"trials\":[", json, "]}\n"));
+  return met ? 0 : kNotMet;
+}
+
 int explain_file(const ExplainArguments& arguments) {
   if (arguments.json == "-" && arguments.html == "-")
     throw Error(ErrorCode::kInvalidArgument,
                 "--json - --html -: only one report can be written to standard output");
+  std::vector<ShardingTrial> trials = trials_of(arguments);
   std::string module = read_file(arguments.file);
   Target target = Target::parse(arguments.topology).value();
   std::vector<Expectations> expected;  // parsed first, so that errors precede the slow compile
   for (const std::string& text : arguments.expect)
     expected.push_back(
         Expectations::parse(text.starts_with('@') ? read_file(text.substr(1)) : text).value());
+  if (!trials.empty()) return try_file(arguments, module, target, trials, expected);
   ProgramReport report = [&] {
     Progress progress(arguments.quiet);  // cleared at the end
     return explain_module(module, target, options_of(arguments, progress), /*where=*/{});
@@ -205,6 +262,14 @@ void add_explain(CLI::App& app, int& exit_code) {
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");
+  command
+      ->add_option("--try", arguments->tries,
+                   "other shardings, to see what they change: \"w2: P(data, none); result 0: "
+                   "P(data)\". A value is an argument's name (* matches any text) or number, or a "
+                   "result's number. May be repeated: each is compared with the module as it is")
+      ->allow_extra_args(false);
+  command->add_option("--try-mesh", arguments->try_mesh,
+                      "other sizes of the axes, with each --try or alone: data=4,model=4");
   command->add_option("--json", arguments->json,
                       "write the report as JSON to this file; - is standard output");
   command->add_option("--html", arguments->html,

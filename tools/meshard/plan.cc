@@ -14,6 +14,7 @@
 #include "meshard/base/fingerprint.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/plan/plan_json.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/expectations.h"
 #include "meshard/report/html.h"
@@ -30,7 +31,7 @@ struct PlanArguments {
   std::string file, axes, pin, margin, journal, json, html, best;
   std::vector<std::string> free;
   double time_limit = 0;
-  std::size_t most = 0, candidates = 20000, show = 3;
+  std::size_t most = 0, candidates = 20000, show = 3, jobs = 0;
   bool fresh = false, list = false, quiet = false;
   ReportSource source;
 };
@@ -80,8 +81,9 @@ std::string journal_path(const PlanArguments& arguments, const PlanProblem& prob
   if (!arguments.journal.empty()) return arguments.journal;
   std::string folder = cache_folder();
   if (folder.empty()) return "";
-  std::string key = cat(problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin, "\n",
-                        arguments.margin);
+  // The number is that of the journal's format.
+  std::string key = cat("2\n", problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin,
+                        "\n", arguments.margin);
   for (const FreeValue& value : problem.values)
     append(key, cat("\n", value.name, value.type, value.spec));
   std::error_code unwritable;
@@ -102,6 +104,7 @@ PlanModuleOptions options_of(const PlanArguments& arguments) {
   options.explain.compile = arguments.source.compile_options();
   options.search.most_compiled = arguments.most;
   options.search.most_candidates = arguments.candidates;
+  options.search.jobs = arguments.jobs;
   if (!arguments.margin.empty()) options.search.margin = parse_margin(arguments.margin).value();
   if (arguments.time_limit > 0)
     options.search.time_limit = std::chrono::duration<double>(arguments.time_limit);
@@ -113,11 +116,14 @@ PlanModuleOptions options_of(const PlanArguments& arguments) {
 void write_reports(const PlanArguments& arguments, const ModulePlan& plan, PlanResult& found) {
   for (const std::string& folder : {arguments.json, arguments.html})
     if (!folder.empty()) std::filesystem::create_directories(folder);
+  if (!arguments.json.empty())
+    write_file(arguments.json + "/plan.json", to_json(found, plan.problem.values, 1) + "\n");
   for (std::size_t i = 0; i < found.ranking.size() && i < arguments.show; ++i) {
     PlannedCandidate& one = found.ranking[i];
     if (one.verdict.outcome == PlanOutcome::kRefused) continue;
     if (!one.report) {
-      Result<ProgramReport> again = plan.problem.compile(one.candidate);
+      Result<ProgramReport> again =
+          one.as_given ? plan.problem.compile_given() : plan.problem.compile(one.candidate);
       if (!again.ok()) continue;
       one.report = *std::move(again);
     }
@@ -130,13 +136,20 @@ void write_reports(const PlanArguments& arguments, const ModulePlan& plan, PlanR
   }
 }
 
+std::string module_text(const ModulePlan& plan, const PlannedCandidate& planned) {
+  return planned.as_given ? std::string(plan.module.module().text())
+                          : plan.module.with(planned.candidate, plan.free);
+}
+
 int list_candidates(const ModulePlan& plan, const PlanOptions& options) {
   bool complete = true;
   for (const PlannedCandidate& one : plan_candidates(plan.problem, options, complete))
-    std::printf("%s\t%s of arguments, %s of communication by estimate\n",
-                one.candidate.to_string().c_str(),
-                byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
-                byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str());
+    std::printf(
+        "%s\t%s of arguments, %s of communication%s by estimate\n",
+        one.candidate.to_string().c_str(),
+        byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
+        byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str(),
+        one.estimate.seconds > 0 ? cat(", ", seconds_text(one.estimate.seconds)).c_str() : "");
   if (!complete) std::printf("the list is incomplete: there are more combinations\n");
   return 0;
 }
@@ -162,7 +175,7 @@ int run_plan(const PlanArguments& arguments) {
   std::fputs(found.to_string(arguments.show).c_str(), out);
   write_reports(arguments, plan, found);
   if (!arguments.best.empty() && found.anything_fits())
-    write_file(arguments.best, plan.module.with(found.ranking[0].candidate, plan.free));
+    write_file(arguments.best, module_text(plan, found.ranking[0]));
   return found.anything_fits() ? 0 : 1;
 }
 
@@ -176,8 +189,9 @@ void add_plan(CLI::App& app, int& exit_code) {
       "Tries every mesh of the topology's devices over the axes, and for every free argument "
       "every\n"
       "spec that divides it. The search is free to choose the open dimensions ({?}) of argument\n"
-      "shardings, and the shardings of the arguments that --free names. The most promising\n"
-      "candidates are compiled first; an interrupted search resumes where it stopped. Exit codes:\n"
+      "shardings, and the shardings of the arguments that --free names. The file as it is is\n"
+      "compiled first, then the most promising candidates and the neighbors of the best one. An\n"
+      "interrupted search resumes where it stopped. Exit codes:\n"
       "0; 1 if nothing fits; 2 for an error.\nExample: meshard plan step.mlir --topology v5e:4x4 "
       "--free \"*['w1']\" --time-limit "
       "600");
@@ -197,6 +211,8 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->add_option("--time-limit", arguments->time_limit,
                       "time limit in seconds; a compile in progress is completed");
   command->add_option("--most", arguments->most, "maximum number of candidates to compile");
+  command->add_option("--jobs", arguments->jobs,
+                      "number of compiles at the same time; default: one per core, at most 2");
   command->add_option("--candidates", arguments->candidates,
                       "consider all combinations if there are at most this many");
   command->add_option("--margin", arguments->margin, "memory that must stay free: 10%");
@@ -206,7 +222,9 @@ void add_plan(CLI::App& app, int& exit_code) {
   command->add_flag("--fresh", arguments->fresh, "start a new search");
   command->add_flag("--list", arguments->list, "print the candidates, compile nothing");
   command->add_flag("--quiet", arguments->quiet, "do not show progress");
-  command->add_option("--json", arguments->json, "a folder for the reports of the best candidates");
+  command->add_option(
+      "--json", arguments->json,
+      "a folder for the reports of the best candidates, and for plan.json with all");
   command->add_option("--html", arguments->html, "a folder for the pages of the best candidates");
   command->add_option("--best", arguments->best,
                       "write the best candidate's module to this file; - is standard output, and "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/explain/predict/op_moves.h"
+#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard {
@@ -68,6 +69,38 @@ std::vector<PartialSharding> ModuleProgram::shardings(
   set(state_->results, results);
   propagate_program(mesh, rules().ops, values);
   return values;
+}
+
+PredictedTime ModuleProgram::time(const Mesh& mesh, const LinkModel& links,
+                                  const std::vector<std::optional<PartitionSpec>>& arguments,
+                                  const std::vector<std::optional<PartitionSpec>>& results) const {
+  std::vector<PartialSharding> values = shardings(mesh, arguments, results);
+  ProgramMoves found = predict_moves(mesh, rules(), values);
+  const HardwareFigures& figures = links.figures();
+  PredictedTime time;
+  double memory_bytes = 0;
+  for (const PredictedMove& move : found.moves) {
+    time.communication += static_cast<double>(move.total_bytes());
+    if (move.in_smaller_branch) continue;
+    Collective one = predicted_collective(move.kind, move.axes, move.bytes, mesh.size());
+    time.link_seconds += links.seconds(one) * static_cast<double>(move.executions);
+  }
+  for (const ProductWork& work : found.products) {
+    auto runs = static_cast<double>(rules().regions[rules().facts[work.op].region].executions);
+    DType dtype = rules().types[rules().ops[work.op].operands[0]].dtype;
+    double rate = figures.matrix_rate(meshard::to_string(dtype));
+    if (rate > 0) time.compute_seconds += runs * work.flops / rate;
+    memory_bytes += runs * work.memory_bytes;
+  }
+  for (const auto* numbers : {&state_->arguments, &state_->results})
+    for (const std::optional<std::size_t>& number : *numbers) {
+      if (!number) continue;
+      std::optional<Sharding> sharding = values[*number].sharding(mesh);
+      memory_bytes += static_cast<double>(rules().types[*number].bytes()) /
+                      static_cast<double>(sharding ? sharding->num_tiles() : 1);
+    }
+  if (figures.memory_bandwidth > 0) time.memory_seconds = memory_bytes / figures.memory_bandwidth;
+  return time;
 }
 
 double ModuleProgram::communication(

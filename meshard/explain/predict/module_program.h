@@ -5,11 +5,28 @@
 #include <optional>
 #include <vector>
 
+#include "meshard/explain/cost/link_use.h"
 #include "meshard/explain/predict/module_walk.h"
 #include "meshard/sharding/partition_spec.h"
 #include "meshard/stablehlo/module.h"
 
 namespace meshard {
+
+/// Value type: the predicted time of one run on one device, without overlap.
+struct PredictedTime {
+  /// Matrix products and convolutions, at the published rate of their type.
+  double compute_seconds = 0;
+  /// Arguments are read and results written once, and products read their operands and write their
+  /// results. All other ops count as fused with these.
+  double memory_seconds = 0;
+  /// The moves, by LinkModel.
+  double link_seconds = 0;
+  /// Bytes that the device sends or receives (the larger), over all executions.
+  double communication = 0;
+
+  double seconds() const { return compute_seconds + memory_seconds + link_seconds; }
+  friend bool operator==(const PredictedTime&, const PredictedTime&) = default;
+};
 
 /// Value type: the main function of a module: called functions, loops, branches and manual
 /// computations are part of it. Immutable; copies share their state.
@@ -45,6 +62,13 @@ class ModuleProgram {
   /// Predicted bytes that one device sends or receives (the larger), over all executions.
   double communication(const Mesh& mesh, const std::vector<std::optional<PartitionSpec>>& arguments,
                        const std::vector<std::optional<PartitionSpec>>& results = {}) const;
+
+  /// The predicted time. Where the hardware's figures are unknown, only `communication` is set.
+  /// @param mesh with the device ids of the target that `links` describes
+  /// @param arguments, results those of main, by position; missing ones are open
+  PredictedTime time(const Mesh& mesh, const LinkModel& links,
+                     const std::vector<std::optional<PartitionSpec>>& arguments,
+                     const std::vector<std::optional<PartitionSpec>>& results = {}) const;
 
   /// The number of ops with operands, as often as they are called, and of those that have a rule or
   /// are followed. For tests and warnings.

@@ -9,7 +9,9 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/explain_for.h"
 #include "meshard/explain/hlo_testutil.h"
+#include "meshard/explain/module_layout.h"
 #include "meshard/explain/predict/op_moves.h"
+#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/sharding/shardy_text.h"
 #include "meshard/stablehlo/module_reader.h"
@@ -58,6 +60,60 @@ TEST(ModuleProgram, OneProduct) {
   // A result wanted whole.
   EXPECT_EQ(flow_bytes(kProduct, {P("x"), P()}, {P()}), 16 * 64 * 4);
   EXPECT_EQ(flow_bytes(kProduct, {P("x"), P()}, {P("x", "y")}), 0);
+}
+
+// With the figures of the v5e: 197 Tflop/s, 819 GB/s, and 200 GB/s over 4 links.
+TEST(ModuleProgram, TheTimeOfAProduct) {
+  ModuleProgram program = program_of(cat("module @m {\n", kProduct, "}\n")).value();
+  Target target = Target::parse("v5e:2x4").value();
+  Mesh mesh = mesh_on_target(kFlowAxes, target, DeviceOrder::kTorus).value();
+  LinkModel links(hardware_figures(target.topology()).value(), mesh, target.topology());
+  auto time = [&](const Specs& specs, const Specs& results) {
+    return program.time(mesh, links, specs, results);
+  };
+  // 8 rows and 16 columns on a device. The operands and the result cross the memory twice: as
+  // arguments and result, and for the product.
+  PredictedTime split = time({P("x", none), P(none, "y")}, {P("x", "y")});
+  EXPECT_DOUBLE_EQ(split.compute_seconds, 2.0 * 8 * 32 * 16 / 197e12);
+  EXPECT_DOUBLE_EQ(split.memory_seconds, 2.0 * 4 * (8 * 32 + 32 * 16 + 8 * 16) / 819e9);
+  EXPECT_EQ(split.link_seconds, 0);
+  // Whole values move nothing, but every device computes everything.
+  PredictedTime whole = time({P(), P()}, {P()});
+  EXPECT_DOUBLE_EQ(whole.compute_seconds, 8 * split.compute_seconds);
+  EXPECT_GT(whole.memory_seconds, split.memory_seconds);
+  EXPECT_EQ(whole.link_seconds, 0);
+  EXPECT_GT(whole.seconds(), split.seconds());
+  // Where both are split along what is summed, each device does a quarter of the work, and the
+  // results of all are summed.
+  PredictedTime summed = time({P(none, "y"), P("y", none)}, {P()});
+  EXPECT_DOUBLE_EQ(summed.compute_seconds, whole.compute_seconds / 4);
+  EXPECT_EQ(summed.communication, 16 * 64 * 4);
+  EXPECT_DOUBLE_EQ(summed.link_seconds,
+                   links.seconds(predicted_collective(CollectiveKind::kAllReduce, {AxisRef("y")},
+                                                      16 * 64 * 4, mesh.size())));
+  EXPECT_GT(summed.link_seconds, 0);
+}
+
+// 3 x 3 places of 4 features for each of 2 x 8 x 8 places and 16 features of the result.
+TEST(ModuleProgram, TheWorkOfAConvolution) {
+  ModuleProgram program = program_of(R"(module @m {
+  func.func public @main(%arg0: tensor<2x8x8x4xf32>, %arg1: tensor<3x3x4x16xf32>) -> (tensor<2x8x8x16xf32>) {
+    %0 = stablehlo.convolution(%arg0, %arg1) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1], reverse = [false, false]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]} : (tensor<2x8x8x4xf32>, tensor<3x3x4x16xf32>) -> tensor<2x8x8x16xf32>
+    return %0 : tensor<2x8x8x16xf32>
+  }
+})")
+                              .value();
+  Mesh mesh(kFlowAxes);
+  ProgramMoves whole =
+      predict_moves(mesh, program.rules(), program.shardings(mesh, {P(), P()}, {P()}));
+  ASSERT_EQ(whole.products.size(), 1u);
+  EXPECT_EQ(whole.products[0].flops, 2.0 * (2 * 8 * 8 * 16) * (3 * 3 * 4));
+  ProgramMoves split =
+      predict_moves(mesh, program.rules(), program.shardings(mesh, {P("x"), P()}, {P("x")}));
+  ASSERT_EQ(split.products.size(), 1u);
+  EXPECT_EQ(split.products[0].flops, whole.products[0].flops / 2);
+  EXPECT_EQ(split.products[0].memory_bytes,
+            4.0 * (2 * 8 * 8 * 4 / 2 + 3 * 3 * 4 * 16 + 2 * 8 * 8 * 16 / 2));
 }
 
 TEST(ModuleProgram, AHeadOfSeveralLines) {

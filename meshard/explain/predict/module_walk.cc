@@ -180,9 +180,12 @@ class ModuleWalk {
     if (!rule) return false;
     std::vector<std::size_t> results;
     for (int result : op.results) results.push_back(*add(values, result, place));
-    RuledOpFacts facts{.origin = place.origin,
-                       .keeps_indices = shifted && shifted->keeps_indices,
-                       .stated = std::move(stated)};
+    RuledOpFacts facts{
+        .origin = place.origin,
+        .keeps_indices = shifted && shifted->keeps_indices,
+        .is_product = op.operands.size() == 2 && (op.mnemonic == "stablehlo.dot_general" ||
+                                                  op.mnemonic == "stablehlo.convolution"),
+        .stated = std::move(stated)};
     if (op.mnemonic == kConstraint) {
       constrain(results[0], attribute(op, {"", "sharding"}));
       if (place.is_mark) facts.asked_by = "the mark";

@@ -38,6 +38,35 @@ std::int64_t bytes_of_shard(const TensorType& type, const Sharding& sharding) {
   return elements * static_cast<std::int64_t>(size_in_bytes(type.dtype));
 }
 
+// The work of a product on a device if its factors are split over these axes. Each element of the
+// result takes a multiplication and an addition for each element of the weights that it depends on:
+// the product of the sizes of all factors of the result and the weights, twice.
+ProductWork work_of(const Mesh& mesh, const RuledProgram& program, std::size_t op,
+                    const std::vector<AxisList>& chosen) {
+  const RuledOp& product = program.ops[op];
+  const std::vector<Factor>& factors = product.rule.factors();
+  std::vector<double> parts(factors.size(), 1);
+  for (std::size_t f = 0; f < chosen.size(); ++f)
+    if (!chosen[f].empty()) parts[f] = static_cast<double>(AxesIndex(mesh, chosen[f]).size());
+  ProductWork work{.op = op, .flops = 2, .memory_bytes = 0};
+  std::vector<bool> counted(factors.size());
+  auto add = [&](const TensorFactors& tensor, const TensorType& type, bool counts) {
+    double bytes = static_cast<double>(type.bytes());
+    for (const DimensionFactors& dimension : tensor)
+      for (int each : dimension) {
+        auto f = static_cast<std::size_t>(each);
+        bytes /= parts[f];
+        if (counts && !counted[f]) work.flops *= static_cast<double>(factors[f].size) / parts[f];
+        if (counts) counted[f] = true;
+      }
+    work.memory_bytes += bytes;
+  };
+  for (std::size_t t = 0; t < product.operands.size(); ++t)
+    add(product.rule.operands()[t], program.types[product.operands[t]], t == 1);
+  add(product.rule.results()[0], program.types[product.results[0]], true);
+  return work;
+}
+
 // The plan for one op: the axes that shard its factors, and the moves before and after it.
 class OpPlan {
  public:
@@ -71,6 +100,9 @@ class OpPlan {
     borders(moves);
     for (std::size_t r = 0; r < results_.size(); ++r) after(r, moves);
   }
+
+  /// The axes of each factor. @pre run() has been called
+  const std::vector<AxisList>& chosen() const { return chosen_; }
 
  private:
   const Factor& factor(std::size_t f) const { return rule_.factors()[f]; }
@@ -427,16 +459,22 @@ ProgramMoves predict_moves(const Mesh& mesh, const RuledProgram& program,
         split = split || !values[value].is_whole();
       }
     if (!all_known) ++made.left_out;
-    if (!all_known || !split || op.operands.empty()) continue;
+    if (!all_known || !split || op.operands.empty()) {
+      if (program.facts[i].is_product) made.products.push_back(work_of(mesh, program, i, {}));
+      continue;
+    }
     std::vector<Sharding> operands = shardings.of(op.operands), results = shardings.of(op.results);
     std::size_t region = program.facts[i].region, before = made.moves.size();
-    if (program.facts[i].stated)
+    if (program.facts[i].stated) {
       add_stated(mesh, program, i, operands, results, made.moves);
-    else
-      OpPlan(mesh, program, i, std::move(operands), std::move(results))
-          .run(made.moves, [&](std::size_t value, const Sharding& needed) {
-            return brought.is_new(value, needed, region);
-          });
+    } else {
+      OpPlan plan(mesh, program, i, std::move(operands), std::move(results));
+      plan.run(made.moves, [&](std::size_t value, const Sharding& needed) {
+        return brought.is_new(value, needed, region);
+      });
+      if (program.facts[i].is_product)
+        made.products.push_back(work_of(mesh, program, i, plan.chosen()));
+    }
     regions.resize(made.moves.size(), region);
     for (std::size_t m = before; m < made.moves.size(); ++m) {
       made.moves[m].executions = program.regions[region].executions;

@@ -7,9 +7,21 @@
 
 namespace meshard {
 
+/// Value type: what one device does in one execution of a matrix product or convolution.
+struct ProductWork {
+  /// The number of the op in the program.
+  std::size_t op = 0;
+  /// Multiplications and additions.
+  double flops = 0;
+  /// Bytes of the shards of its operands and results.
+  double memory_bytes = 0;
+};
+
 /// Value type: the predicted moves of a program, in program order.
 struct ProgramMoves {
   std::vector<PredictedMove> moves;
+  /// The program's products, in program order.
+  std::vector<ProductWork> products;
   /// The number of ops that are left out: those with a value that is not known.
   std::size_t left_out = 0;
 };

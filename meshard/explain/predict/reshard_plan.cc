@@ -265,6 +265,18 @@ class Planner {
 
 }  // namespace
 
+Collective predicted_collective(CollectiveKind kind, const AxisList& axes, std::int64_t bytes,
+                                std::int64_t devices) {
+  Collective one;
+  one.kind = kind;
+  one.bytes_in = one.bytes_out = bytes;
+  if (!axes.empty())
+    one.axes = axes;
+  else
+    one.group_size = devices;
+  return one;
+}
+
 std::int64_t ReshardPlan::bytes() const {
   std::int64_t sum = 0;
   for (const ReshardStep& step : steps) sum += step.bytes;

@@ -21,6 +21,10 @@ struct ReshardStep {
   friend bool operator==(const ReshardStep&, const ReshardStep&) = default;
 };
 
+/// A predicted collective, for LinkModel. Without axes it is over all devices of the mesh.
+Collective predicted_collective(CollectiveKind kind, const AxisList& axes, std::int64_t bytes,
+                                std::int64_t devices);
+
 /// Value type: the steps of one reshard, in order. No steps: each device slices its part from its
 /// own data.
 struct ReshardPlan {

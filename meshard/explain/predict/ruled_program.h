@@ -31,6 +31,8 @@ struct RuledOpFacts {
   /// True if every element keeps its indices: where shards of operand and result are of equal size,
   /// none moves.
   bool keeps_indices = false;
+  /// True for a matrix product or convolution, whose operands are the values and the weights.
+  bool is_product = false;
   /// Set for a collective of the program: it moves its operands.
   std::optional<StatedCollective> stated = std::nullopt;
 };

@@ -3,7 +3,9 @@
 
 #include <chrono>
 
-#include "meshard/explain/byte_text.h"
+#include "meshard/plan/plan_json.h"
+#include "meshard/plan/plan_text.h"
+#include "meshard/plan/sharding_trial.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
@@ -18,7 +20,7 @@ namespace {
 /// A value: how a search is done.
 struct SearchSettings {
   double time_limit = 0;
-  std::size_t most_compiled = 0;
+  std::size_t most_compiled = 0, jobs = 0;
   std::size_t most_candidates = PlanOptions().most_candidates;
   double margin = 0;
   std::string journal;
@@ -28,6 +30,7 @@ struct SearchSettings {
 /// A value: a search's result, with what is needed to write the module of a candidate.
 struct FoundPlans {
   PlanResult result;
+  std::vector<FreeValue> values;
   std::shared_ptr<const ModulePlan> plan;  // null for a search of programs that a function makes
 };
 
@@ -43,6 +46,7 @@ PlanOptions options_of(const SearchSettings& settings) {
   if (settings.time_limit > 0)
     options.time_limit = std::chrono::duration<double>(settings.time_limit);
   options.most_compiled = settings.most_compiled;
+  options.jobs = settings.jobs;
   options.most_candidates = settings.most_candidates;
   options.margin = settings.margin;
   options.journal = settings.journal;
@@ -71,12 +75,7 @@ std::vector<std::string> names_of(const std::vector<FreeValue>& values) {
   return names;
 }
 
-std::string verdict_text(const PlanVerdict& verdict) {
-  std::string text = cat(to_string(verdict.outcome), ", ", byte_text(verdict.memory), ", ",
-                         byte_text(verdict.collective_bytes), " in collectives");
-  if (verdict.seconds > 0) append(text, cat(", ", verdict.seconds, " s"));
-  return text;
-}
+std::vector<std::string> names_of(const FoundPlans& found) { return names_of(found.values); }
 
 PlanModuleOptions module_options(const ReportOptions& compile, std::vector<std::string> axes,
                                  std::map<std::string, std::int64_t> pinned,
@@ -103,7 +102,8 @@ FoundPlans plan_module(const std::string& module, const Target& target,
   Unlocked unlocked;
   auto plan =
       std::make_shared<const ModulePlan>(plan_of_module(module, target, options, line.where()));
-  return {search(plan->problem, search_options, line.where()), plan};
+  PlanResult found = search(plan->problem, search_options, line.where());
+  return {std::move(found), plan->problem.values, plan};
 }
 
 // The candidates as (axes, specs by name, least memory, communication), and whether these are all.
@@ -179,7 +179,8 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   };
   PlanOptions search_options = options_of(settings);
   Unlocked unlocked;
-  return {search(problem, search_options, line.where()), nullptr};
+  PlanResult found = search(problem, search_options, line.where());
+  return {std::move(found), problem.values, nullptr};
 }
 
 // A table for notebooks: the best candidates, and the counts below.
@@ -194,7 +195,7 @@ std::string page_of(const FoundPlans& found) {
   std::size_t shown = std::min<std::size_t>(found.result.ranking.size(), 10);
   for (std::size_t i = 0; i < shown; ++i) {
     const PlannedCandidate& one = found.result.ranking[i];
-    append(rows, cat("<tr><td>", i + 1, "</td><td><code>", escaped(one.candidate.to_string()),
+    append(rows, cat("<tr><td>", i + 1, "</td><td><code>", escaped(title_of(one)),
                      "</code></td><td>", escaped(verdict_text(one.verdict)), "</td></tr>"));
   }
   return cat("<table><tr><th></th><th>mesh; shardings</th><th></th></tr>", rows, "</table><p>",
@@ -229,7 +230,18 @@ void bind_candidates(nb::module_& module) {
           "Bytes that one device has; 0 if unknown.")
       .def_prop_ro(
           "seconds", [](const FoundPlan& p) { return p.candidate.verdict.seconds; },
-          "The sum of the roofline's bounds; 0 if the hardware's figures are unknown.")
+          "The estimated time of a run, with `return_seconds`; 0 if the hardware's figures are "
+          "unknown.")
+      .def_prop_ro(
+          "return_seconds", [](const FoundPlan& p) { return p.candidate.verdict.return_seconds; },
+          "The part of `seconds` that brings results to the shardings of the arguments that they "
+          "are in the next run.")
+      .def_prop_ro(
+          "as_given", [](const FoundPlan& p) { return p.candidate.as_given; },
+          "True for the program as it was given.")
+      .def_prop_ro(
+          "estimated_seconds", [](const FoundPlan& p) { return p.candidate.estimate.seconds; },
+          "Before compiling: the estimated time of a run; 0 if the hardware's figures are unknown.")
       .def_prop_ro("collective_bytes",
                    [](const FoundPlan& p) { return p.candidate.verdict.collective_bytes; })
       .def_prop_ro(
@@ -248,19 +260,59 @@ void bind_candidates(nb::module_& module) {
           "module_text",
           [](const FoundPlan& p) -> std::optional<std::string> {
             if (!p.plan) return std::nullopt;
+            if (p.candidate.as_given) return std::string(p.plan->module.module().text());
             return p.plan->module.with(p.candidate.candidate, p.plan->free);
           },
           "The module with this mesh and these shardings; None if plan() got no module.")
-      .def("__str__", [](const FoundPlan& p) { return p.candidate.candidate.to_string(); })
+      .def("__str__", [](const FoundPlan& p) { return title_of(p.candidate); })
       .def("__repr__", [](const FoundPlan& p) {
-        return cat("<PlannedCandidate: ", p.candidate.candidate.to_string(), ": ",
+        return cat("<PlannedCandidate: ", title_of(p.candidate), ": ",
                    verdict_text(p.candidate.verdict), ">");
       });
+}
+
+// A module as it is, and with other shardings.
+nb::object try_module(const std::string& text, const Target& target, const ReportOptions& compile,
+                      std::vector<std::pair<std::string, PartitionSpec>> changes,
+                      std::vector<std::string> texts,
+                      std::vector<std::pair<std::string, std::int64_t>> axes) {
+  CallerLine line;
+  ShardingTrial trial;
+  for (auto& [value, spec] : changes) trial.changes.push_back({std::move(value), std::move(spec)});
+  try {
+    for (const std::string& one : texts)
+      for (ShardingTrial::Change& change : ShardingTrial::parse(one).value().changes)
+        trial.changes.push_back(std::move(change));
+  } catch (const Error& error) {
+    throw error.at(line.where());
+  }
+  for (const auto& [name, size] : axes) trial.axes.push_back({.name = name, .size = size});
+  ExplainModuleOptions options = compile.module();
+  auto run = [&] {
+    Unlocked unlocked;
+    return try_shardings(text, target, trial, options, line.where());
+  };
+  return nb::cast(run());
+}
+
+void bind_trials(nb::module_& module) {
+  nb::class_<TriedShardings>(module, "TriedShardings",
+                             "A program as it is and with other shardings: try_shardings().")
+      .def_ro("before", &TriedShardings::before, "The report on the program as it is.")
+      .def_ro("after", &TriedShardings::after, "The report on the changed program.")
+      .def_ro("diff", &TriedShardings::diff, "What changed.")
+      .def(
+          "module_text", [](const TriedShardings& tried) { return tried.module; },
+          "The changed module.")
+      .def("__str__", [](const TriedShardings& tried) { return tried.diff.to_string(); });
+  module.def("try_shardings", try_module, nb::arg("module"), nb::arg("target"), nb::arg("options"),
+             nb::arg("changes"), nb::arg("texts"), nb::arg("axes"));
 }
 
 }  // namespace
 
 void bind_plan(nb::module_& module) {
+  bind_trials(module);
   bind_candidates(module);
   nb::class_<FreeValue>(module, "FreeValue", "A value whose sharding plan() may choose.")
       .def(
@@ -280,6 +332,8 @@ void bind_plan(nb::module_& module) {
       .def(nb::init<>())
       .def_rw("time_limit", &SearchSettings::time_limit, "In seconds; 0: a day.")
       .def_rw("most_compiled", &SearchSettings::most_compiled, "0: no limit.")
+      .def_rw("jobs", &SearchSettings::jobs,
+              "Compiles at the same time; 0: one per core, at most 2.")
       .def_rw("most_candidates", &SearchSettings::most_candidates)
       .def_rw("margin", &SearchSettings::margin, "The fraction of memory that must stay free.")
       .def_rw("journal", &SearchSettings::journal, "The file to resume from; empty: none.")
@@ -289,20 +343,43 @@ void bind_plan(nb::module_& module) {
           "ranking",
           [](const FoundPlans& found) {
             nb::list all;
-            std::vector<std::string> names;
-            if (found.plan) names = names_of(found.plan->problem.values);
             for (const PlannedCandidate& one : found.result.ranking)
-              all.append(FoundPlan{one, names, found.plan});
+              all.append(FoundPlan{one, names_of(found), found.plan});
             return all;
           },
           "The candidates that were compiled, best first.")
       .def_prop_ro(
+          "given",
+          [](const FoundPlans& found) -> std::optional<FoundPlan> {
+            const PlannedCandidate* own = found.result.given();
+            if (!own) return std::nullopt;
+            return FoundPlan{*own, names_of(found), found.plan};
+          },
+          "The program as it was given, with its verdict; None if there is none.")
+      .def_prop_ro(
+          "given_is_best", [](const FoundPlans& found) { return found.result.given_is_best(); },
+          "True if nothing better than the given program was found.")
+      .def_prop_ro(
+          "front",
+          [](const FoundPlans& found) {
+            nb::list front;
+            for (std::size_t i : found.result.front())
+              front.append(FoundPlan{found.result.ranking[i], names_of(found), found.plan});
+            return front;
+          },
+          "The Pareto front of time and memory: the best candidate, then those that need less "
+          "memory than all that are faster.")
+      .def(
+          "to_json",
+          [](const FoundPlans& found, std::size_t indent) {
+            return to_json(found.result, found.values, indent);
+          },
+          nb::arg("indent") = 0, "All candidates, as `meshard plan --json` writes them.")
+      .def_prop_ro(
           "best",
           [](const FoundPlans& found) -> std::optional<FoundPlan> {
             if (!found.result.anything_fits()) return std::nullopt;
-            std::vector<std::string> names;
-            if (found.plan) names = names_of(found.plan->problem.values);
-            return FoundPlan{found.result.ranking[0], names, found.plan};
+            return FoundPlan{found.result.ranking[0], names_of(found), found.plan};
           },
           "The best candidate; None if nothing fits.")
       .def_prop_ro("anything_fits", [](const FoundPlans& f) { return f.result.anything_fits(); })

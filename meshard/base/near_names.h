@@ -1,0 +1,20 @@
+// Suggestions for misspelled names.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace meshard {
+
+/// How many insertions, deletions, substitutions and swaps of neighbors change one text into the
+/// other (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// The names that are most similar to a word, at most `most`, nearest first. A name that contains
+/// the word is as near as one with a single mistake.
+std::vector<std::string> near_names(std::string_view word, std::span<const std::string> names,
+                                    std::size_t most = 3);
+
+}  // namespace meshard

@@ -1,0 +1,76 @@
+// The candidates of a search, and which of them to compile next.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "meshard/plan/search.h"
+
+namespace meshard {
+
+/// Owner of the candidates that wait for a compile or had one.
+///
+/// A compiled candidate shows how wrong its estimate is: the logarithm of the ratio of what the
+/// report says to the estimate. The estimate of a waiting candidate is corrected by the mean of
+/// these errors, in which a candidate that differs in d specs has the weight 4^-d (another mesh
+/// counts as two specs).
+class CandidatePool {
+ public:
+  explicit CandidatePool(const PlanProblem& problem) : problem_(problem) {}
+
+  /// Adds a candidate. Does nothing if it is there already.
+  /// @return its number
+  std::size_t add(PlannedCandidate one);
+  /// Adds the neighbors of a candidate that are not there: those that differ in the spec of one
+  /// value, and those with other meshes of `meshes` and the same specs, as far as they divide. One
+  /// with open dimensions has none.
+  /// @return the numbers of the new ones
+  std::vector<std::size_t> add_neighbors(std::size_t number,
+                                         const std::vector<std::vector<MeshAxis>>& meshes);
+
+  std::size_t size() const { return entries_.size(); }
+  PlannedCandidate& operator[](std::size_t number) { return entries_[number].planned; }
+  std::optional<std::size_t> find(const PlanCandidate& candidate) const;
+
+  /// The candidate is not to be compiled.
+  void leave_out(std::size_t number);
+  /// The candidate has a verdict.
+  void judged(std::size_t number, const PlanVerdict& verdict);
+  std::size_t waiting() const { return waiting_; }
+
+  /// The most promising waiting candidate, or that among the neighbors of `center`; none if there
+  /// is none. It no longer waits.
+  std::optional<std::size_t> take();
+  std::optional<std::size_t> take_neighbor_of(std::size_t center);
+
+ private:
+  struct Entry {
+    PlannedCandidate planned;
+    // The number of the mesh, then that of the spec of each value. Equal texts have equal numbers.
+    std::vector<int> features;
+    bool waits = true;
+  };
+  struct Error {
+    std::size_t entry;
+    double log_ratio;
+  };
+  int feature(const std::string& text);
+  static int distance(const std::vector<int>& a, const std::vector<int>& b);
+  static bool are_neighbors(const std::vector<int>& a, const std::vector<int>& b);
+  void stop_waiting(std::size_t number);
+  double corrected(const Entry& entry) const;
+  template <class Accept>
+  std::optional<std::size_t> take_best(const Accept& accept);
+
+  const PlanProblem& problem_;
+  std::vector<Entry> entries_;
+  std::unordered_map<std::string, std::size_t> numbers_;  // by the candidate's text
+  std::unordered_map<std::string, int> feature_numbers_;
+  std::vector<Error> errors_;
+  std::size_t waiting_ = 0;
+};
+
+}  // namespace meshard

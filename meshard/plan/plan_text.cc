@@ -1,0 +1,90 @@
+// Tested in meshard/plan/search_test.cc.
+#include "meshard/plan/plan_text.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "meshard/base/cat.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/report/diff_text.h"
+
+namespace meshard {
+namespace {
+
+// What front() minimizes besides memory.
+std::string speed_text(const PlanVerdict& verdict) {
+  return verdict.seconds > 0 ? seconds_text(verdict.seconds)
+                             : cat(byte_text(verdict.collective_bytes), " in collectives");
+}
+
+}  // namespace
+
+std::string verdict_text(const PlanVerdict& verdict) {
+  if (verdict.outcome == PlanOutcome::kRefused) return cat("refused: ", verdict.problem);
+  std::string text(to_string(verdict.outcome));
+  if (verdict.memory > 0) append(text, cat(", ", byte_text(verdict.memory)));
+  if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
+  if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
+  if (verdict.return_seconds > 0)
+    append(text,
+           cat(" with ", seconds_text(verdict.return_seconds), " to lay results as arguments"));
+  if (verdict.outcome == PlanOutcome::kFits || verdict.memory > 0)
+    append(text, cat(", ", byte_text(verdict.collective_bytes), " in collectives"));
+  return text;
+}
+
+std::string title_of(const PlannedCandidate& planned) {
+  return cat(planned.as_given ? "as given: " : "", planned.candidate);
+}
+
+const PlannedCandidate* PlanResult::given() const {
+  for (const PlannedCandidate& one : ranking)
+    if (one.as_given) return &one;
+  return nullptr;
+}
+
+bool PlanResult::given_is_best() const {
+  const PlannedCandidate* own = given();
+  return own && own->verdict.outcome == PlanOutcome::kFits &&
+         !better(ranking.front().verdict, own->verdict);
+}
+
+std::vector<std::size_t> PlanResult::front() const {
+  std::vector<std::size_t> found;
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  for (std::size_t i = 0; i < ranking.size(); ++i) {
+    const PlanVerdict& verdict = ranking[i].verdict;
+    if (verdict.outcome != PlanOutcome::kFits) break;
+    if (!found.empty() && verdict.memory >= least) continue;
+    found.push_back(i);
+    least = verdict.memory;
+  }
+  return found;
+}
+
+std::string PlanResult::to_string(std::size_t most) const {
+  std::string out =
+      cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
+          ruled_out, " ruled out by the bytes of their arguments");
+  std::size_t left = candidates - compiled - resumed - ruled_out;
+  if (left > 0) append(out, cat(", ", left, " not tried"));
+  append(out, "\n");
+  if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));
+  if (!exhaustive && ended_by.empty()) append(out, "not all combinations were considered\n");
+  if (!anything_fits()) append(out, "nothing fits\n");
+  if (const PlannedCandidate* own = given())
+    append(out, cat(title_of(*own), "\n   ", verdict_text(own->verdict), "\n"));
+  if (given_is_best()) append(out, "nothing better than the given program was found\n");
+  for (std::size_t i = 0; i < ranking.size() && i < most; ++i)
+    append(out,
+           cat(i + 1, ". ", title_of(ranking[i]), "\n   ", verdict_text(ranking[i].verdict), "\n"));
+  std::vector<std::size_t> least = front();
+  if (least.size() < 2 || most == 0) return out;
+  append(out, "time and memory: the fastest candidates that need so little memory\n");
+  for (std::size_t i : least)
+    append(out, cat("   ", byte_text(ranking[i].verdict.memory), ", ",
+                    speed_text(ranking[i].verdict), ": ", i + 1, ". ", title_of(ranking[i]), "\n"));
+  return out;
+}
+
+}  // namespace meshard
