@@ -121,8 +121,8 @@ class ProgramReport {
 
   /// The report on one screen. It shows mesh and target, whether the program fits, memory, time
   /// bounds, a line for each group of collectives (`1 all-reduce on axis "model", 64 KiB, from
-  /// demo.cc:42 (exact), inserted`), a table of the layers if they are known, reshards with their causes, arguments, results, the largest
-  /// buffers, and notes.
+  /// demo.cc:42 (exact), inserted`), a table of the layers if they are known, reshards with their
+  /// causes, arguments, results, the largest buffers, and notes.
   std::string to_string(const ExplainOptions& options = {}) const;
 
  private:

@@ -245,9 +245,8 @@ class ReportMaker {
           "the compiler wrote no module after sharding propagation: intermediate values are not "
           "reported");
     }
-    parts_.reshards =
-        find_reshards(module_, whole_collectives(parts_.logical_collectives),
-                      propagated ? &*propagated : nullptr, facts_);
+    parts_.reshards = find_reshards(module_, whole_collectives(parts_.logical_collectives),
+                                    propagated ? &*propagated : nullptr, facts_);
     for (Reshard& remade : rematerializations_in_log(compiled_.log))
       parts_.reshards.push_back(std::move(remade));
   }

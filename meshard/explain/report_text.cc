@@ -110,9 +110,9 @@ void append_layers(std::string& out, const ProgramReport& report, std::size_t mo
   if (layers.empty()) return;
   append(out, "collectives by layer\n");
   if (most > 0 && layers.size() > most)  // then the most important ones are shown
-    std::stable_sort(layers.begin(), layers.end(), [](const LayerTraffic& a, const LayerTraffic& b) {
-      return a.total_bytes > b.total_bytes;
-    });
+    std::stable_sort(
+        layers.begin(), layers.end(),
+        [](const LayerTraffic& a, const LayerTraffic& b) { return a.total_bytes > b.total_bytes; });
   append_lines(out, layers, most, "lines of layers",
                [&](std::size_t i) { return layers[i].to_string(); });
 }

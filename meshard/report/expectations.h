@@ -17,8 +17,8 @@ struct ExpectedCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The axes that they run over, in any order; none: any axes.
   std::optional<AxisList> axes = std::nullopt;
-  /// Number of logical collectives (see ProgramReport); none: any number. One in a loop counts once.
-  /// Default: 1.
+  /// Number of logical collectives (see ProgramReport); none: any number. One in a loop counts
+  /// once. Default: 1.
   std::optional<std::int64_t> count = 1;
   /// True: `count` is a maximum. Default: false.
   bool at_most = false;

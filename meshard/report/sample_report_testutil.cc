@@ -389,8 +389,8 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
          a.processes == b.processes && a.arguments == b.arguments &&
          a.num_captured == b.num_captured && a.results == b.results &&
          a.intermediates == b.intermediates && a.collectives == b.collectives &&
-         a.logical_collectives == b.logical_collectives &&
-         a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
+         a.logical_collectives == b.logical_collectives && a.reshards == b.reshards &&
+         a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
          a.timeline == b.timeline && a.notes == b.notes;
 }

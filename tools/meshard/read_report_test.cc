@@ -65,8 +65,8 @@ void check_missing(const json& whole, json::json_pointer at, std::vector<std::st
 TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   json whole = json::parse(to_json(ProgramReport(sample_parts())));
   // One element of each list is sufficient.
-  for (const char* list : {"arguments", "intermediates", "collectives", "timeline", "reshards",
-                           "logical_collectives"})
+  for (const char* list :
+       {"arguments", "intermediates", "collectives", "timeline", "reshards", "logical_collectives"})
     whole[list].erase(whole[list].begin() + 1, whole[list].end());
   whole["topology"]["devices"].erase(whole["topology"]["devices"].begin() + 1,
                                      whole["topology"]["devices"].end());

@@ -1,6 +1,7 @@
 #include "meshard/explain/collectives/boundary_match.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/op_scope.h"
@@ -29,12 +30,6 @@ bool same_shard(const HloShape& a, const HloShape& b) {
   return a.element == b.element && a.dimensions == b.dimensions;
 }
 
-std::int64_t elements(const HloShape& shape) {
-  std::int64_t count = 1;
-  for (std::int64_t size : shape.dimensions) count *= std::max<std::int64_t>(size, 1);
-  return count;
-}
-
 // Ops that a model applies to a parameter and an optimizer does not.
 bool is_of_model(const HloInstruction& one) {
   if (phase_of_op(one.metadata.op_name) != ProgramPhase::kUnknown) return true;
@@ -51,6 +46,8 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
   argument_names_.resize(std::max(argument_names_.size(), module.parameters.size()));
   ValueFlow flow(executions);
   read_by_model_.assign(module.parameters.size(), false);
+  ops_.resize(module.parameters.size());
+  scopes_.resize(module.parameters.size());
   for (const HloInstruction& each : entry.computation().instructions) {
     auto number = static_cast<std::size_t>(each.parameter_number);
     if (each.opcode != "parameter" || each.parameter_number < 0 || number >= read_by_model_.size())
@@ -60,6 +57,13 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
       for (char c : each.metadata.op_name)
         if (c != '\\') name.push_back(c);
     ValueUses uses = flow.uses({&entry, &each}, -1, false);
+    for (const LocatedInstruction& user : uses.consumers) {
+      const std::string& op_name = user.instruction->metadata.op_name;
+      if (std::string used = op_in_layer(op_name); !used.empty())
+        ops_[number].push_back(std::move(used));
+      if (scopes_[number].empty() && phase_of_op(op_name) != ProgramPhase::kUnknown)
+        scopes_[number] = op_scope(op_name);
+    }
     read_by_model_[number] =
         std::any_of(uses.consumers.begin(), uses.consumers.end(),
                     [](const LocatedInstruction& user) { return is_of_model(*user.instruction); });
@@ -114,8 +118,8 @@ std::int64_t BoundaryMatch::replaced(std::size_t result) const {
   return -1;
 }
 
-std::vector<std::int64_t> BoundaryMatch::replaced_by(const std::vector<std::int64_t>& results,
-                                                     const HloShape& value) const {
+std::vector<std::int64_t> BoundaryMatch::replaced_by(
+    const std::vector<std::int64_t>& results) const {
   std::vector<std::int64_t> found;
   for (std::int64_t result : results) {
     auto i = static_cast<std::size_t>(result);
@@ -124,16 +128,29 @@ std::vector<std::int64_t> BoundaryMatch::replaced_by(const std::vector<std::int6
       found.push_back(replaced_[i]);
   }
   std::sort(found.begin(), found.end());
-  if (found.size() < 2) return found;
-  // Compilers pack small gradients into one buffer and take it apart again.
-  const std::vector<HloShape>& parameters = executions_.module().module().parameters;
-  std::vector<std::int64_t> fitting;
-  for (std::int64_t argument : found) {
-    std::int64_t count = elements(parameters[static_cast<std::size_t>(argument)]);
-    std::int64_t own = elements(value);
-    if (count % own == 0 || own % count == 0) fitting.push_back(argument);
+  return found;
+}
+
+std::vector<std::int64_t> BoundaryMatch::used_by(const std::string& op_name,
+                                                 const std::vector<std::int64_t>& arguments) const {
+  std::vector<std::int64_t> found;
+  std::string op = op_in_layer(op_name);
+  for (std::int64_t argument : arguments) {
+    const std::vector<std::string>& ops = ops_[static_cast<std::size_t>(argument)];
+    if (std::find(ops.begin(), ops.end(), op) != ops.end()) found.push_back(argument);
   }
-  return fitting.empty() ? found : fitting;
+  return found;
+}
+
+std::string BoundaryMatch::layer_of(const std::vector<std::string>& names) const {
+  std::optional<std::string> common;
+  for (std::size_t i = 0; i < scopes_.size(); ++i) {
+    if (scopes_[i].empty()) continue;
+    std::string name = argument_name(static_cast<std::int64_t>(i));
+    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
+    common = common ? common_scope(*common, scopes_[i]) : scopes_[i];
+  }
+  return common.value_or("");
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {

@@ -22,10 +22,16 @@ class BoundaryMatch {
   std::string result_name(std::int64_t result) const;
 
   /// The arguments that these results replace, of those that the model reads: those with the same
-  /// shard and the longest common end of their keys, else those whose memory the result reuses. If
-  /// this gives several, only those with as many elements as `value`, or a multiple of it.
-  std::vector<std::int64_t> replaced_by(const std::vector<std::int64_t>& results,
-                                        const pjrt::HloShape& value) const;
+  /// shard and the longest common end of their keys, else those whose memory the result reuses.
+  std::vector<std::int64_t> replaced_by(const std::vector<std::int64_t>& results) const;
+
+  /// Those of the arguments that the op with this name uses, in either pass of the model.
+  std::vector<std::int64_t> used_by(const std::string& op_name,
+                                    const std::vector<std::int64_t>& arguments) const;
+
+  /// The common scope of the ops of the model that use these arguments, by their names; empty if
+  /// there is none.
+  std::string layer_of(const std::vector<std::string>& names) const;
 
   /// True if some result replaces the argument, and the model reads it: a weight.
   bool is_updated(std::int64_t argument) const;
@@ -37,7 +43,9 @@ class BoundaryMatch {
   const Executions& executions_;
   std::vector<std::string> argument_names_, result_names_;
   std::vector<bool> read_by_model_;
-  std::vector<std::int64_t> replaced_;  // by result; -1: none, or not certain
+  std::vector<std::vector<std::string>> ops_;  // by argument: the ops that use it, op_in_layer()
+  std::vector<std::string> scopes_;            // by argument: of its first use in the model
+  std::vector<std::int64_t> replaced_;         // by result; -1: none, or not certain
 };
 
 }  // namespace meshard

@@ -42,8 +42,7 @@ std::string subject(const Collective& one, const std::vector<std::string>& names
 
 // The text after the name.
 std::string details(const Collective& one, std::int64_t bytes,
-                    const std::vector<std::string>& names,
-                    const std::vector<std::string>& layers) {
+                    const std::vector<std::string>& names, const std::vector<std::string>& layers) {
   std::string text = cat(subject(one, names, layers), axes_text(one));
   if (!one.shifts.empty()) append(text, cat(", moving ", join(one.shifts, " and ")));
   append(text, cat(", ", byte_text(bytes),
@@ -152,8 +151,7 @@ std::string Collective::to_string() const {
 
 std::string CollectiveGroup::to_string() const {
   return cat(count, " ", meshard::to_string(example.kind),
-             count == 1 ? "" : plural_ending(example.kind),
-             details(example, bytes, names, layers));
+             count == 1 ? "" : plural_ending(example.kind), details(example, bytes, names, layers));
 }
 
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives) {

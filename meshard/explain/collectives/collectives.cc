@@ -147,8 +147,9 @@ class Search {
                    .conditional = runs.conditional};
     MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
-    one.cause = has_graph_ ? origins_.cause(one.origin, kind, one.axes)
-                           : OriginFinder::foreign_cause(instruction, one.origin, calls_collectives_);
+    one.cause = has_graph_
+                    ? origins_.cause(one.origin, kind, one.axes)
+                    : OriginFinder::foreign_cause(instruction, one.origin, calls_collectives_);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;

@@ -85,8 +85,7 @@ class Merge {
   std::pair<std::int64_t, std::int64_t> chain_of(std::size_t i) const {
     const LocatedInstruction* at = find(i);
     if (!at) return {-1, all_[i].channel};
-    const ReachedComputation* reached =
-        executions_.calls().find(at->index->computation().id);
+    const ReachedComputation* reached = executions_.calls().find(at->index->computation().id);
     const InstructionIndex* outer = reached && reached->caller ? reached->caller : at->index;
     return {outer->computation().id, all_[i].channel};
   }
@@ -117,8 +116,7 @@ class Merge {
     if (rendezvous.empty()) return std::nullopt;
     for (const HloInstruction& other : send.index->computation().instructions)
       if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
-        if (auto found = position_.find(other.name); found != position_.end())
-          return found->second;
+        if (auto found = position_.find(other.name); found != position_.end()) return found->second;
     return std::nullopt;
   }
 
@@ -178,8 +176,8 @@ class Merge {
                std::int64_t bytes_out) {
     const Collective& one = all_[step];
     whole.axes = union_of(whole.axes, one.axes);
-    whole.group_size = std::max<std::int64_t>(whole.group_size, 1) *
-                       std::max<std::int64_t>(one.group_size, 1);
+    whole.group_size =
+        std::max<std::int64_t>(whole.group_size, 1) * std::max<std::int64_t>(one.group_size, 1);
     whole.bytes_in = bytes_in;
     whole.bytes_out = bytes_out;
     // The steps inside the slice name the op; a reduction is named where it begins.

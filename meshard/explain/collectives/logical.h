@@ -23,10 +23,12 @@ struct LogicalCollective {
 ///
 /// - the fragments of one collective that a compiler spreads over several fusions;
 /// - the send and the receive of one transfer between slices: its kind is what they perform;
-/// - the steps of a collective over slices: a reduce-scatter inside the slice, an all-reduce between
-///   slices and an all-gather are one all-reduce over all these axes; an all-reduce inside the slice
-///   and one between slices are one all-reduce; a gather between slices and one inside the slice
-///   are one all-gather; a permutation between slices with one inside each slice is one permutation.
+/// - the steps of a collective over slices: a reduce-scatter inside the slice, an all-reduce
+/// between
+///   slices and an all-gather are one all-reduce over all these axes; an all-reduce inside the
+///   slice and one between slices are one all-reduce; a gather between slices and one inside the
+///   slice are one all-gather; a permutation between slices with one inside each slice is one
+///   permutation.
 ///
 /// A reduce-scatter whose result is added up between slices and stays split is not merged: the
 /// program has two collectives. In the order of the first instructions.

@@ -57,9 +57,7 @@ class OverSlices : public testing::Test {
             make_element(8, 7, 0, part)};
   }
 
-  static Collective sent() {
-    return step_of(CollectiveKind::kSend, "send.5", {"dcn"}, kPart, 0);
-  }
+  static Collective sent() { return step_of(CollectiveKind::kSend, "send.5", {"dcn"}, kPart, 0); }
   static Collective received() {
     return step_of(CollectiveKind::kReceive, "recv.6", {"dcn"}, 0, kPart);
   }
@@ -71,7 +69,8 @@ TEST_F(OverSlices, ScatterTransferAndGatherAreOneAllReduce) {
   instructions.push_back(make_instruction(10, "all-gather", f32_shape({1024}), {9}));
   Collective scatter =
       step_of(CollectiveKind::kReduceScatter, "reduce-scatter.2", {"data"}, kWhole, kPart);
-  scatter.origin = {OriginCertainty::kInferred, {{.node = {}, .op = "dot_general", .place = "train.py:9"}}};
+  scatter.origin = {OriginCertainty::kInferred,
+                    {{.node = {}, .op = "dot_general", .place = "train.py:9"}}};
   scatter.cause = CollectiveCause::kInserted;
   Collective gather = step_of(CollectiveKind::kAllGather, "all-gather.10", {"data"}, kPart, kWhole);
   gather.origin = {OriginCertainty::kInferred, {{.node = {}, .op = "sub", .place = "train.py:20"}}};
@@ -93,10 +92,10 @@ TEST_F(OverSlices, ScatterTransferAndGatherAreOneAllReduce) {
 TEST_F(OverSlices, AScatterThatStaysSplitIsAnotherCollective) {
   auto instructions = begin("reduce-scatter", "ALL_REDUCE");
   instructions.push_back(make_instruction(9, "negate", f32_shape({128}), {8}));
-  auto found = merged(
-      make_module({instructions}),
-      {step_of(CollectiveKind::kReduceScatter, "reduce-scatter.2", {"data"}, kWhole, kPart), sent(),
-       received()});
+  auto found =
+      merged(make_module({instructions}),
+             {step_of(CollectiveKind::kReduceScatter, "reduce-scatter.2", {"data"}, kWhole, kPart),
+              sent(), received()});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].whole.kind, CollectiveKind::kReduceScatter);
   EXPECT_EQ(found[0].whole.axes, AxisList({"data"}));
@@ -108,10 +107,9 @@ TEST_F(OverSlices, AScatterThatStaysSplitIsAnotherCollective) {
 
 TEST_F(OverSlices, AnAllReduceInTheSliceIsAStepOfIt) {
   auto instructions = begin("all-reduce", "ALL_REDUCE");
-  auto found = merged(
-      make_module({instructions}),
-      {step_of(CollectiveKind::kAllReduce, "all-reduce.2", {"data"}, kPart, kPart), sent(),
-       received()});
+  auto found = merged(make_module({instructions}),
+                      {step_of(CollectiveKind::kAllReduce, "all-reduce.2", {"data"}, kPart, kPart),
+                       sent(), received()});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].whole.kind, CollectiveKind::kAllReduce);
   EXPECT_EQ(found[0].whole.axes, AxisList({"dcn", "data"}));
@@ -124,11 +122,10 @@ TEST_F(OverSlices, ATransferOfSeveralValuesIsNotMerged) {
   instructions.insert(instructions.begin() + 2,
                       make_instruction(20, "all-reduce", f32_shape({128}), {1}));
   instructions[3] = make_instruction(3, "concatenate", f32_shape({256}), {2, 20});
-  auto found = merged(
-      make_module({instructions}),
-      {step_of(CollectiveKind::kAllReduce, "all-reduce.2", {"data"}, kPart, kPart),
-       step_of(CollectiveKind::kAllReduce, "all-reduce.20", {"data"}, kPart, kPart), sent(),
-       received()});
+  auto found = merged(make_module({instructions}),
+                      {step_of(CollectiveKind::kAllReduce, "all-reduce.2", {"data"}, kPart, kPart),
+                       step_of(CollectiveKind::kAllReduce, "all-reduce.20", {"data"}, kPart, kPart),
+                       sent(), received()});
   EXPECT_EQ(found.size(), 3u);
 }
 
@@ -141,9 +138,9 @@ TEST_F(OverSlices, GatherBetweenSlicesAndInTheSliceIsOne) {
         make_instruction(7, "recv-done", tuple_shape({more}), {6}), make_element(8, 7, 0, more),
         make_instruction(9, "all-gather", f32_shape({2048}), {8})}});
   Collective receive = step_of(CollectiveKind::kReceive, "recv.6", {"dcn"}, 0, 2 * kPart);
-  auto found = merged(
-      module, {sent(), receive,
-               step_of(CollectiveKind::kAllGather, "all-gather.9", {"data"}, 2 * kPart, 16 * kPart)});
+  auto found = merged(module, {sent(), receive,
+                               step_of(CollectiveKind::kAllGather, "all-gather.9", {"data"},
+                                       2 * kPart, 16 * kPart)});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].whole.kind, CollectiveKind::kAllGather);
   EXPECT_EQ(found[0].whole.axes, AxisList({"dcn", "data"}));
@@ -174,8 +171,9 @@ TEST(LogicalCollectives, FragmentsOfOneChannelAreOne) {
     one.continues = continues;
     return one;
   };
-  auto found = merged(module, {gather("all-gather.11", 7, false), gather("all-gather.12", 7, true),
-                               gather("all-gather.13", 8, false), gather("all-gather.14", 7, true)});
+  auto found =
+      merged(module, {gather("all-gather.11", 7, false), gather("all-gather.12", 7, true),
+                      gather("all-gather.13", 8, false), gather("all-gather.14", 7, true)});
   ASSERT_EQ(found.size(), 2u);
   EXPECT_THAT(found[0].instructions,
               ElementsAre("all-gather.11", "all-gather.12", "all-gather.14"));

@@ -9,11 +9,24 @@ namespace meshard {
 namespace {
 
 // Parts of names that JAX writes for its own constructs.
-constexpr std::array<std::string_view, 18> kConstructs = {
-    "while",          "body",           "cond",       "closed_call", "checkpoint",
-    "remat",          "remat2",         "shard_map",  "scan",        "pjit",
-    "core_call",      "custom_jvp_call", "custom_vjp_call", "rematted_computation",
-    "custom_vjp_call_jaxpr", "body_fun", "cond_fun",  "xla_call"};
+constexpr std::array<std::string_view, 18> kConstructs = {"while",
+                                                          "body",
+                                                          "cond",
+                                                          "closed_call",
+                                                          "checkpoint",
+                                                          "remat",
+                                                          "remat2",
+                                                          "shard_map",
+                                                          "scan",
+                                                          "pjit",
+                                                          "core_call",
+                                                          "custom_jvp_call",
+                                                          "custom_vjp_call",
+                                                          "rematted_computation",
+                                                          "custom_vjp_call_jaxpr",
+                                                          "body_fun",
+                                                          "cond_fun",
+                                                          "xla_call"};
 
 // Transformations: the scopes are inside the parentheses.
 constexpr std::array<std::string_view, 5> kTransformations = {"jvp(", "transpose(", "vmap(",
@@ -37,7 +50,7 @@ bool is_construct(std::string_view part) {
   if (part.starts_with("branch_") && part.ends_with("_fun")) return true;
   if (part.find("->") != std::string_view::npos) return true;  // an einsum
   if (part.find('<') != std::string_view::npos) return true;   // a local function
-  return part.ends_with(")");  // a function, `jit(relu)`
+  return part.ends_with(")");                                  // a function, `jit(relu)`
 }
 
 void append_scopes(std::string_view part, std::string& out) {
@@ -78,6 +91,27 @@ std::string op_scope(std::string_view op_name) {
   std::string scope;
   for (std::string_view part : parts) append_scopes(part, scope);
   return scope;
+}
+
+std::string common_scope(std::string_view a, std::string_view b) {
+  if (a == b) return std::string(a);
+  std::size_t end = 0;  // of the common components
+  for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
+    bool ends = (i == a.size() || a[i] == '/') && (i == b.size() || b[i] == '/');
+    if (ends) end = i;
+    if (i == a.size() || i == b.size() || a[i] != b[i]) break;
+  }
+  return std::string(a.substr(0, end));
+}
+
+std::string op_in_layer(std::string_view op_name) {
+  std::vector<std::string_view> parts = split(op_name);
+  if (parts.size() < 2) return "";
+  std::string text = op_scope(op_name);
+  std::string_view einsum = parts[parts.size() - 2];
+  if (einsum.find("->") != std::string_view::npos && !einsum.ends_with(")"))
+    append(text, cat("/", einsum));
+  return cat(text, "/", parts.back());
 }
 
 std::vector<std::string> tree_keys(std::string_view name) {

@@ -42,6 +42,24 @@ TEST(OpScope, FunctionsAndConstructsAreNoLayers) {
   EXPECT_EQ(op_scope(""), "");
 }
 
+TEST(OpScope, OpsOfBothPassesAreTheSameInTheirLayer) {
+  std::string forward = op_in_layer("jit(step)/jvp()/while/body/attn/bthk,hkd->btd/dot_general");
+  EXPECT_EQ(forward, "attn/bthk,hkd->btd/dot_general");
+  EXPECT_EQ(op_in_layer("jit(step)/transpose(jvp())/while/body/closed_call/checkpoint/attn/"
+                        "bthk,hkd->btd/dot_general"),
+            forward);
+  EXPECT_EQ(op_in_layer("jit(step)/jvp(net)/up/dot_general"), "net/up/dot_general");
+  EXPECT_EQ(op_in_layer("n17"), "");
+}
+
+TEST(OpScope, CommonScopes) {
+  EXPECT_EQ(common_scope("MLP/b0", "MLP/b1"), "MLP");
+  EXPECT_EQ(common_scope("MLP/b0", "MLP/b0"), "MLP/b0");
+  EXPECT_EQ(common_scope("MLP", "MLP/b1"), "MLP");
+  EXPECT_EQ(common_scope("layer1", "layer10"), "");
+  EXPECT_EQ(common_scope("", "a"), "");
+}
+
 TEST(OpScope, KeysOfParameters) {
   EXPECT_THAT(tree_keys("params['blocks'][3]['mlp']['w1']"),
               ElementsAre("blocks", "3", "mlp", "w1"));

@@ -72,10 +72,12 @@ bool names_op_with(bool OpTraits::*trait, std::string_view op_name) {
 
 bool names_called_collective(std::string_view op_name) {
   // The primitives of jax.lax; a suffix tells variants apart, `psum_invariant`.
-  static constexpr std::string_view kPrimitives[] = {
-      "psum",       "pmax",         "pmin",       "ppermute",         "pbroadcast",
-      "all_gather", "all_to_all",   "psum_scatter", "reduce_scatter", "ragged_all_to_all",
-      "pshuffle",   "collective_permute"};
+  static constexpr std::string_view kPrimitives[] = {"psum",           "pmax",
+                                                     "pmin",           "ppermute",
+                                                     "pbroadcast",     "all_gather",
+                                                     "all_to_all",     "psum_scatter",
+                                                     "reduce_scatter", "ragged_all_to_all",
+                                                     "pshuffle",       "collective_permute"};
   std::string_view last = last_part(op_name);
   for (std::string_view primitive : kPrimitives)
     if (last == primitive ||
@@ -256,12 +258,12 @@ CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
   for (std::string_view mark : {"is_spmd_generated", "from-cross-replica-sharding"})
     if (instruction.frontend_attribute(mark) == "true") return CollectiveCause::kInserted;
   if (!calls_collectives) return CollectiveCause::kInserted;
-  bool certain = origin.certainty == OriginCertainty::kExact ||
-                 origin.certainty == OriginCertainty::kMerged;
+  bool certain =
+      origin.certainty == OriginCertainty::kExact || origin.certainty == OriginCertainty::kMerged;
   if (!certain || origin.places.empty()) return CollectiveCause::kUnknown;
-  auto called = std::count_if(
-      origin.places.begin(), origin.places.end(),
-      [](const OriginPlace& place) { return names_called_collective(place.op); });
+  auto called =
+      std::count_if(origin.places.begin(), origin.places.end(),
+                    [](const OriginPlace& place) { return names_called_collective(place.op); });
   if (called == std::ssize(origin.places)) return CollectiveCause::kAsked;
   return called == 0 ? CollectiveCause::kInserted : CollectiveCause::kUnknown;
 }

@@ -70,7 +70,8 @@ class OriginFinder {
 
   /// The same for a module of another framework. XLA's partitioner marks what it inserts with the
   /// frontend attribute `is_spmd_generated`, or `from-cross-replica-sharding`. A compiler may lose
-  /// the mark; then the ops decide: the program requested what comes from a collective that it calls
+  /// the mark; then the ops decide: the program requested what comes from a collective that it
+  /// calls
   /// (`psum`, `ppermute`), and no other op requests one. If the ops are not certain, it is unknown,
   /// unless the program calls no collective at all.
   /// @param calls_collectives whether some op of the module is a collective that the program calls

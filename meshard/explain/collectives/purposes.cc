@@ -30,18 +30,6 @@ void add_name(std::vector<std::string>& names, std::string name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
 }
 
-// `MLP` for `MLP/b0` and `MLP/b1`.
-std::string common_scope(std::string_view a, std::string_view b) {
-  if (a == b) return std::string(a);
-  std::size_t end = 0;  // of the common components
-  for (std::size_t i = 0; i <= std::min(a.size(), b.size()); ++i) {
-    bool ends = (i == a.size() || a[i] == '/') && (i == b.size() || b[i] == '/');
-    if (ends) end = i;
-    if (i == a.size() || i == b.size() || a[i] != b[i]) break;
-  }
-  return std::string(a.substr(0, end));
-}
-
 class PurposeFinder {
  public:
   PurposeFinder(const Executions& executions, const BoundaryNames& names)
@@ -73,8 +61,7 @@ class PurposeFinder {
     if (purpose.phase == ProgramPhase::kUnknown) purpose.phase = phase_of_users(purpose, taken);
     if (names_only_arguments(one)) name_user(one, taken);
     purpose.layer = layer(one, at, taken);
-    if (purpose.kind != PurposeKind::kUnknown &&
-        purpose.certainty == PurposeCertainty::kUnknown)
+    if (purpose.kind != PurposeKind::kUnknown && purpose.certainty == PurposeCertainty::kUnknown)
       purpose.certainty = PurposeCertainty::kExact;
   }
 
@@ -93,14 +80,54 @@ class PurposeFinder {
   // The uses of the result. The fragments of a collective over several fusions have one result,
   // which the users of the last one get.
   ValueUses uses_of(const LocatedInstruction& at, std::int64_t element, bool arithmetic) const {
-    return flow_.uses(at, element, arithmetic);
+    return flow_.uses(received_for(at), element, arithmetic);
+  }
+
+  // What is sent to other slices comes back in the receive of the same transfer.
+  static LocatedInstruction received_for(const LocatedInstruction& at) {
+    std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
+    if (at.instruction->opcode != "send" || rendezvous.empty()) return at;
+    for (const HloInstruction& other : at.index->computation().instructions)
+      if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
+        return {at.index, &other};
+    return at;
+  }
+
+  // The name of the op that computed an operand; empty if none is known.
+  std::string producer(LocatedInstruction at, std::size_t number) const {
+    const InstructionIndex* index = at.index;
+    const HloInstruction* one = index->operand(*at.instruction, number);
+    std::int64_t element = -1;  // of the tuple that `one` makes
+    for (int step = 0; one && step < 32; ++step) {
+      if (one->opcode == "parameter") {
+        const ReachedComputation* reached = executions_.calls().find(index->computation().id);
+        if (!reached || !reached->caller || reached->kind != CallKind::kFusion) return "";
+        auto parameter = static_cast<std::size_t>(one->parameter_number);
+        index = reached->caller;
+        one = index->operand(*reached->call, parameter);
+        continue;
+      }
+      if (phase_of_op(one->metadata.op_name) != ProgramPhase::kUnknown)
+        return one->metadata.op_name;
+      if (one->opcode == "fusion") {
+        index = executions_.module().called(*one);
+        one = index ? index->root() : nullptr;
+        if (one && one->opcode == "tuple" && element >= 0)
+          one = index->operand(*one, static_cast<std::size_t>(element));
+        continue;
+      }
+      if (one->opcode == "get-tuple-element") element = one->tuple_index;
+      if (one->operands.size() != 1) return "";
+      one = index->operand(*one, 0);
+    }
+    return "";
   }
 
   // The arguments that the value of each operand is, or nothing if any of it is computed.
   std::vector<std::int64_t> arguments_moved(const LocatedInstruction& at) const {
     std::vector<std::int64_t> all;
-    bool data_only_first = at.instruction->opcode == "ragged-all-to-all" ||
-                           at.instruction->opcode == "send";
+    bool data_only_first =
+        at.instruction->opcode == "ragged-all-to-all" || at.instruction->opcode == "send";
     std::size_t count = data_only_first ? 1 : at.instruction->operands.size();
     for (std::size_t i = 0; i < count; ++i) {
       ValueSources sources = flow_.sources(at, i);
@@ -131,8 +158,7 @@ class PurposeFinder {
     if (one.purpose.kind != PurposeKind::kUnknown || !is_scalar(*at.instruction)) return;
     std::vector<std::int64_t> results = uses_of(at, -1, true).results;
     if (results.empty()) return;
-    for (std::int64_t result : results)
-      add_name(one.purpose.names, boundary_.result_name(result));
+    for (std::int64_t result : results) add_name(one.purpose.names, boundary_.result_name(result));
     one.purpose.kind = PurposeKind::kResult;
   }
 
@@ -141,7 +167,8 @@ class PurposeFinder {
     std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
     if (rendezvous.empty()) return;
     for (const HloInstruction& other : at.index->computation().instructions) {
-      if (other.opcode != "send" || other.frontend_attribute(kTransferRendezvous) != rendezvous) continue;
+      if (other.opcode != "send" || other.frontend_attribute(kTransferRendezvous) != rendezvous)
+        continue;
       LocatedInstruction sent{at.index, &other};
       if (is_sum_over_slices(other))
         reduction(one, sent);
@@ -156,25 +183,28 @@ class PurposeFinder {
     if (one.purpose.phase == ProgramPhase::kForward || !has_backward_) return;
     std::size_t count = at.instruction->opcode == "send" ? 1 : at.instruction->operands.size();
     std::vector<std::string> names;
-    bool unnamed = false;
+    bool reached = false, certain = true;
     for (std::size_t i = 0; i < count; ++i) {
       std::int64_t element = count > 1 ? static_cast<std::int64_t>(i) : -1;
-      ValueUses uses = uses_of(at, element, arithmetic);
-      const HloInstruction* operand = at.index->operand(*at.instruction, i);
       std::vector<std::int64_t> arguments =
-          boundary_.replaced_by(uses.results, operand ? operand->shape : at.instruction->shape);
+          boundary_.replaced_by(uses_of(at, element, arithmetic).results);
+      reached = reached || !arguments.empty();
+      if (arguments.size() > 1) {
+        // A compiler packed this value with others, and took them apart again. The op tells which
+        // it is; a buffer that no op made holds all of them.
+        certain = false;
+        if (std::string op = producer(at, i); !op.empty())
+          arguments = boundary_.used_by(op, arguments);
+      }
       for (std::int64_t argument : arguments) add_name(names, boundary_.argument_name(argument));
-      unnamed = unnamed || (arguments.empty() && !uses.results.empty() && operand &&
-                            !is_scalar(*operand));
     }
-    if (names.empty()) return;
+    if (!reached) return;
     CollectivePurpose& purpose = one.purpose;
     bool backward = purpose.phase == ProgramPhase::kBackward;
-    purpose.kind = backward || is_sum(one.kind) ? PurposeKind::kGradient
-                                                      : PurposeKind::kUpdate;
+    purpose.kind = backward || is_sum(one.kind) ? PurposeKind::kGradient : PurposeKind::kUpdate;
     bool own = one.origin.certainty == OriginCertainty::kExact ||
                one.origin.certainty == OriginCertainty::kMerged;
-    purpose.certainty = own && (backward || purpose.kind == PurposeKind::kUpdate) && !unnamed
+    purpose.certainty = own && (backward || purpose.kind == PurposeKind::kUpdate) && certain
                             ? PurposeCertainty::kExact
                             : PurposeCertainty::kInferred;
     purpose.names = std::move(names);
@@ -202,8 +232,7 @@ class PurposeFinder {
       if (phase == ProgramPhase::kForward) return phase;
       if (phase != ProgramPhase::kUnknown) found = phase;
     }
-    if (found == ProgramPhase::kUnknown && purpose.kind == PurposeKind::kGradient &&
-        has_backward_)
+    if (found == ProgramPhase::kUnknown && purpose.kind == PurposeKind::kGradient && has_backward_)
       return ProgramPhase::kBackward;
     return found;
   }
@@ -250,8 +279,11 @@ class PurposeFinder {
         folder = folder ? common_scope(*folder, own) : own;
       }
     std::string scope = scope_of(one, taken);
-    // A combined collective may name only one of its ops.
-    if (several && one.origin.places.size() == 1) scope = scope.substr(0, scope.rfind('/') + 1);
+    if (one.origin.certainty == OriginCertainty::kInferred &&
+        one.purpose.kind == PurposeKind::kGradient)
+      scope = boundary_.layer_of(one.purpose.names);  // the neighbors may be of other layers
+    else if (several && one.origin.places.size() == 1)
+      scope = scope.substr(0, scope.rfind('/') + 1);  // it may name only one of its ops
     if (scope.ends_with('/')) scope.pop_back();
     if (scope.empty() && folder) scope = *folder;
     const ComputationRuns* runs = executions_.find(at.index->computation().id);

@@ -48,13 +48,11 @@ pjrt::HloModule training_step() {
       make_collective(14, "all-reduce", scalar, {13}, "jit(step)/jvp()/reduce_sum", {{0, 1}});
   return program(
       {{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard), make_parameter(3, 2, kShard),
-        op(4, "convert", {1}, ""),
-        gather(5, 4, "params['up']"),
+        op(4, "convert", {1}, ""), gather(5, 4, "params['up']"),
         op(6, "dot", {3, 5}, "jit(step)/jvp(net)/up/dot_general"),
         op(7, "dot", {3, 6}, "jit(step)/transpose(jvp(net))/up/dot_general"),
         gather(8, 7, "jit(step)/transpose(jvp(net))/up/dot_general", "all-reduce"),
-        op(9, "add", {2, 8}, "jit(step)/add"),
-        op(10, "sqrt", {9}, "jit(step)/sqrt"),
+        op(9, "add", {2, 8}, "jit(step)/add"), op(10, "sqrt", {9}, "jit(step)/sqrt"),
         op(11, "subtract", {1, 10}, "jit(step)/sub"),
         make_instruction(13, "reduce", scalar, {6}, "jit(step)/jvp()/reduce_sum"), loss,
         make_instruction(15, "tuple", tuple_shape({kShard, kShard, scalar}), {11, 9, 14})}});
@@ -83,8 +81,9 @@ TEST(Purposes, WeightsGradientsAndTheLoss) {
 
 TEST(Purposes, WithoutNamesTheMemoryThatIsReused) {
   pjrt::HloModule module = training_step();
-  module.aliases = {{.output_index = {0}, .parameter = 0, .parameter_index = {}, .must_alias = false},
-                    {.output_index = {1}, .parameter = 1, .parameter_index = {}, .must_alias = false}};
+  module.aliases = {
+      {.output_index = {0}, .parameter = 0, .parameter_index = {}, .must_alias = false},
+      {.output_index = {1}, .parameter = 1, .parameter_index = {}, .must_alias = false}};
   std::vector<Collective> found = with_purposes(module, {});
   EXPECT_THAT(found[0].purpose.names, ElementsAre("argument 0"));
   EXPECT_EQ(found[0].purpose.kind, PurposeKind::kWeight);
@@ -99,12 +98,12 @@ TEST(Purposes, WithoutNamesAndReuseTheGradientIsNotGuessed) {
 }
 
 TEST(Purposes, ActivationsBetweenLayers) {
-  std::vector<Collective> found = with_purposes(
-      program({{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),
-                op(3, "dot", {1, 2}, "jit(f)/mlp/dot_general"),
-                gather(4, 3, "jit(f)/mlp/dot_general", "all-reduce"),
-                op(5, "dot", {4, 2}, "jit(f)/head/dot_general")}}),
-      {{"x", "w"}, {"result"}});
+  std::vector<Collective> found =
+      with_purposes(program({{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),
+                              op(3, "dot", {1, 2}, "jit(f)/mlp/dot_general"),
+                              gather(4, 3, "jit(f)/mlp/dot_general", "all-reduce"),
+                              op(5, "dot", {4, 2}, "jit(f)/head/dot_general")}}),
+                    {{"x", "w"}, {"result"}});
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].purpose.kind, PurposeKind::kActivations);
   EXPECT_EQ(found[0].purpose.layer, "mlp");
@@ -123,13 +122,13 @@ TEST(Purposes, TheUsersOwn) {
 
 TEST(Purposes, TheUpdateIsGathered) {
   // A split state: the gradient is only added to it, and the change of the weight is gathered.
-  std::vector<Collective> found = with_purposes(
-      program({{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),
-                op(3, "dot", {2, 1}, "jit(step)/transpose(jvp())/dot_general"),
-                op(4, "sqrt", {3}, "jit(step)/sqrt"), gather(5, 4, "jit(step)/div"),
-                op(6, "subtract", {1, 5}, "jit(step)/sub"),
-                make_instruction(7, "tuple", tuple_shape({kShard}), {6})}}),
-      {{"params['up']", "x"}, {"['up']"}});
+  std::vector<Collective> found =
+      with_purposes(program({{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),
+                              op(3, "dot", {2, 1}, "jit(step)/transpose(jvp())/dot_general"),
+                              op(4, "sqrt", {3}, "jit(step)/sqrt"), gather(5, 4, "jit(step)/div"),
+                              op(6, "subtract", {1, 5}, "jit(step)/sub"),
+                              make_instruction(7, "tuple", tuple_shape({kShard}), {6})}}),
+                    {{"params['up']", "x"}, {"['up']"}});
   EXPECT_EQ(found[0].purpose.kind, PurposeKind::kUpdate);
   EXPECT_THAT(found[0].purpose.names, ElementsAre("params['up']"));
   EXPECT_EQ(found[0].purpose.phase, ProgramPhase::kOptimizer);

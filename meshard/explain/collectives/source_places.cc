@@ -77,7 +77,8 @@ SourcePlace SourcePlaces::of(const pjrt::HloMetadata& metadata) const {
     const pjrt::HloFrame& frame = frames[static_cast<std::size_t>(at - 1)];
     at = frame.parent;
     if (frame.file.empty()) continue;
-    if (!is_library_file(frame.file)) return {.place = line(frame.file, frame.line), .via = innermost};
+    if (!is_library_file(frame.file))
+      return {.place = line(frame.file, frame.line), .via = innermost};
     if (innermost.empty()) innermost = line(frame.file, frame.line);
   }
   return own;

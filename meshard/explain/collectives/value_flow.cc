@@ -37,9 +37,10 @@ bool is_async_move(std::string_view opcode) {
 bool passes_value(const HloInstruction& one) {
   return one.opcode == "custom-call" &&
          is_one_of(one.custom_call_target,
-                   {"ConcatBitcast", "AsyncCollectiveStart", "AsyncCollectiveDone", "Sharding",
-                    "SPMDFullToShardShape", "SPMDShardToFullShape", "xla.sdy.FuncResultSharding",
-                    "MoveToDevice", "MoveToHost", "annotate_device_placement"});
+                   {"ConcatBitcast", "ZeroCrop", "AsyncCollectiveStart", "AsyncCollectiveDone",
+                    "Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+                    "xla.sdy.FuncResultSharding", "MoveToDevice", "MoveToHost",
+                    "annotate_device_placement"});
 }
 
 bool is_neutral(const HloInstruction& one) {
@@ -58,12 +59,36 @@ bool reduces_between_devices(std::string_view opcode) {
 }
 
 bool acts_on_each_element(std::string_view opcode) {
-  return is_one_of(opcode,
-                   {"add", "subtract", "multiply", "divide", "maximum", "minimum", "negate", "abs",
-                    "sqrt", "rsqrt", "cbrt", "power", "exponential", "log", "tanh", "sign",
-                    "floor", "ceil", "round-nearest-even", "round-nearest-afz", "remainder",
-                    "clamp", "select", "and", "or", "not", "xor", "exponential-minus-one",
-                    "log-plus-one", "logistic"});
+  return is_one_of(opcode, {"add",
+                            "subtract",
+                            "multiply",
+                            "divide",
+                            "maximum",
+                            "minimum",
+                            "negate",
+                            "abs",
+                            "sqrt",
+                            "rsqrt",
+                            "cbrt",
+                            "power",
+                            "exponential",
+                            "log",
+                            "tanh",
+                            "sign",
+                            "floor",
+                            "ceil",
+                            "round-nearest-even",
+                            "round-nearest-afz",
+                            "remainder",
+                            "clamp",
+                            "select",
+                            "and",
+                            "or",
+                            "not",
+                            "xor",
+                            "exponential-minus-one",
+                            "log-plus-one",
+                            "logistic"});
 }
 
 TuplePart without_first(const TuplePart& element, std::size_t count = 1) {
@@ -215,7 +240,8 @@ class SourceSearch {
     operand(index, one, 0, {});
   }
 
-  void parameter(const InstructionIndex& index, const HloInstruction& one, const TuplePart& element) {
+  void parameter(const InstructionIndex& index, const HloInstruction& one,
+                 const TuplePart& element) {
     const ReachedComputation* reached = executions_.calls().find(index.computation().id);
     if (!reached) return;
     auto number = static_cast<std::size_t>(one.parameter_number);

@@ -109,11 +109,11 @@ Flowing fused() {
       make_instruction(8, "all-gather", kFlowShape, {6}),
       make_instruction(9, "all-gather", kFlowShape, {7}),
       make_instruction(10, "tuple", pair, {8, 9})};
-  std::vector<pjrt::HloInstruction> body = {
-      make_parameter(11, 0, kFlowShape), make_parameter(12, 1, kFlowShape),
-      make_instruction(13, "bitcast", kFlowShape, {11}),
-      make_instruction(14, "multiply", kFlowShape, {11, 12}),
-      make_instruction(15, "tuple", pair, {13, 14})};
+  std::vector<pjrt::HloInstruction> body = {make_parameter(11, 0, kFlowShape),
+                                            make_parameter(12, 1, kFlowShape),
+                                            make_instruction(13, "bitcast", kFlowShape, {11}),
+                                            make_instruction(14, "multiply", kFlowShape, {11, 12}),
+                                            make_instruction(15, "tuple", pair, {13, 14})};
   return Flowing(make_module({entry, body}));
 }
 
@@ -141,8 +141,7 @@ TEST(ValueFlow, FragmentsOfAnAsynchronousGather) {
     return one;
   };
   Flowing made(make_module(
-      {{make_parameter(1, 0, kFlowShape),
-        calling(make_instruction(2, "fusion", pair, {1}), {1}),
+      {{make_parameter(1, 0, kFlowShape), calling(make_instruction(2, "fusion", pair, {1}), {1}),
         make_element(3, 2, 0, kFlowShape), make_element(4, 2, 1, kFlowShape),
         calling(make_instruction(5, "fusion", kFlowShape, {3, 4}), {2}),
         make_instruction(6, "dot", kFlowShape, {5, 5})},

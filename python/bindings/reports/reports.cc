@@ -51,8 +51,8 @@ nb::list collective_table(const ProgramReport& report) {
 
 std::string short_text(const ProgramReport& report) {
   return cat("<Report of ", report.name(), " for ", report.parts().target.name, ": ",
-             report.logical_collectives().size(), " collectives, ", byte_text(report.collective_bytes()),
-             report.fits() ? ">" : ", does not fit>");
+             report.logical_collectives().size(), " collectives, ",
+             byte_text(report.collective_bytes()), report.fits() ? ">" : ", does not fit>");
 }
 
 // The moves that predict() expects of the recorded program, if the report is of one.
@@ -157,9 +157,10 @@ void bind_report(nb::module_& module) {
           "intermediates", [](const Report& r) { return r.parts().intermediates; },
           "Intermediate values whose sharding the compiler reported.")
       .def_prop_ro("collectives", explained, "All collective instructions, in the module's order.")
-      .def_prop_ro("logical_collectives", explained_logical,
-                   "The collectives as the program has them: where a compiler writes one as several "
-                   "instructions, they are one. Expectations and differences count these.")
+      .def_prop_ro(
+          "logical_collectives", explained_logical,
+          "The collectives as the program has them: where a compiler writes one as several "
+          "instructions, they are one. Expectations and differences count these.")
       .def_prop_ro("layers", &Report::layers,
                    "How much the collectives of each layer move; empty if no layer is known.")
       .def("collectives_of", chosen, nb::arg("kind"), nb::arg("axes") = nb::none(),
