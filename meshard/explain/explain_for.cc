@@ -49,6 +49,7 @@ Result<ProgramReport> internal::report_of_module(std::string_view module, const 
   MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(module));
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
   MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
+  facts.costs = options.costs;
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
   return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
                           options.compile);
@@ -75,6 +76,7 @@ ProgramReport internal::explain_traced(const Target& target, TracedProgram trace
   if (facts.program.mesh) check_devices(*facts.program.mesh, target, traced.where);
   if (Result<void> links = describe_links(options.links, facts); !links.ok())
     throw links.error().at(traced.where);
+  facts.costs = options.costs;
   Result<ProgramReport> report = explain_compiled(
       facts.program.text, target, facts, /*use_shardy=*/true, options.overrides, options.compile);
   if (!report.ok()) throw report.error().at(traced.where);

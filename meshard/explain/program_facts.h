@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/explain/cost/custom_call_use.h"
 #include "meshard/explain/cost/link_options.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/process_map.h"
@@ -32,6 +33,8 @@ struct ProgramFacts {
   /// The process of each device, if the report distinguishes processes.
   std::optional<ProcessMap> processes = std::nullopt;
   LinkOptions links = {};
+  /// Costs of custom calls that the user gives.
+  std::vector<GivenCost> costs = {};
   /// The devices of a run of several processes, for a program of this process.
   std::optional<Topology> topology = std::nullopt;
   /// Assumptions that were made.

@@ -8,8 +8,11 @@
 
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/collectives/reshard.h"
+#include "meshard/explain/cost/custom_call_use.h"
+#include "meshard/explain/cost/host_transfers.h"
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
+#include "meshard/explain/cost/schedule.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
@@ -72,6 +75,11 @@ class ProgramReport {
     ProgramCost cost = {};
     /// None if the hardware's figures are unknown.
     std::optional<Roofline> roofline = std::nullopt;
+    /// An estimate of the time. None if the hardware's figures are unknown.
+    std::optional<Schedule> schedule = std::nullopt;
+    std::vector<CustomCallUse> custom_calls = {};
+    /// None if the program uses no host memory.
+    std::optional<HostTransfers> host_transfers = std::nullopt;
     std::vector<TimelineEntry> timeline = {};
     /// Information needed to interpret the rest: rewrites by the compiler, missing data.
     std::vector<std::string> notes = {};

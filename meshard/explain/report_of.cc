@@ -99,7 +99,7 @@ class ReportMaker {
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
     mark_processes();
-    estimate(executions, nodes);
+    MESHARD_RETURN_IF_ERROR(estimate(executions, nodes));
     read_propagated();
     read_memory();
     read_buffers(executions, nodes);
@@ -154,6 +154,8 @@ class ReportMaker {
           compiled_.output_shardings, chosen ? &chosen->results : nullptr, facts_.result_names,
           parts_.results);
     add_places(facts_, parts_);
+    mark_memory(arguments, parts_.arguments);
+    mark_memory(results, parts_.results);
     for (const pjrt::HloAlias& alias : module_.aliases)
       if (alias.parameter >= 0 &&
           alias.parameter < static_cast<std::int64_t>(parts_.arguments.size()))
@@ -182,6 +184,15 @@ class ReportMaker {
     }
   }
 
+  // Marks the values in host memory, which compilers call space 5 (xla/layout.h).
+  static void mark_memory(const std::vector<const pjrt::HloShape*>& shapes,
+                          std::vector<ValuePlacement>& values) {
+    constexpr std::int64_t kHostMemory = 5;
+    for (std::size_t i = 0; i < std::min(shapes.size(), values.size()); ++i)
+      if (shapes[i]->layout && shapes[i]->layout->memory_space == kHostMemory)
+        values[i].memory_kind = "pinned_host";
+  }
+
   void mark_processes() {
     if (!facts_.processes) return;
     for (Collective& one : parts_.collectives)
@@ -189,8 +200,12 @@ class ReportMaker {
   }
 
   // Sets operation counts, traffic and, if the hardware or its links are known, the time bounds.
-  void estimate(const Executions& executions, const Graph* graph) {
-    ModuleCost cost(executions);
+  // @error invalid argument: a cost is given for a custom call that there is not
+  Result<void> estimate(const Executions& executions, const Graph* graph) {
+    std::vector<CustomCall> calls = custom_calls_of(executions);
+    MESHARD_RETURN_IF_ERROR(give_costs(facts_.costs, calls));
+    parts_.custom_calls = group_custom_calls(executions, calls, graph);
+    ModuleCost cost(executions, calls);
     parts_.cost = program_cost(cost);
     std::optional<LinkModel> links;
     std::optional<HardwareFigures> figures;
@@ -203,11 +218,20 @@ class ReportMaker {
     if (figures || given) {
       links.emplace(figures.value_or(HardwareFigures{}), facts_.program.mesh, topology,
                     facts_.processes, facts_.links);
-      parts_.roofline = roofline_of(parts_.cost, parts_.collectives, *links);
-      parts_.roofline->rates_known = figures.has_value();
     }
-    parts_.timeline =
-        timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);
+    std::vector<Collective> loading = collectives_on_links(executions, parts_.collectives, calls);
+    StepCosts costs(executions, cost, loading, links ? &*links : nullptr);
+    std::optional<SimulatedSchedule> simulated;
+    if (links) {
+      parts_.roofline = roofline_of(parts_.cost, loading, *links);
+      parts_.roofline->rates_known = figures.has_value();
+      if (figures) simulated = simulate_schedule(costs, loading, *parts_.roofline);
+    }
+    if (simulated) parts_.schedule = simulated->schedule;
+    if (HostTransfers moved = host_transfers_of(costs); moved.executions > 0)
+      parts_.host_transfers = moved;
+    parts_.timeline = timeline_of(costs, simulated ? &*simulated : nullptr, graph);
+    return {};
   }
 
   void read_propagated() {
@@ -241,6 +265,9 @@ class ReportMaker {
                               .temporaries = stats.temporaries,
                               .code = stats.generated_code,
                               .peak = stats.peak,
+                              .host_arguments = stats.host_arguments,
+                              .host_outputs = stats.host_outputs,
+                              .host_temporaries = stats.host_temporaries,
                               .capacity = capacity_of(facts_)};
   }
 
@@ -271,6 +298,8 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives across slices"));
+    for (std::string& note : custom_call_notes(parts_.custom_calls))
+      parts_.notes.push_back(std::move(note));
     if (!facts_.graph) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());

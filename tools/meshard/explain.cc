@@ -23,7 +23,7 @@ constexpr int kNotMet = 1, kNoReport = 2;
 struct ExplainArguments {
   std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
   std::vector<std::string> expect, options;
-  std::vector<std::string> links;
+  std::vector<std::string> links, costs;
   std::int64_t partitions = 0, time_limit = 0, processes = 0;
   std::size_t lines = ExplainOptions().most_lines;
   bool part = false, no_cache = false, must_fit = false, picture = false, text = false,
@@ -100,6 +100,8 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
   for (const std::string& text : arguments.options) options.overrides.insert(override_in(text));
   options.links = links_of(arguments);
+  for (const std::string& text : arguments.costs)
+    options.costs.push_back(GivenCost::parse(text).value());
   options.compile.use_cache = !arguments.no_cache;
   options.compile.cache = arguments.cache;
   options.compile.plugin = arguments.plugin;
@@ -177,6 +179,11 @@ void add_explain(CLI::App& app, int& exit_code) {
       ->add_option("--link", arguments->links,
                    "bandwidth and latency of the links between processes or devices: "
                    "process=10GB/s,20us device=40GB/s")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--cost", arguments->costs,
+                   "operations, bytes of memory and perhaps bytes sent of a custom call, for one "
+                   "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
       ->allow_extra_args(false);
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));

@@ -90,6 +90,7 @@ ProgramReport explain_on_devices(const std::string& module, const Target& target
   ProgramFacts facts = facts_of_module(read, target, options.layout).value();
   move_to_devices(device_ids, target, facts);
   describe_links(options.links, facts).value();
+  facts.costs = options.costs;
   CompileRequest request{
       .module = module,
       .target = target,
@@ -152,6 +153,7 @@ nb::object explain_for_target(const TracedProgram& traced, const Target& target,
   ExplainForOptions given;
   given.overrides = options.overrides;
   given.links = options.links();
+  given.costs = options.given_costs();
   given.compile = options.compile();
   auto run = [&] {
     Unlocked unlocked;
@@ -247,6 +249,7 @@ void bind_options(nb::module_& module) {
               "Divides the devices into so many processes.")
       .def_rw("process_link", &ReportOptions::process_link, "`10GB/s,20us`, or empty.")
       .def_rw("device_link", &ReportOptions::device_link, "`40GB/s`, or empty.")
+      .def_rw("costs", &ReportOptions::costs, "`NAME=2e9,64MiB`: costs of custom calls.")
       .def_rw("time_limit", &ReportOptions::time_limit, "Of the compiler, in seconds; 0: none.")
       .def_rw("cache", &ReportOptions::cache, "The folder of the compile cache; empty: default.")
       .def_rw("use_cache", &ReportOptions::use_cache)
@@ -263,6 +266,12 @@ LinkOptions ReportOptions::links() const {
   if (!process_link.empty()) links.between_processes = LinkFigures::parse(process_link).value();
   if (!device_link.empty()) links.between_devices = LinkFigures::parse(device_link).value();
   return links;
+}
+
+std::vector<GivenCost> ReportOptions::given_costs() const {
+  std::vector<GivenCost> given;
+  for (const std::string& text : costs) given.push_back(GivenCost::parse(text).value());
+  return given;
 }
 
 CompileForOptions ReportOptions::compile() const {
@@ -298,6 +307,7 @@ ExplainModuleOptions ReportOptions::module() const {
   if (!partitioner.empty()) options.use_shardy = partitioner == "shardy";
   options.overrides = overrides;
   options.links = links();
+  options.costs = given_costs();
   options.compile = compile();
   return options;
 }
