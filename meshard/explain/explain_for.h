@@ -28,6 +28,9 @@ struct ExplainForOptions {
   LinkOptions links = {};
   /// Costs of custom calls, for which the module does not say enough.
   std::vector<GivenCost> costs = {};
+  /// A trace of runs of the program, whose times the report shows: see read_trace_ops(). The path
+  /// of a file; empty: none.
+  std::string measured = {};
   CompileForOptions compile = {};
 };
 
@@ -40,6 +43,9 @@ struct ExplainModuleOptions {
   LinkOptions links = {};
   /// Costs of custom calls, for which the module does not say enough.
   std::vector<GivenCost> costs = {};
+  /// A trace of runs of the program, whose times the report shows: see read_trace_ops(). The path
+  /// of a file; empty: none.
+  std::string measured = {};
   CompileForOptions compile = {};
 };
 
@@ -47,8 +53,8 @@ struct ExplainModuleOptions {
 /// bytecode or a portable artifact, as written by MLIR, JAX and PyTorch. If the compiler refuses
 /// the program for lack of memory, there is still a report, whose fits() is false.
 /// @error data loss: the module cannot be parsed; invalid argument: it is for another number of
-/// devices than the target has, or a cost is given for a custom call that there is not; the errors
-/// of compile_for().
+/// devices than the target has, a cost is given for a custom call that there is not, or the trace
+/// is of another program; data loss also: the trace cannot be parsed; the errors of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
                              const ExplainModuleOptions& options = {},
                              SourceLocation where = SourceLocation::current());

@@ -8,6 +8,7 @@
 #include "meshard/base/result.h"
 #include "meshard/explain/cost/custom_call_use.h"
 #include "meshard/explain/cost/link_options.h"
+#include "meshard/explain/measured/trace_ops.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/graph/graph.h"
@@ -35,6 +36,8 @@ struct ProgramFacts {
   LinkOptions links = {};
   /// Costs of custom calls that the user gives.
   std::vector<GivenCost> costs = {};
+  /// The operations of a trace of the program; none if none is given.
+  std::optional<std::vector<TraceOp>> measured = std::nullopt;
   /// The devices of a run of several processes, for a program of this process.
   std::optional<Topology> topology = std::nullopt;
   /// Assumptions that were made.

@@ -13,6 +13,7 @@
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
 #include "meshard/explain/cost/schedule.h"
+#include "meshard/explain/measured/measured_run.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
@@ -81,6 +82,8 @@ class ProgramReport {
     /// None if the program uses no host memory.
     std::optional<HostTransfers> host_transfers = std::nullopt;
     std::vector<TimelineEntry> timeline = {};
+    /// Times of a trace; none if none is given.
+    std::optional<MeasuredRun> measured = std::nullopt;
     /// Information needed to interpret the rest: rewrites by the compiler, missing data.
     std::vector<std::string> notes = {};
     /// The compiler's message if it refused the program for lack of memory. Then there is no

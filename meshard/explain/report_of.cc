@@ -231,6 +231,10 @@ class ReportMaker {
     if (HostTransfers moved = host_transfers_of(costs); moved.executions > 0)
       parts_.host_transfers = moved;
     parts_.timeline = timeline_of(costs, simulated ? &*simulated : nullptr, graph);
+    if (facts_.measured) {
+      MESHARD_ASSIGN_OR_RETURN(parts_.measured,
+                               measure(*facts_.measured, costs, loading, parts_.timeline));
+    }
     return {};
   }
 
@@ -298,8 +302,9 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives across slices"));
-    for (std::string& note : custom_call_notes(parts_.custom_calls))
-      parts_.notes.push_back(std::move(note));
+    if (parts_.roofline)
+      for (std::string& note : custom_call_notes(parts_.custom_calls))
+        parts_.notes.push_back(std::move(note));
     if (!facts_.graph) return;
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());

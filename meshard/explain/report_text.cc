@@ -217,6 +217,7 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
   if (parts_.schedule) append_schedule(out, *parts_.schedule, half);
+  if (parts_.measured) append(out, cat(parts_.measured->to_string(parts_.schedule), "\n"));
   if (parts_.host_transfers) append(out, cat(*parts_.host_transfers, "\n"));
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
   if (!parts_.custom_calls.empty()) {

@@ -231,6 +231,7 @@ void write(JsonWriter& json, const TimelineEntry& entry) {
   json.member("host_bytes", entry.host_bytes);
   json.member("hidden_seconds", entry.hidden_seconds);
   json.member("exposed_seconds", entry.exposed_seconds);
+  json.member("measured_seconds", entry.measured_seconds);
   json.member("place", entry.place).end_object();
 }
 

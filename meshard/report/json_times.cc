@@ -9,19 +9,37 @@ void write_transfer_time(JsonWriter& json, const TransferTime& time) {
   json.member("exposed_seconds", time.exposed_seconds);
 }
 
+void write_communication(JsonWriter& json, const std::vector<CommunicationTime>& all) {
+  json.key("communication").begin_array();
+  for (const CommunicationTime& one : all) {
+    json.begin_object().member("kind", one.kind).member("axes", one.axes);
+    json.member("collectives", one.collectives).member("executions", one.executions);
+    write_transfer_time(json, one.time);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_schedule(JsonWriter& json, const Schedule& schedule) {
   json.begin_object().member("seconds", schedule.seconds);
   json.member("busy_seconds", schedule.busy_seconds).key("links").begin_object();
   write_transfer_time(json, schedule.links);
   json.end_object().key("host").begin_object();
   write_transfer_time(json, schedule.host);
-  json.end_object().key("communication").begin_array();
-  for (const CommunicationTime& one : schedule.communication) {
-    json.begin_object().member("kind", one.kind).member("axes", one.axes);
-    json.member("collectives", one.collectives).member("executions", one.executions);
-    write_transfer_time(json, one.time);
-    json.end_object();
-  }
+  json.end_object();
+  write_communication(json, schedule.communication);
+  json.end_object();
+}
+
+void write_measured(JsonWriter& json, const MeasuredRun& run) {
+  json.begin_object().member("devices", run.devices).member("runs", run.runs);
+  json.member("seconds", run.seconds).key("links").begin_object();
+  write_transfer_time(json, run.links);
+  json.end_object();
+  write_communication(json, run.communication);
+  json.member("matched_events", run.matched_events);
+  json.member("unmatched_events", run.unmatched_events).key("unmatched").begin_array();
+  for (const std::string& name : run.unmatched) json.value(name);
   json.end_array().end_object();
 }
 
@@ -58,6 +76,7 @@ void write_times(JsonWriter& json, const ProgramReport::Parts& parts) {
   for (const CustomCallUse& use : parts.custom_calls) write_custom_call(json, use);
   json.end_array();
   write_optional(json, "host_transfers", parts.host_transfers, write_host_transfers);
+  write_optional(json, "measured", parts.measured, write_measured);
 }
 
 }  // namespace meshard

@@ -5,7 +5,7 @@
 
 namespace meshard {
 
-/// Writes the members `schedule`, `custom_calls` and `host_transfers` of an object.
+/// Writes the members `schedule`, `custom_calls`, `host_transfers` and `measured` of an object.
 /// @pre the writer is in an object
 void write_times(JsonWriter& json, const ProgramReport::Parts& parts);
 

@@ -161,6 +161,8 @@ void add_timeline(ProgramReport::Parts& parts) {
          .seconds = microseconds * 1e-6,
          .hidden_seconds = kind == Kind::kCollective ? microseconds * 0.75e-6 : 0,
          .exposed_seconds = kind == Kind::kCollective ? microseconds * 0.25e-6 : 0,
+         .measured_seconds =
+             kind == Kind::kCompute ? std::optional(microseconds * 1.5e-6) : std::nullopt,
          .place = "gpt.py:42"});
   };
   add(Kind::kCopy, "copy.1", "copy", 0, 1, 20);
@@ -258,6 +260,19 @@ void add_times(ProgramReport::Parts& parts) {
                          .operand_bytes = 4096,
                          .result_bytes = 128,
                          .place = ""}};
+  parts.measured = MeasuredRun{
+      .devices = 8,
+      .runs = 3,
+      .seconds = 0.0401,
+      .links = {.hidden_seconds = 0.0102, .exposed_seconds = 0.0155},
+      .communication = {{.kind = "all-gather",
+                         .axes = "\"data\"",
+                         .collectives = 2,
+                         .executions = 24,
+                         .time = {.hidden_seconds = 0.0102, .exposed_seconds = 0.0155}}},
+      .matched_events = 240,
+      .unmatched_events = 2,
+      .unmatched = {"infeed.1"}};
   parts.host_transfers =
       HostTransfers{.from_host = 4e6, .to_host = 2e6, .executions = 2, .seconds = 0.0003};
   parts.reshards = {
@@ -389,6 +404,7 @@ ProgramReport::Parts hostile_parts() {
   parts.roofline->links[0].axes = parts.roofline->links[0].link = bad;
   parts.roofline->sources = {bad};
   parts.schedule->communication[0].kind = parts.schedule->communication[0].axes = bad;
+  parts.measured->unmatched = {bad};
   for (CustomCallUse& use : parts.custom_calls) use.name = use.target = use.place = bad;
   parts.notes = {bad};
   parts.out_of_memory = bad;
@@ -406,7 +422,8 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
          a.reshards == b.reshards && a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
          a.schedule == b.schedule && a.custom_calls == b.custom_calls &&
-         a.host_transfers == b.host_transfers && a.timeline == b.timeline && a.notes == b.notes;
+         a.host_transfers == b.host_transfers && a.measured == b.measured &&
+         a.timeline == b.timeline && a.notes == b.notes;
 }
 
 }  // namespace meshard

@@ -54,6 +54,9 @@ no_report([module, "--topology", "cpu:4", "--processes", "3"], "4 devices cannot
 no_report([module, "--topology", "cpu:4", "--link", "process=1GB/s"], "all devices of cpu:4 are in one process")
 no_report([module, "--topology", "cpu:4", "--link", "process"], "--link process", "BANDWIDTH")
 no_report([module, "--topology", "cpu:4", "--link", "device=fast"], "invalid link `fast`")
+no_report([module, "--topology", "cpu:4", "--cost", "kernel=many"], "invalid cost `kernel=many`", "FLOPS,BYTES")
+no_report([module, "--topology", "cpu:4", "--measured", os.path.join(folder.name, "none.json")], "none.json")
+no_report([module, "--topology", "cpu:4", "--measured", file("words.json", "hello")], "data loss", "traceEvents")
 
 cache = ["--cache", os.path.join(folder.name, "cache")]
 report = os.path.join(folder.name, "report.json")

@@ -21,7 +21,8 @@ namespace {
 constexpr int kNotMet = 1, kNoReport = 2;
 
 struct ExplainArguments {
-  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
+  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache,
+                                    measured;
   std::vector<std::string> expect, options;
   std::vector<std::string> links, costs;
   std::int64_t partitions = 0, time_limit = 0, processes = 0;
@@ -102,6 +103,7 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   options.links = links_of(arguments);
   for (const std::string& text : arguments.costs)
     options.costs.push_back(GivenCost::parse(text).value());
+  options.measured = arguments.measured;
   options.compile.use_cache = !arguments.no_cache;
   options.compile.cache = arguments.cache;
   options.compile.plugin = arguments.plugin;
@@ -185,6 +187,9 @@ void add_explain(CLI::App& app, int& exit_code) {
                    "operations, bytes of memory and perhaps bytes sent of a custom call, for one "
                    "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
       ->allow_extra_args(false);
+  command->add_option("--measured", arguments->measured,
+                      "a trace of runs of the program, *.trace.json.gz of jax.profiler or XProf, "
+                      "whose times the report shows beside its own");
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");

@@ -267,6 +267,11 @@ std::int64_t maybe_integer(const Place& at, const char* key) {
 }
 double maybe_number(const Place& at, const char* key) { return at.has(key) ? at[key].number() : 0; }
 
+std::optional<double> maybe_seconds(const Place& at, const char* key) {
+  if (!at.has(key)) return std::nullopt;
+  return read_maybe(at[key], [](const Place& each) { return each.number(); });
+}
+
 MemoryUse memory_of(const Place& at) {
   return {.arguments = at["arguments"].integer(),
           .outputs = at["outputs"].integer(),
@@ -315,10 +320,7 @@ Roofline roofline_of(const Place& at) {
   return {.compute_seconds = at["compute_seconds"].number(),
           .memory_seconds = at["memory_seconds"].number(),
           .links = read_list(at["links"], link_of),
-          .communication_seconds = at.has("communication_seconds")
-                                       ? read_maybe(at["communication_seconds"],
-                                                    [](const Place& each) { return each.number(); })
-                                       : std::nullopt,
+          .communication_seconds = maybe_seconds(at, "communication_seconds"),
           .rates_known = !at.has("rates_known") || at["rates_known"].truth(),
           .sources = read_list(at["sources"], text_of)};
 }
@@ -337,6 +339,7 @@ TimelineEntry entry_of(const Place& at) {
           .seconds = at["seconds"].number(),
           .hidden_seconds = maybe_number(at, "hidden_seconds"),
           .exposed_seconds = maybe_number(at, "exposed_seconds"),
+          .measured_seconds = maybe_seconds(at, "measured_seconds"),
           .place = at["place"].text()};
 }
 
@@ -377,6 +380,17 @@ CustomCallUse custom_call_of(const Place& at) {
           .place = at["place"].text()};
 }
 
+MeasuredRun measured_of(const Place& at) {
+  return {.devices = at["devices"].integer(),
+          .runs = at["runs"].integer(),
+          .seconds = at["seconds"].number(),
+          .links = transfer_time_of(at["links"]),
+          .communication = read_list(at["communication"], communication_of),
+          .matched_events = at["matched_events"].integer(),
+          .unmatched_events = at["unmatched_events"].integer(),
+          .unmatched = read_list(at["unmatched"], text_of)};
+}
+
 HostTransfers host_transfers_of(const Place& at) {
   return {.from_host = at["from_host"].number(),
           .to_host = at["to_host"].number(),
@@ -412,6 +426,7 @@ ProgramReport report_of(const Place& at) {
   if (at.has("custom_calls")) parts.custom_calls = read_list(at["custom_calls"], custom_call_of);
   if (at.has("host_transfers"))
     parts.host_transfers = read_maybe(at["host_transfers"], host_transfers_of);
+  if (at.has("measured")) parts.measured = read_maybe(at["measured"], measured_of);
   parts.timeline = read_list(at["timeline"], entry_of);
   parts.notes = read_list(at["notes"], text_of);
   return ProgramReport(std::move(parts));

@@ -78,26 +78,29 @@ TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   // custom calls and host memory: of reports of a newer meshard.
   // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of dimensions, whose
   // spec is read.
-  EXPECT_THAT(unread, testing::ElementsAre(
-                          "across_processes", "axes", "bound_by", "communication_seconds",
-                          "custom_calls", "device_ids", "exposed_seconds", "fits", "hidden_seconds",
-                          "host_arguments", "host_bytes", "host_outputs", "host_temporaries",
-                          "host_transfers", "kind", "memory_kind", "name", "open", "padding_bytes",
-                          "processes", "rates_known", "schedule", "seconds", "seconds_in_sequence",
-                          "shard", "shard_bytes", "size", "spare", "total"));
+  EXPECT_THAT(unread,
+              testing::ElementsAre(
+                  "across_processes", "axes", "bound_by", "communication_seconds", "custom_calls",
+                  "device_ids", "exposed_seconds", "fits", "hidden_seconds", "host_arguments",
+                  "host_bytes", "host_outputs", "host_temporaries", "host_transfers", "kind",
+                  "measured", "measured_seconds", "memory_kind", "name", "open", "padding_bytes",
+                  "processes", "rates_known", "schedule", "seconds", "seconds_in_sequence", "shard",
+                  "shard_bytes", "size", "spare", "total"));
 }
 
 TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
   json older = json::parse(to_json(ProgramReport(sample_parts())));
   older.erase("processes");
-  for (const char* member : {"schedule", "custom_calls", "host_transfers"}) older.erase(member);
+  for (const char* member : {"schedule", "custom_calls", "host_transfers", "measured"})
+    older.erase(member);
   for (const char* member : {"rates_known", "communication_seconds"})
     older["roofline"].erase(member);
   for (const char* member : {"host_arguments", "host_outputs", "host_temporaries"})
     older["memory"].erase(member);
   for (json& one : older["arguments"]) one.erase("memory_kind");
   for (json& one : older["timeline"])
-    for (const char* member : {"host_bytes", "hidden_seconds", "exposed_seconds"})
+    for (const char* member :
+         {"host_bytes", "hidden_seconds", "exposed_seconds", "measured_seconds"})
       one.erase(member);
   for (json& one : older["collectives"]) one.erase("across_processes");
   ProgramReport::Parts parts = read_report(older.dump()).value().parts();

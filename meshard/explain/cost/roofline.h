@@ -89,6 +89,8 @@ struct TimelineEntry {
   /// For a step that performs or starts transfers over links or to the host: how much of their time
   /// runs behind computation, per execution, and how much the device waits for (Schedule).
   double hidden_seconds = 0, exposed_seconds = 0;
+  /// Mean time per execution in a trace; none if there is no trace, or it lacks the step.
+  std::optional<double> measured_seconds = std::nullopt;
   std::string place;
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };

@@ -107,6 +107,26 @@ function scheduleLines() {
       ...(schedule.host.exposed_seconds + schedule.host.hidden_seconds > 0 ? [line('exposed host transfers', schedule.host.exposed_seconds, 'purple')] : [])]), table];
 }
 
+/** What a trace says, beside the estimate. */
+function measuredLines() {
+  const measured = report.measured;
+  if (!measured) return null;
+  const estimate = (row) => report.schedule && report.schedule.communication.find((each) => each.kind === row.kind && each.axes === row.axes);
+  const estimated = (row, name) => estimate(row) ? secondsText(estimate(row)[name]) : '';
+  const table = measured.communication.length ? sortedTable([
+    {label: 'Communication', value: (row) => row.kind, text: (row) => row.kind},
+    {label: 'Axes', value: (row) => row.axes, text: (row) => row.axes},
+    {label: 'Exposed', number: true, value: (row) => row.exposed_seconds, text: (row) => secondsText(row.exposed_seconds)},
+    {label: 'Estimated', number: true, value: (row) => estimate(row) ? estimate(row).exposed_seconds : 0, text: (row) => estimated(row, 'exposed_seconds')},
+    {label: 'Hidden', number: true, value: (row) => row.hidden_seconds, text: (row) => secondsText(row.hidden_seconds)},
+    {label: 'Estimated', number: true, value: (row) => estimate(row) ? estimate(row).hidden_seconds : 0, text: (row) => estimated(row, 'hidden_seconds')},
+  ], measured.communication, {sort: 2, descending: true, page: 10, caption: 'Communication in the trace'}).element : null;
+  return [h('h3', {}, `Measured: ${secondsText(measured.seconds)} a run`), h('p', {class: 'hint'},
+    `Mean of ${counted(measured.runs, 'run')} on ${counted(measured.devices, 'device')}: ${secondsText(measured.links.exposed_seconds)} exposed communication, ` +
+    `${secondsText(measured.links.hidden_seconds)} hidden; ${counted(measured.matched_events, 'event')}` +
+    (measured.unmatched_events ? `, ${countText(measured.unmatched_events)} of other instructions (${measured.unmatched.join(', ')})` : '')), table];
+}
+
 function hostTransferLine() {
   const moved = report.host_transfers;
   return moved && h('p', {}, `Host memory: ${byteText(moved.from_host)} from the host and ${byteText(moved.to_host)} to it in ${counted(moved.executions, 'transfer')}` +
@@ -149,7 +169,7 @@ function timeSection() {
         `${link.link} ${link.axes ? `along ${link.axes}` : ''}: ${byteText(link.bytes)}, ${secondsText(link.seconds)}`))));
     }
   }
-  children.push(scheduleLines(), hostTransferLine());
+  children.push(scheduleLines(), measuredLines(), hostTransferLine());
   const flops = cost.flops.map((each) => `${shortText(each.matrix + each.other)}flop in ${each.element_type}` +
     (each.matrix ? ` (${shortText(each.matrix)} in matrix products)` : ''));
   if (cost.memory_bytes) flops.push(`${byteText(cost.memory_bytes)} to and from memory`);

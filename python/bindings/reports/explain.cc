@@ -154,6 +154,7 @@ nb::object explain_for_target(const TracedProgram& traced, const Target& target,
   given.overrides = options.overrides;
   given.links = options.links();
   given.costs = options.given_costs();
+  given.measured = options.measured;
   given.compile = options.compile();
   auto run = [&] {
     Unlocked unlocked;
@@ -250,6 +251,7 @@ void bind_options(nb::module_& module) {
       .def_rw("process_link", &ReportOptions::process_link, "`10GB/s,20us`, or empty.")
       .def_rw("device_link", &ReportOptions::device_link, "`40GB/s`, or empty.")
       .def_rw("costs", &ReportOptions::costs, "`NAME=2e9,64MiB`: costs of custom calls.")
+      .def_rw("measured", &ReportOptions::measured, "The path of a trace, or empty.")
       .def_rw("time_limit", &ReportOptions::time_limit, "Of the compiler, in seconds; 0: none.")
       .def_rw("cache", &ReportOptions::cache, "The folder of the compile cache; empty: default.")
       .def_rw("use_cache", &ReportOptions::use_cache)
@@ -308,6 +310,7 @@ ExplainModuleOptions ReportOptions::module() const {
   options.overrides = overrides;
   options.links = links();
   options.costs = given_costs();
+  options.measured = measured;
   options.compile = compile();
   return options;
 }

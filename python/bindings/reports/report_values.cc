@@ -304,6 +304,8 @@ void bind_costs(nb::module_& module) {
               "The time of its transfers that runs behind computation, per execution.")
       .def_ro("exposed_seconds", &TimelineEntry::exposed_seconds,
               "The time of its transfers that the device waits for, per execution.")
+      .def_ro("measured_seconds", &TimelineEntry::measured_seconds,
+              "The mean in a trace, per execution; None if not measured.")
       .def_ro("place", &TimelineEntry::place, "The source line; empty if unknown.")
       .def("__repr__", [](const TimelineEntry& step) {
         return cat("<TimelineEntry: ", step.opcode, " ", step.instruction, ">");
@@ -337,6 +339,18 @@ void bind_schedule(nb::module_& module) {
       .def_ro("communication", &Schedule::communication, "Longest exposed time first.")
       .def("__repr__",
            [](const Schedule& schedule) { return cat("<Schedule: ", schedule.seconds, " s>"); });
+  nb::class_<MeasuredRun>(module, "MeasuredRun", "Times of a trace: means over devices and runs.")
+      .def_ro("devices", &MeasuredRun::devices)
+      .def_ro("runs", &MeasuredRun::runs)
+      .def_ro("seconds", &MeasuredRun::seconds, "In which a device runs steps, in one run.")
+      .def_ro("links", &MeasuredRun::links)
+      .def_ro("communication", &MeasuredRun::communication, "Longest exposed time first.")
+      .def_ro("matched_events", &MeasuredRun::matched_events)
+      .def_ro("unmatched_events", &MeasuredRun::unmatched_events,
+              "Of instructions that the compiled module lacks.")
+      .def_ro("unmatched", &MeasuredRun::unmatched, "Their names, at most ten.")
+      .def("__repr__",
+           [](const MeasuredRun& run) { return cat("<MeasuredRun: ", run.seconds, " s>"); });
   nb::class_<CustomCallUse> call(module, "CustomCallUse", "Custom calls of one name and place.");
   call.def_ro("name", &CustomCallUse::name, "The kernel's name, otherwise the target.")
       .def_ro("target", &CustomCallUse::target)

@@ -157,6 +157,9 @@ void bind_report(nb::module_& module) {
       .def_prop_ro(
           "schedule", [](const Report& r) { return r.parts().schedule; },
           "An estimate of the time; None if the hardware's figures are unknown.")
+      .def_prop_ro(
+          "measured", [](const Report& r) { return r.parts().measured; },
+          "Times of the trace; None if none was given.")
       .def_prop_ro("custom_calls", [](const Report& r) { return r.parts().custom_calls; })
       .def_prop_ro(
           "host_transfers", [](const Report& r) { return r.parts().host_transfers; },

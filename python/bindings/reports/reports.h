@@ -43,6 +43,8 @@ struct ReportOptions {
   std::string process_link, device_link;
   /// `NAME=2e9,64MiB`: costs of custom calls.
   std::vector<std::string> costs;
+  /// The path of a trace; empty: none.
+  std::string measured;
   double time_limit = 0;
   std::string cache, plugin;
   bool use_cache = true;
