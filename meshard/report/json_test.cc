@@ -20,7 +20,8 @@ TEST(ReportJson, AnEmptyReportHasEveryMember) {
       R"("mesh":null,"topology":null,"processes":null,"arguments":[],"num_captured":0,"results":[],)"
       R"("intermediates":[],"collectives":[],"reshards":[],"out_of_memory":"","fits":true,"memory":null,)"
       R"("largest_buffers":[],"cost":{"flops":[],"memory_bytes":0,"transcendentals":0,)"
-      R"("loops_known":true},"roofline":null,"timeline":[],"notes":[]})");
+      R"("loops_known":true},"roofline":null,"schedule":null,"custom_calls":[],)"
+      R"("host_transfers":null,"measured":null,"timeline":[],"notes":[]})");
 }
 
 TEST(ReportJson, ShardingsNameTheirMesh) {
