@@ -19,7 +19,9 @@ ExplainedModule explain_bytes(const std::string& bytes) {
   std::vector<Collective> found = find_collectives(executions, mesh, nullptr).value();
   Roofline roofline = roofline_of(program_cost(cost), found, links);
   ExplainedModule explained;
-  explained.steps = timeline_of(executions, cost, found, &links, nullptr).size();
+  StepCosts costs(executions, cost, found, &links);
+  SimulatedSchedule simulated = simulate_schedule(costs, found, roofline);
+  explained.steps = timeline_of(costs, &simulated, nullptr).size();
   estimated_buffers(executions, nullptr);
   explained.collectives = group_collectives(found).size();
   explained.seconds = roofline.seconds();

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
@@ -36,6 +37,15 @@ Result<ProgramReport> explain_compiled(
     return compiled.error();
   }
   return report_of(*compiled, facts);
+}
+
+// The operations of a trace file; none for an empty path.
+Result<std::optional<std::vector<TraceOp>>> measured_ops(const std::string& path) {
+  if (path.empty()) return std::optional<std::vector<TraceOp>>();
+  MESHARD_ASSIGN_OR_RETURN(std::string bytes, read_whole_file(path));
+  Result<std::vector<TraceOp>> ops = read_trace_ops(bytes);
+  if (!ops.ok()) return ops.error().with_note(cat("in ", path));
+  return std::optional(*std::move(ops));
 }
 
 void check_devices(const Mesh& mesh, const Target& target, SourceLocation where) {
@@ -94,6 +104,8 @@ Result<ProgramReport> internal::report_of_module(std::string_view module, const 
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
   facts.notes.insert(facts.notes.end(), notes.begin(), notes.end());
   MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
+  facts.costs = options.costs;
+  MESHARD_ASSIGN_OR_RETURN(facts.measured, measured_ops(options.measured));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
   return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
                           options.compile);
@@ -120,6 +132,10 @@ ProgramReport internal::explain_traced(const Target& target, TracedProgram trace
   if (facts.program.mesh) check_devices(*facts.program.mesh, target, traced.where);
   if (Result<void> links = describe_links(options.links, facts); !links.ok())
     throw links.error().at(traced.where);
+  facts.costs = options.costs;
+  Result<std::optional<std::vector<TraceOp>>> measured = measured_ops(options.measured);
+  if (!measured.ok()) throw measured.error().at(traced.where);
+  facts.measured = *std::move(measured);
   Result<ProgramReport> report = explain_compiled(
       facts.program.text, target, facts, /*use_shardy=*/true, options.overrides, options.compile);
   if (!report.ok()) throw report.error().at(traced.where);

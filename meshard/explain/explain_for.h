@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "meshard/explain/cost/custom_call_use.h"
 #include "meshard/explain/cost/link_options.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/report.h"
@@ -25,6 +26,11 @@ struct ExplainForOptions {
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
   /// The processes that the target's devices belong to, and the links between them.
   LinkOptions links = {};
+  /// Costs of custom calls, for which the module does not say enough.
+  std::vector<GivenCost> costs = {};
+  /// A trace of runs of the program, whose times the report shows: see read_trace_ops(). The path
+  /// of a file; empty: none.
+  std::string measured = {};
   CompileForOptions compile = {};
 };
 
@@ -35,6 +41,11 @@ struct ExplainModuleOptions {
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
   /// The processes that the target's devices belong to, and the links between them.
   LinkOptions links = {};
+  /// Costs of custom calls, for which the module does not say enough.
+  std::vector<GivenCost> costs = {};
+  /// A trace of runs of the program, whose times the report shows: see read_trace_ops(). The path
+  /// of a file; empty: none.
+  std::string measured = {};
   CompileForOptions compile = {};
 };
 
@@ -42,7 +53,8 @@ struct ExplainModuleOptions {
 /// bytecode or a portable artifact, as written by MLIR, JAX and PyTorch. If the compiler refuses
 /// the program for lack of memory, there is still a report, whose fits() is false.
 /// @error data loss: the module cannot be parsed; invalid argument: it is for another number of
-/// devices than the target has; the errors of compile_for().
+/// devices than the target has, a cost is given for a custom call that there is not, or the trace
+/// is of another program; data loss also: the trace cannot be parsed; the errors of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
                              const ExplainModuleOptions& options = {},
                              SourceLocation where = SourceLocation::current());

@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/explain/cost/custom_call_use.h"
 #include "meshard/explain/cost/link_options.h"
+#include "meshard/explain/measured/trace_ops.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/graph/graph.h"
@@ -39,6 +41,10 @@ struct ProgramFacts {
   /// The process of each device, if the report distinguishes processes.
   std::optional<ProcessMap> processes = std::nullopt;
   LinkOptions links = {};
+  /// Costs of custom calls that the user gives.
+  std::vector<GivenCost> costs = {};
+  /// The operations of a trace of the program; none if none is given.
+  std::optional<std::vector<TraceOp>> measured = std::nullopt;
   /// The devices of a run of several processes, for a program of this process.
   std::optional<Topology> topology = std::nullopt;
   /// Assumptions that were made.

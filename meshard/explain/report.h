@@ -10,8 +10,12 @@
 #include "meshard/explain/collectives/layer_traffic.h"
 #include "meshard/explain/collectives/logical.h"
 #include "meshard/explain/collectives/reshard.h"
+#include "meshard/explain/cost/custom_call_use.h"
+#include "meshard/explain/cost/host_transfers.h"
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/explain/measured/measured_run.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/explain/value_placement.h"
 #include "meshard/mesh/mesh.h"
@@ -78,7 +82,14 @@ class ProgramReport {
     ProgramCost cost = {};
     /// None if the hardware's figures are unknown.
     std::optional<Roofline> roofline = std::nullopt;
+    /// An estimate of the time. None if the hardware's figures are unknown.
+    std::optional<Schedule> schedule = std::nullopt;
+    std::vector<CustomCallUse> custom_calls = {};
+    /// None if the program uses no host memory.
+    std::optional<HostTransfers> host_transfers = std::nullopt;
     std::vector<TimelineEntry> timeline = {};
+    /// Times of a trace; none if none is given.
+    std::optional<MeasuredRun> measured = std::nullopt;
     /// Information needed to interpret the rest: rewrites by the compiler, missing data.
     std::vector<std::string> notes = {};
     /// The compiler's message if it refused the program for lack of memory. Then there is no

@@ -105,7 +105,7 @@ class ReportMaker {
     find_purposes(executions, {facts_.argument_names, facts_.result_names}, parts_.collectives);
     std::vector<LogicalCollective>& logical = parts_.logical_collectives;
     logical = find_logical_collectives(executions, parts_.collectives);
-    estimate(executions, nodes);
+    MESHARD_RETURN_IF_ERROR(estimate(executions, nodes));
     read_propagated();
     read_memory();
     read_buffers(executions, nodes);
@@ -165,6 +165,8 @@ class ReportMaker {
           compiled_.output_shardings, chosen ? &chosen->results : nullptr, facts_.result_names,
           parts_.results);
     add_places(facts_, parts_);
+    mark_memory(arguments, parts_.arguments);
+    mark_memory(results, parts_.results);
     for (const pjrt::HloAlias& alias : module_.aliases)
       if (alias.parameter >= 0 &&
           alias.parameter < static_cast<std::int64_t>(parts_.arguments.size()))
@@ -193,6 +195,15 @@ class ReportMaker {
     }
   }
 
+  // Marks the values in host memory, which compilers call space 5 (xla/layout.h).
+  static void mark_memory(const std::vector<const pjrt::HloShape*>& shapes,
+                          std::vector<ValuePlacement>& values) {
+    constexpr std::int64_t kHostMemory = 5;
+    for (std::size_t i = 0; i < std::min(shapes.size(), values.size()); ++i)
+      if (shapes[i]->layout && shapes[i]->layout->memory_space == kHostMemory)
+        values[i].memory_kind = "pinned_host";
+  }
+
   void mark_processes() {
     if (!facts_.processes) return;
     for (Collective& one : parts_.collectives)
@@ -211,8 +222,12 @@ class ReportMaker {
   }
 
   // Sets operation counts, traffic and, if the hardware or its links are known, the time bounds.
-  void estimate(const Executions& executions, const Graph* graph) {
-    ModuleCost cost(executions);
+  // @error invalid argument: a cost is given for a custom call that there is not
+  Result<void> estimate(const Executions& executions, const Graph* graph) {
+    std::vector<CustomCall> calls = custom_calls_of(executions);
+    MESHARD_RETURN_IF_ERROR(give_costs(facts_.costs, calls));
+    parts_.custom_calls = group_custom_calls(executions, calls, graph);
+    ModuleCost cost(executions, calls);
     parts_.cost = program_cost(cost);
     std::optional<LinkModel> links;
     std::optional<HardwareFigures> figures;
@@ -225,11 +240,24 @@ class ReportMaker {
     if (figures || given) {
       links.emplace(figures.value_or(HardwareFigures{}), facts_.program.mesh, topology,
                     facts_.processes, facts_.links);
-      parts_.roofline = roofline_of(parts_.cost, parts_.collectives, *links);
-      parts_.roofline->rates_known = figures.has_value();
     }
-    parts_.timeline =
-        timeline_of(executions, cost, parts_.collectives, links ? &*links : nullptr, graph);
+    std::vector<Collective> loading = collectives_on_links(executions, parts_.collectives, calls);
+    StepCosts costs(executions, cost, loading, links ? &*links : nullptr);
+    std::optional<SimulatedSchedule> simulated;
+    if (links) {
+      parts_.roofline = roofline_of(parts_.cost, loading, *links);
+      parts_.roofline->rates_known = figures.has_value();
+      if (figures) simulated = simulate_schedule(costs, loading, *parts_.roofline);
+    }
+    if (simulated) parts_.schedule = simulated->schedule;
+    if (HostTransfers moved = host_transfers_of(costs); moved.executions > 0)
+      parts_.host_transfers = moved;
+    parts_.timeline = timeline_of(costs, simulated ? &*simulated : nullptr, graph);
+    if (facts_.measured) {
+      MESHARD_ASSIGN_OR_RETURN(parts_.measured,
+                               measure(*facts_.measured, costs, loading, parts_.timeline));
+    }
+    return {};
   }
 
   void read_propagated() {
@@ -263,6 +291,9 @@ class ReportMaker {
                               .temporaries = stats.temporaries,
                               .code = stats.generated_code,
                               .peak = stats.peak,
+                              .host_arguments = stats.host_arguments,
+                              .host_outputs = stats.host_outputs,
+                              .host_temporaries = stats.host_temporaries,
                               .capacity = capacity_of(facts_)};
   }
 
@@ -293,6 +324,9 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives across slices"));
+    if (parts_.roofline)
+      for (std::string& note : custom_call_notes(parts_.custom_calls))
+        parts_.notes.push_back(std::move(note));
     if (facts_.target && facts_.target->platform() == "cpu")
       for (std::string& note : notes_on_widening(index, parts_.collectives))
         parts_.notes.push_back(std::move(note));

@@ -185,7 +185,7 @@ TEST(ProgramReport, TellsTargetAndTime) {
   EXPECT_THAT(ProgramReport(parts).to_string(),
               HasSubstr("target v5e:4x4: 16 x TPU v5 lite; libtpu, compiled in 2.5 s\n"
                         "at least 4 ms a run, bound by memory: compute 2 ms, memory 4 ms, "
-                        "communication 3.5 ms; 9.5 ms if nothing overlaps\n"
+                        "communication 3.5 ms; at least 9.5 ms if nothing overlaps\n"
                         "  ICI along \"data\" 3 ms, DCN along \"slice\" 500 us\n"));
 }
 

@@ -79,9 +79,26 @@ void append_roofline(std::string& out, const Roofline& roofline, const ProgramCo
   append(out, cat("at least ", time_text(roofline.seconds()), " a run, bound by ",
                   roofline.bound_by(), ": compute ", time_text(roofline.compute_seconds),
                   ", memory ", time_text(roofline.memory_seconds), ", communication ",
-                  time_text(roofline.link_seconds()), "; ",
+                  time_text(roofline.link_seconds()), "; at least ",
                   time_text(roofline.seconds_in_sequence()), " if nothing overlaps", loops, "\n"));
   append_links(out, roofline);
+}
+
+void append_schedule(std::string& out, const Schedule& schedule, std::size_t most) {
+  append(out, cat("estimated ", time_text(schedule.seconds),
+                  " a run: ", time_text(schedule.busy_seconds), " compute and memory, ",
+                  time_text(schedule.links.exposed_seconds), " exposed communication (",
+                  time_text(schedule.links.hidden_seconds), " hidden)"));
+  if (schedule.host != TransferTime())
+    append(out, cat(", ", time_text(schedule.host.exposed_seconds), " exposed host transfers (",
+                    time_text(schedule.host.hidden_seconds), " hidden)"));
+  append(out, "\n");
+  append_lines(out, schedule.communication, most, "kinds of communication", [&](std::size_t i) {
+    const CommunicationTime& one = schedule.communication[i];
+    return cat(one.kind, one.axes.empty() ? "" : " along ", one.axes, ": ",
+               time_text(one.time.exposed_seconds), " exposed, ",
+               time_text(one.time.hidden_seconds), " hidden");
+  });
 }
 
 void append_collectives(std::string& out, const ProgramReport& report, std::size_t most) {
@@ -214,8 +231,16 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
     append(out, cat("the compiler rejects the program: ", parts_.out_of_memory, "\n"));
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
+  if (parts_.schedule) append_schedule(out, *parts_.schedule, half);
+  if (parts_.measured) append(out, cat(parts_.measured->to_string(parts_.schedule), "\n"));
+  if (parts_.host_transfers) append(out, cat(*parts_.host_transfers, "\n"));
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
   append_layers(out, *this, half);
+  if (!parts_.custom_calls.empty()) {
+    append(out, "custom calls\n");
+    append_lines(out, parts_.custom_calls, half, "lines of custom calls",
+                 [&](std::size_t i) { return parts_.custom_calls[i].to_string(); });
+  }
   append_reshards(out, parts_.reshards, half);
   append_values(out, parts_.arguments, parts_.num_captured, "arguments", most);
   if (options.argument_matrix) append(out, argument_matrix(*this));

@@ -19,12 +19,13 @@ std::int64_t ValuePlacement::padding_bytes() const {
 }
 
 std::string ValuePlacement::to_string() const {
-  if (!sharding) return cat(type, ", ", byte_text(type.bytes()));
+  std::string where = memory_kind.empty() ? "" : cat(", in ", memory_kind, " memory");
+  if (!sharding) return cat(type, ", ", byte_text(type.bytes()), where);
   TensorType part = shard();
   std::string text = cat(type, " ", sharding->spec());
   if (!sharding->unreduced_axes().empty())
     append(text, cat(" unreduced ", meshard::to_string(sharding->unreduced_axes())));
-  append(text, cat(", shard ", part, ", ", byte_text(part.bytes())));
+  append(text, cat(", shard ", part, ", ", byte_text(part.bytes()), where));
   if (padded != type)
     append(text, cat(", padded to ", padded, " (", byte_text(padding_bytes()), " wasted)"));
   if (chosen_by_compiler) append(text, ", the compiler's choice");

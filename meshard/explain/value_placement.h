@@ -24,12 +24,14 @@ struct ValuePlacement {
   bool chosen_by_compiler = false;
   /// True if the argument's memory is reused for a result.
   bool donated = false;
+  /// `pinned_host` if it is in the memory of the host. Empty: in the device's memory.
+  std::string memory_kind = {};
 
   /// The type of one device's shard, including padding.
   TensorType shard() const;
   /// Bytes of padding over all devices, including replicas.
   std::int64_t padding_bytes() const;
-  /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`
+  /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`, `..., 1 KiB, in pinned_host memory`
   std::string to_string() const;
   friend bool operator==(const ValuePlacement&, const ValuePlacement&) = default;
 };

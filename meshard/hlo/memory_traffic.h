@@ -1,4 +1,4 @@
-// Main-memory traffic of instructions of a compiled module.
+// Memory traffic of instructions of a compiled module.
 #pragma once
 #include "meshard/hlo/module_index.h"
 
@@ -11,5 +11,16 @@ namespace meshard {
 /// use. Sizes include layout padding.
 double memory_traffic(const ModuleIndex& module, const InstructionIndex& computation,
                       const pjrt::HloInstruction& instruction);
+
+/// Value type: bytes between a device and the memory of its host.
+struct HostTraffic {
+  double from_host = 0, to_host = 0;
+  friend bool operator==(const HostTraffic&, const HostTraffic&) = default;
+};
+
+/// Bytes that one execution of an instruction moves from or to host memory, by the same rules. For
+/// an asynchronous instruction, those of its computation, at its start.
+HostTraffic host_traffic(const ModuleIndex& module, const InstructionIndex& computation,
+                         const pjrt::HloInstruction& instruction);
 
 }  // namespace meshard

@@ -1,5 +1,7 @@
 #include "meshard/hlo/module_cost.h"
 
+#include <algorithm>
+
 #include "meshard/hlo/memory_traffic.h"
 
 namespace meshard {
@@ -34,7 +36,11 @@ double HloCost::transcendentals() const {
   return sum;
 }
 
-ModuleCost::ModuleCost(const Executions& executions) : executions_(&executions) {
+ModuleCost::ModuleCost(const Executions& executions, const std::vector<CustomCall>& custom_calls)
+    : executions_(&executions) {
+  std::unordered_map<const HloInstruction*, const CustomCall*> with_cost;
+  for (const CustomCall& call : custom_calls)
+    if (call.cost) with_cost.emplace(call.instruction, &call);
   const std::vector<ReachedComputation>& reached = executions.calls().callers_first();
   for (auto each = reached.rbegin(); each != reached.rend(); ++each) {
     const InstructionIndex& in = *each->index;
@@ -42,12 +48,26 @@ ModuleCost::ModuleCost(const Executions& executions) : executions_(&executions) 
     HloCost sum;
     for (const HloInstruction& one : in.computation().instructions) {
       HloCost cost = cost_of(in, one, runs.fused || runs.applied);
+      if (auto call = with_cost.find(&one); call != with_cost.end())
+        add_custom_call(in, *call->second, cost);
       sum.add(cost);
       if (cost != HloCost()) of_instruction_.emplace(&one, std::move(cost));
       if (one.opcode == "while" && !executions.trip_count(one)) loops_known_ = false;
     }
     of_computation_.emplace(in.computation().id, std::move(sum));
   }
+}
+
+void ModuleCost::add_custom_call(const InstructionIndex& in, const CustomCall& call,
+                                 HloCost& cost) const {
+  if (call.cost->flops > 0 || call.cost->transcendentals > 0)
+    cost.operations[computed_type(in, *call.instruction)] = {
+        .matrix = call.cost->flops, .transcendentals = call.cost->transcendentals};
+  if (!call.cost->memory_bytes) return;
+  double all = static_cast<double>(call.operand_bytes) + static_cast<double>(call.result_bytes);
+  bool stated = call.source == CustomCallSource::kStated;
+  double on_chip = stated ? std::max(0.0, all - cost.memory_bytes) : 0;
+  cost.memory_bytes = std::max(stated ? cost.memory_bytes : 0, *call.cost->memory_bytes - on_chip);
 }
 
 // The cost of an instruction's call; zero if the module lacks the called computation.

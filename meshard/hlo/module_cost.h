@@ -2,7 +2,9 @@
 #pragma once
 #include <map>
 #include <unordered_map>
+#include <vector>
 
+#include "meshard/hlo/custom_calls.h"
 #include "meshard/hlo/executions.h"
 #include "meshard/hlo/flops.h"
 
@@ -26,7 +28,11 @@ struct HloCost {
 /// Costs of a module's instructions and computations. Refers to the Executions.
 class ModuleCost {
  public:
-  explicit ModuleCost(const Executions& executions);
+  /// @param custom_calls those with a cost add it: their flops count as a matrix product of the
+  /// operand's type. Bytes of operands and results in on-chip memory are taken off a stated
+  /// traffic, because copying them there counts already. Used only by the constructor.
+  explicit ModuleCost(const Executions& executions,
+                      const std::vector<CustomCall>& custom_calls = {});
 
   /// The cost of one execution of an instruction, including what it calls: all iterations of a
   /// loop, the most expensive branch of a conditional. A loop with unknown trip count counts as one
@@ -40,6 +46,7 @@ class ModuleCost {
  private:
   HloCost inside(const pjrt::HloInstruction& one, std::size_t call) const;
   HloCost cost_of(const InstructionIndex& in, const pjrt::HloInstruction& one, bool fused) const;
+  void add_custom_call(const InstructionIndex& in, const CustomCall& call, HloCost& cost) const;
   const Executions* executions_;
   std::unordered_map<const pjrt::HloInstruction*, HloCost> of_instruction_;
   std::unordered_map<std::int64_t, HloCost> of_computation_;

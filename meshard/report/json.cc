@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "meshard/base/json_writer.h"
+#include "meshard/report/json_times.h"
 
 namespace meshard {
 namespace {
@@ -126,7 +127,8 @@ void write(JsonWriter& json, const ValuePlacement& value, MeshTable& meshes) {
   }
   json.member("chosen_by_compiler", value.chosen_by_compiler).member("donated", value.donated);
   json.member("shard", shard.to_string()).member("shard_bytes", shard.bytes());
-  json.member("padding_bytes", value.padding_bytes()).end_object();
+  json.member("padding_bytes", value.padding_bytes());
+  json.member("memory_kind", value.memory_kind).end_object();
 }
 
 void write(JsonWriter& json, const CollectiveOrigin& origin) {
@@ -209,6 +211,9 @@ void write(JsonWriter& json, const MemoryUse& memory) {
   json.begin_object().member("arguments", memory.arguments).member("outputs", memory.outputs);
   json.member("aliased", memory.aliased).member("temporaries", memory.temporaries);
   json.member("code", memory.code).member("peak", memory.peak);
+  json.member("host_arguments", memory.host_arguments);
+  json.member("host_outputs", memory.host_outputs);
+  json.member("host_temporaries", memory.host_temporaries);
   json.member("capacity", memory.capacity).member("total", memory.total());
   json.member("spare", memory.spare()).end_object();
 }
@@ -237,7 +242,8 @@ void write(JsonWriter& json, const Roofline& roofline) {
     json.begin_object().member("axes", link.axes).member("link", link.link);
     json.member("bytes", link.bytes).member("seconds", link.seconds).end_object();
   }
-  json.end_array().member("rates_known", roofline.rates_known).key("sources");
+  json.end_array().member("communication_seconds", roofline.communication_seconds);
+  json.member("rates_known", roofline.rates_known).key("sources");
   write_values(json, roofline.sources);
   json.member("seconds", roofline.seconds());
   json.member("seconds_in_sequence", roofline.seconds_in_sequence());
@@ -250,6 +256,10 @@ void write(JsonWriter& json, const TimelineEntry& entry) {
   json.member("depth", entry.depth).member("executions", entry.executions);
   json.member("flops", entry.flops).member("memory_bytes", entry.memory_bytes);
   json.member("link_bytes", entry.link_bytes).member("seconds", entry.seconds);
+  json.member("host_bytes", entry.host_bytes);
+  json.member("hidden_seconds", entry.hidden_seconds);
+  json.member("exposed_seconds", entry.exposed_seconds);
+  json.member("measured_seconds", entry.measured_seconds);
   json.member("place", entry.place).end_object();
 }
 
@@ -302,6 +312,7 @@ std::string to_json(const ProgramReport& report, std::size_t indent) {
   json.key("cost");
   write(json, parts.cost);
   write_maybe(json, "roofline", parts.roofline);
+  write_times(json, parts);
   write_list(json, "timeline", parts.timeline);
   json.key("notes");
   write_values(json, parts.notes);

@@ -21,7 +21,8 @@ TEST(ReportJson, AnEmptyReportHasEveryMember) {
       R"("intermediates":[],"collectives":[],"logical_collectives":[],"layers":[],"reshards":[],)"
       R"("out_of_memory":"","fits":true,"memory":null,)"
       R"("largest_buffers":[],"cost":{"flops":[],"memory_bytes":0,"transcendentals":0,)"
-      R"("loops_known":true},"roofline":null,"timeline":[],"notes":[]})");
+      R"("loops_known":true},"roofline":null,"schedule":null,"custom_calls":[],)"
+      R"("host_transfers":null,"measured":null,"timeline":[],"notes":[]})");
 }
 
 TEST(ReportJson, ShardingsNameTheirMesh) {

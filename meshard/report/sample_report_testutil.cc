@@ -175,16 +175,22 @@ void add_timeline(ProgramReport::Parts& parts) {
   using Kind = TimelineEntry::Kind;
   auto add = [&](Kind kind, const char* name, const char* opcode, int depth, std::int64_t times,
                  double microseconds) {
-    parts.timeline.push_back({.kind = kind,
-                              .instruction = name,
-                              .opcode = opcode,
-                              .depth = depth,
-                              .executions = times,
-                              .flops = kind == Kind::kCompute ? 3.5e9 : 0,
-                              .memory_bytes = 1.5e6,
-                              .link_bytes = kind == Kind::kCollective ? 3.3e7 : 0,
-                              .seconds = microseconds * 1e-6,
-                              .place = "gpt.py:42"});
+    parts.timeline.push_back(
+        {.kind = kind,
+         .instruction = name,
+         .opcode = opcode,
+         .depth = depth,
+         .executions = times,
+         .flops = kind == Kind::kCompute ? 3.5e9 : 0,
+         .memory_bytes = 1.5e6,
+         .link_bytes = kind == Kind::kCollective ? 3.3e7 : 0,
+         .host_bytes = kind == Kind::kCopy ? 4e6 : 0,
+         .seconds = microseconds * 1e-6,
+         .hidden_seconds = kind == Kind::kCollective ? microseconds * 0.75e-6 : 0,
+         .exposed_seconds = kind == Kind::kCollective ? microseconds * 0.25e-6 : 0,
+         .measured_seconds =
+             kind == Kind::kCompute ? std::optional(microseconds * 1.5e-6) : std::nullopt,
+         .place = "gpt.py:42"});
   };
   add(Kind::kCopy, "copy.1", "copy", 0, 1, 20);
   add(Kind::kCompute, "embed.3", "fusion", 0, 1, 110);
@@ -207,6 +213,9 @@ void add_memory(ProgramReport::Parts& parts) {
                            .temporaries = 7 * kGiB + 300 * kMiB,
                            .code = 40 * kMiB,
                            .peak = 15 * kGiB,
+                           .host_arguments = 3 * kMiB,
+                           .host_outputs = 2 * kMiB,
+                           .host_temporaries = kMiB,
                            .capacity = 16 * kGiB};
   parts.largest_buffers = {{.role = BufferRole::kTemporary,
                             .name = "fusion.7",
@@ -241,8 +250,58 @@ void add_times(ProgramReport::Parts& parts) {
                .memory_seconds = 0.0111,
                .links = {{.axes = "\"data\"", .link = "ICI", .bytes = 1.6e9, .seconds = 0.0089},
                          {.axes = "\"dcn\"", .link = "DCN", .bytes = 5.4e8, .seconds = 0.0215}},
+               .communication_seconds = 0.0215,
                .sources = {"matrix rate 197 Tflop/s (bf16): TPU v5e system architecture",
                            "memory 819 GB/s: TPU v5e system architecture"}};
+  parts.schedule =
+      Schedule{.seconds = 0.0312,
+               .busy_seconds = 0.0188,
+               .links = {.hidden_seconds = 0.0181, .exposed_seconds = 0.0123},
+               .host = {.hidden_seconds = 0.0004, .exposed_seconds = 0.0001},
+               .communication = {{.kind = "send",
+                                  .axes = "\"dcn\"",
+                                  .collectives = 1,
+                                  .executions = 1,
+                                  .time = {.hidden_seconds = 0.0094, .exposed_seconds = 0.0121}},
+                                 {.kind = "all-gather",
+                                  .axes = "\"data\"",
+                                  .collectives = 2,
+                                  .executions = 24,
+                                  .time = {.hidden_seconds = 0.0087, .exposed_seconds = 0.0002}}}};
+  parts.custom_calls = {{.name = "flash_attention",
+                         .target = "tpu_custom_call",
+                         .count = 2,
+                         .executions = 24,
+                         .operand_bytes = 96 * kMiB,
+                         .result_bytes = 32 * kMiB,
+                         .source = CustomCallSource::kStated,
+                         .flops = 2.5e11,
+                         .memory_bytes = 1.3e8,
+                         .link_bytes = 4096,
+                         .communicates = true,
+                         .place = "gpt.py:51"},
+                        {.name = "TopK",
+                         .target = "TopK",
+                         .count = 1,
+                         .executions = 1,
+                         .operand_bytes = 4096,
+                         .result_bytes = 128,
+                         .place = ""}};
+  parts.measured = MeasuredRun{
+      .devices = 8,
+      .runs = 3,
+      .seconds = 0.0401,
+      .links = {.hidden_seconds = 0.0102, .exposed_seconds = 0.0155},
+      .communication = {{.kind = "all-gather",
+                         .axes = "\"data\"",
+                         .collectives = 2,
+                         .executions = 24,
+                         .time = {.hidden_seconds = 0.0102, .exposed_seconds = 0.0155}}},
+      .matched_events = 240,
+      .unmatched_events = 2,
+      .unmatched = {"infeed.1"}};
+  parts.host_transfers =
+      HostTransfers{.from_host = 4e6, .to_host = 2e6, .executions = 2, .seconds = 0.0003};
   parts.reshards = {
       {.kind = ReshardKind::kGather,
        .instruction = "all-gather.1",
@@ -376,6 +435,9 @@ ProgramReport::Parts hostile_parts() {
   parts.cost.flops[0].element_type = bad;
   parts.roofline->links[0].axes = parts.roofline->links[0].link = bad;
   parts.roofline->sources = {bad};
+  parts.schedule->communication[0].kind = parts.schedule->communication[0].axes = bad;
+  parts.measured->unmatched = {bad};
+  for (CustomCallUse& use : parts.custom_calls) use.name = use.target = use.place = bad;
   parts.notes = {bad};
   parts.out_of_memory = bad;
   return parts;
@@ -392,6 +454,8 @@ bool same_report(const ProgramReport::Parts& a, const ProgramReport::Parts& b) {
          a.logical_collectives == b.logical_collectives && a.reshards == b.reshards &&
          a.out_of_memory == b.out_of_memory && a.memory == b.memory &&
          a.largest_buffers == b.largest_buffers && a.cost == b.cost && a.roofline == b.roofline &&
+         a.schedule == b.schedule && a.custom_calls == b.custom_calls &&
+         a.host_transfers == b.host_transfers && a.measured == b.measured &&
          a.timeline == b.timeline && a.notes == b.notes;
 }
 

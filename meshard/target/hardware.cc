@@ -28,6 +28,9 @@ struct KnownHardware {
 // one. v2 and v3 have none. topology/tpu_generation.cc has the shape of each generation.
 std::vector<KnownHardware> tpu_hardware() {
   constexpr const char* kMemory = "memory: device_memory_bytes_limit of libtpu 0.0.51";
+  constexpr const char* kHost =
+      "J. Austin et al., How to Scale Your Model (2025), part 2: about 15 GB/s of PCIe for each "
+      "chip, 32 GB/s for v6e";
   auto row = [](std::string_view generation, std::int64_t chip_memory_bytes, HardwareFigures chip) {
     const TpuGeneration* tpu = tpu_generation_named(generation);
     internal_check(tpu != nullptr, "[hardware] figures of an unknown generation of TPUs");
@@ -49,7 +52,8 @@ std::vector<KnownHardware> tpu_hardware() {
                {"Google Cloud TPU documentation, \"TPU v4\": 275 TFLOPS bf16 or int8, 1200 GBps "
                 "HBM",
                 "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
-                kMemory}}),
+                kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
       row("v5e", 0,
           {.matrix_rates = {{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
            .memory_bytes = 16909334528,
@@ -60,7 +64,8 @@ std::vector<KnownHardware> tpu_hardware() {
            .sources = {"Google Cloud TPU documentation, \"TPU v6e\" (comparison with v5e): 197 "
                        "TFLOPS bf16, 393 TOPS int8, 819 GBps HBM, 1600 Gbps ICI over 4 ports, 6.4 "
                        "Tbps DCN per pod of 256",
-                       kMemory}}),
+                       kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
       row("v5p", 0,
           {.matrix_rates = {{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
            .memory_bytes = 102786660352,
@@ -71,7 +76,8 @@ std::vector<KnownHardware> tpu_hardware() {
            .sources =
                {"Google Cloud TPU documentation, \"TPU v5p\" and \"TPU7x\": 459 TFLOPS bf16, 918 "
                 "TOPS int8, 2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
-                kMemory}}),
+                kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
       row("v6e", 0,
           {.matrix_rates = {{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
            .memory_bytes = 33546041344,
@@ -82,7 +88,8 @@ std::vector<KnownHardware> tpu_hardware() {
            .sources = {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS "
                        "bf16, 1836 TOPS int8, 1638 GBps HBM, 800 GBps bidirectional ICI over 4 "
                        "ports, 100 Gbps DCN per chip",
-                       kMemory}}),
+                       kMemory, kHost},
+           .host_bandwidth = 32 * kGiga}),
       row("tpu7x", 2 * 101724450816,
           {.matrix_rates = {{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
            .memory_bytes = 101724450816,
@@ -97,13 +104,18 @@ std::vector<KnownHardware> tpu_hardware() {
 }
 
 // Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use
-// TF32, XLA's default. The data sheets' NVLink rates count both directions.
+// TF32, XLA's default. The data sheets' NVLink and PCIe rates count both directions.
 std::vector<KnownHardware> gpu_hardware() {
   const std::vector<HardwareFigures::Rate> hopper = {{"f64", 66.9 * kTera},
                                                      {"f32", 494.7 * kTera},
                                                      {"bf16", 989.4 * kTera},
                                                      {"f8", 1978.9 * kTera},
                                                      {"s8", 1978.9 * kTera}};
+  constexpr double kHostBandwidth = 64 * kGiga;
+  constexpr const char* kHost =
+      "NVIDIA H100, HGX H200 and HGX B200 data sheets: PCIe Gen5, 128 GB/s in both directions";
+  constexpr const char* kAdds =
+      "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)";
   return {
       {{"NVIDIA H100 80GB HBM3", "h100"},
        1,
@@ -120,7 +132,9 @@ std::vector<KnownHardware> gpu_hardware() {
          "GB/s "
          "HBM3; memory as its driver reports it",
          "NVIDIA H100 data sheet: 900 GB/s NVLink in both directions",
-         "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+         "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU", kHost, kAdds},
+        kHostBandwidth,
+        true}},
       {{"NVIDIA H200 141GB HBM3e", "NVIDIA H200", "h200"},
        1,
        0,
@@ -135,7 +149,9 @@ std::vector<KnownHardware> gpu_hardware() {
         {"NVIDIA H200 data sheet, H200 SXM: rates of the H100, 4.8 TB/s HBM3e, 900 GB/s NVLink in "
          "both "
          "directions; memory as its driver reports it",
-         "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+         "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU", kHost, kAdds},
+        kHostBandwidth,
+        true}},
       {{"NVIDIA B200", "b200"},
        1,
        0,
@@ -154,7 +170,9 @@ std::vector<KnownHardware> gpu_hardware() {
         "InfiniBand",
         {"NVIDIA HGX B200 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in both "
          "directions; memory and its bandwidth as its driver reports them",
-         "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}}},
+         "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU", kHost, kAdds},
+        kHostBandwidth,
+        true}},
   };
 }
 
@@ -177,6 +195,7 @@ HardwareFigures device_share(const KnownHardware& known, int devices_per_chip) {
   figures.memory_bandwidth /= devices_per_chip;
   figures.link_bandwidth /= devices_per_chip;
   figures.network_bandwidth /= devices_per_chip;
+  figures.host_bandwidth /= devices_per_chip;
   return figures;
 }
 

@@ -33,6 +33,11 @@ struct HardwareFigures {
   std::string network_name = {};
   /// Where each figure was published.
   std::vector<std::string> sources;
+  /// Bytes per second between a device and the memory of its host, in one direction. 0: unknown.
+  double host_bandwidth = 0;
+  /// True if the switch between the devices can add what it forwards, so that each device sends the
+  /// bytes of an all-reduce only once.
+  bool switch_adds = false;
 
   /// The rate for an element type by its HLO or MLIR name (`bf16`, `f8e4m3fn`, `s8`). A type that
   /// is not listed uses the next wider type of its kind (integer or floating point), else the

@@ -17,6 +17,7 @@ __all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program"
            "Report", "ReportDiff", "Collective", "CollectiveGroup", "CollectivePurpose", "LayerTraffic", "Reshard",
            "ValuePlacement", "MemoryUse",
            "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
+           "Schedule", "TransferTime", "CommunicationTime", "CustomCallUse", "HostTransfers", "MeasuredRun",
            "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
 
 Report = _meshard.Report
@@ -33,6 +34,12 @@ ProgramCost = _meshard.ProgramCost
 Roofline = _meshard.Roofline
 LinkTime = _meshard.LinkTime
 TimelineEntry = _meshard.TimelineEntry
+Schedule = _meshard.Schedule
+TransferTime = _meshard.TransferTime
+CommunicationTime = _meshard.CommunicationTime
+CustomCallUse = _meshard.CustomCallUse
+HostTransfers = _meshard.HostTransfers
+MeasuredRun = _meshard.MeasuredRun
 Target = _meshard.Target
 HardwareFigures = _meshard.HardwareFigures
 TracedProgram = _meshard.TracedProgram
@@ -74,9 +81,16 @@ def mesh_axes(mesh):
     return [(str(name), int(size)) for name, size in mesh]
 
 
+def cost_text(name, cost):
+    """`NAME=FLOPS,BYTES` from the text or the numbers of a custom call's cost."""
+    if isinstance(cost, str):
+        return f"{name}={cost}"
+    return f"{name}=" + ",".join(part if isinstance(part, str) else format(part, ".17g") for part in cost)
+
+
 def compile_options(*, mesh=None, device_order="default", device_ids=None, partitions=None, part_of_target=False,
-                    partitioner=None, overrides=None, processes=None, links=None, time_limit=None, use_cache=True,
-                    cache="", plugin=""):
+                    partitioner=None, overrides=None, processes=None, links=None, costs=None, measured=None,
+                    time_limit=None, use_cache=True, cache="", plugin=""):
     """The options of explain(), checked."""
     options = _meshard.ExplainOptions()
     options.mesh = mesh_axes(mesh)
@@ -91,6 +105,8 @@ def compile_options(*, mesh=None, device_order="default", device_ids=None, parti
         if name not in ("process", "device"):
             raise ValueError(f"links={{{name!r}: ...}}: the kinds of links are process and device")
         setattr(options, f"{name}_link", figures)
+    options.costs = [cost_text(name, cost) for name, cost in (costs or {}).items()]
+    options.measured = os.fspath(measured) if measured is not None else ""
     options.time_limit = float(time_limit or 0)
     options.use_cache = use_cache
     options.cache = os.fspath(cache)
@@ -177,7 +193,9 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
             progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "default",
             device_ids: Sequence[int] | None = None, partitions: int | None = None, part_of_target: bool = False,
             partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
-            processes: int | None = None, links: Mapping[str, str] | None = None, time_limit: float | None = None,
+            processes: int | None = None, links: Mapping[str, str] | None = None,
+            costs: Mapping[str, str | Sequence[float]] | None = None,
+            measured: str | os.PathLike[str] | None = None, time_limit: float | None = None,
             use_cache: bool = True, cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
             **kwargs: Any) -> Report:
     """Reports what the compiler makes of a program: collectives and their source lines, memory, time.
@@ -201,13 +219,15 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     if it has one, else `torus`. `device_ids` gives the device of each position of the mesh. `part_of_target` allows a
     program on only the first devices. `partitioner` is `shardy` or `gspmd`.
     `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
-    of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `time_limit` is in seconds. Other keyword arguments are
+    of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `costs` gives the operations, bytes of memory and perhaps
+    bytes sent of custom calls: `{"my_kernel": (2e9, 64e6)}` or `{"my_kernel": "2e9,64MiB"}`. `measured` is the
+    path of a trace of the program, `*.trace.json.gz` of jax.profiler, whose times the report shows. `time_limit` is in seconds. Other keyword arguments are
     the function's.
     """
     options = compile_options(
         mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
         part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links,
-        time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
+        costs=costs, measured=measured, time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     if isinstance(what, Report):
         return what
     with progress_of(progress) as show:

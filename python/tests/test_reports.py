@@ -300,6 +300,25 @@ def test_options_are_checked():
     assert str(with_gspmd.collectives) != str(meshard.explain(MODULE, topology="cpu:8").collectives)
 
 
+@needs_compiler
+def test_costs_and_traces_are_checked(tmp_path):
+    with pytest.raises(meshard.InvalidArgumentError, match="no custom calls"):
+        meshard.explain(MODULE, topology="cpu:8", costs={"kernel": (2e9, "64MiB")})
+    with pytest.raises(meshard.InvalidArgumentError, match="invalid cost `kernel=fast`"):
+        meshard.explain(MODULE, topology="cpu:8", costs={"kernel": "fast"})
+    trace = tmp_path / "host.trace.json"
+    events = [{"ph": "X", "pid": 1, "tid": 1, "ts": 10 * device, "dur": 3 + device, "name": "x",
+               "args": {"hlo_op": one.instruction, "device_ordinal": str(device)}}
+              for device in range(2) for one in meshard.explain(MODULE, topology="cpu:8").collectives]
+    trace.write_text(json.dumps({"traceEvents": events}))
+    measured = meshard.explain(MODULE, topology="cpu:8", measured=trace).measured
+    assert (measured.devices, measured.runs, measured.matched_events) == (2, 1, 2)
+    assert measured.links.exposed_seconds == pytest.approx(3.5e-6)  # the mean of 3 and 4 us
+    trace.write_text(json.dumps({"traceEvents": []}))
+    with pytest.raises(meshard.InvalidArgumentError, match="no step of the program"):
+        meshard.explain(MODULE, topology="cpu:8", measured=trace)
+
+
 @needs_tpu
 def test_a_tpu_that_is_not_here():
     report = meshard.explain(MODULE, topology="v5e:2x4")
@@ -309,6 +328,12 @@ def test_a_tpu_that_is_not_here():
     assert report.memory.capacity > 15 * 2**30 and report.memory.spare == report.memory.capacity - report.memory.total
     assert report.roofline.bound_by in ("communication", "memory") and report.roofline.links[0].link == "ICI"
     assert report.roofline.seconds == max(report.roofline.link_seconds, report.roofline.memory_seconds)
+    schedule = report.schedule
+    assert schedule.seconds >= report.roofline.seconds
+    assert schedule.seconds == pytest.approx(schedule.busy_seconds + schedule.links.exposed_seconds)
+    (kind,) = schedule.communication
+    assert (kind.kind, kind.axes, kind.executions) == ("all-reduce", '"model"', 1)
+    assert (report.custom_calls, report.host_transfers, report.measured) == ([], None, None)
     assert report.cost.total_flops >= 2 * 8 * 8 * 8
     big = MODULE.replace("16x32", "16x33554432").replace("32x8xf32", "33554432x8192xf32")
     big = big.replace("16x8xf32", "16x8192xf32")

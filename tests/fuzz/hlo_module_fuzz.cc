@@ -18,7 +18,8 @@ void explain_bytes(std::string_view bytes) {
   ModuleIndex index(*module);
   Result<Executions> executions = Executions::of(index);
   if (!executions.ok()) return;
-  ModuleCost cost(*executions);
+  std::vector<CustomCall> calls = custom_calls_of(*executions);
+  ModuleCost cost(*executions, calls);
   ProgramCost total = program_cost(cost);
   if (total.total_flops() < 0 || total.memory_bytes < 0) std::abort();
   (void)estimated_buffers(*executions, nullptr);
@@ -28,7 +29,9 @@ void explain_bytes(std::string_view bytes) {
   LinkModel links(figures, kMesh, std::nullopt);
   Roofline roofline = roofline_of(total, *collectives, links);
   if (!(roofline.seconds() >= 0)) std::abort();
-  (void)timeline_of(*executions, cost, *collectives, &links, nullptr);
+  StepCosts costs(*executions, cost, *collectives, &links);
+  SimulatedSchedule simulated = simulate_schedule(costs, *collectives, roofline);
+  (void)timeline_of(costs, &simulated, nullptr);
   (void)group_collectives(*collectives);
 }
 

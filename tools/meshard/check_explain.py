@@ -59,6 +59,9 @@ no_report([module, "--topology", "cpu:4", "--processes", "3"], "4 devices cannot
 no_report([module, "--topology", "cpu:4", "--link", "process=1GB/s"], "all devices of cpu:4 are in one process")
 no_report([module, "--topology", "cpu:4", "--link", "process"], "--link process", "BANDWIDTH")
 no_report([module, "--topology", "cpu:4", "--link", "device=fast"], "invalid link `fast`")
+no_report([module, "--topology", "cpu:4", "--cost", "kernel=many"], "invalid cost `kernel=many`", "FLOPS,BYTES")
+no_report([module, "--topology", "cpu:4", "--measured", os.path.join(folder.name, "none.json")], "none.json")
+no_report([module, "--topology", "cpu:4", "--measured", file("words.json", "hello")], "data loss", "traceEvents")
 
 no_report([module, "--topology", "cpu:4", "--try", "v: P(data)"], "no argument matches `v`", "the nearest names are x, w")
 no_report([module, "--topology", "cpu:4", "--try", "w: P(dta)"], 'axis "dta"', "data=2,model=2")
@@ -117,7 +120,12 @@ else:
     checks.check("the JSON names processes", written["processes"] == {"count": 4, "axes": ["data", "model"]}, str(written["processes"]))
     checks.check("the JSON marks the sum", [one["across_processes"] for one in written["collectives"]] == [True], out)
     checks.check("the JSON has the time", abs(written["roofline"]["seconds"] - (SUM / 1e6 + 2e-3)) < 1e-9, str(written["roofline"]))
+    events = [{"ph": "X", "pid": 1, "tid": 1, "ts": 5, "dur": 2, "name": "x", "args": {"hlo_op": one["instruction"]}}
+              for one in written["collectives"]]
+    trace = file("trace.json", json.dumps({"traceEvents": events}))
+    checks.prints([*each, "--measured", trace], "measured 2 us a run (mean of 1 run on 1 device): 2 us exposed communication")
     checks.check("nothing is left", sorted(os.listdir(folder.name)) == sorted(
-        ["cache", "cut.mlir", "empty.mlir", "product.mlir", "report.html", "report.json", "words.mlir"]),
+        ["cache", "cut.mlir", "empty.mlir", "product.mlir", "report.html", "report.json", "trace.json",
+         "words.json", "words.mlir"]),
         str(os.listdir(folder.name)))
 checks.end()

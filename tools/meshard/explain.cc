@@ -24,9 +24,10 @@ namespace {
 constexpr int kNotMet = 1, kNoReport = 2;
 
 struct ExplainArguments {
-  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache;
+  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache,
+                                    measured;
   std::vector<std::string> expect, options;
-  std::vector<std::string> links, tries;
+  std::vector<std::string> links, tries, costs;
   std::string try_mesh;
   std::vector<std::int64_t> device_ids;
   std::int64_t partitions = 0, time_limit = 0, processes = 0;
@@ -107,6 +108,9 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
   for (const std::string& text : arguments.options) options.overrides.insert(override_in(text));
   options.links = links_of(arguments);
+  for (const std::string& text : arguments.costs)
+    options.costs.push_back(GivenCost::parse(text).value());
+  options.measured = arguments.measured;
   options.compile.use_cache = !arguments.no_cache;
   options.compile.cache = arguments.cache;
   options.compile.plugin = arguments.plugin;
@@ -259,6 +263,14 @@ void add_explain(CLI::App& app, int& exit_code) {
                    "bandwidth and latency of the links between processes or devices: "
                    "process=10GB/s,20us device=40GB/s")
       ->allow_extra_args(false);
+  command
+      ->add_option("--cost", arguments->costs,
+                   "operations, bytes of memory and perhaps bytes sent of a custom call, for one "
+                   "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
+      ->allow_extra_args(false);
+  command->add_option("--measured", arguments->measured,
+                      "a trace of runs of the program, *.trace.json.gz of jax.profiler or XProf, "
+                      "whose times the report shows beside its own");
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");

@@ -186,6 +186,7 @@ ValuePlacement value_of(const Place& at, const std::vector<Mesh>& meshes) {
           read_maybe(at["sharding"], [&](const Place& each) { return sharding_of(each, meshes); }),
       .chosen_by_compiler = at["chosen_by_compiler"].truth(),
       .donated = at["donated"].truth()};
+  if (at.has("memory_kind")) value.memory_kind = at["memory_kind"].text();
   if (value.type.rank() != value.padded.rank())
     at.fail(cat("cannot pad ", value.type, " to ", value.padded));
   try {
@@ -288,6 +289,17 @@ Reshard reshard_of(const Place& at) {
           .cause = at["cause"].text()};
 }
 
+// Members of later versions; 0 in reports that lack them.
+std::int64_t maybe_integer(const Place& at, const char* key) {
+  return at.has(key) ? at[key].integer() : 0;
+}
+double maybe_number(const Place& at, const char* key) { return at.has(key) ? at[key].number() : 0; }
+
+std::optional<double> maybe_seconds(const Place& at, const char* key) {
+  if (!at.has(key)) return std::nullopt;
+  return read_maybe(at[key], [](const Place& each) { return each.number(); });
+}
+
 MemoryUse memory_of(const Place& at) {
   return {.arguments = at["arguments"].integer(),
           .outputs = at["outputs"].integer(),
@@ -295,6 +307,9 @@ MemoryUse memory_of(const Place& at) {
           .temporaries = at["temporaries"].integer(),
           .code = at["code"].integer(),
           .peak = at["peak"].integer(),
+          .host_arguments = maybe_integer(at, "host_arguments"),
+          .host_outputs = maybe_integer(at, "host_outputs"),
+          .host_temporaries = maybe_integer(at, "host_temporaries"),
           .capacity = read_maybe(at["capacity"], integer_of)};
 }
 
@@ -333,6 +348,7 @@ Roofline roofline_of(const Place& at) {
   return {.compute_seconds = at["compute_seconds"].number(),
           .memory_seconds = at["memory_seconds"].number(),
           .links = read_list(at["links"], link_of),
+          .communication_seconds = maybe_seconds(at, "communication_seconds"),
           .rates_known = !at.has("rates_known") || at["rates_known"].truth(),
           .sources = read_list(at["sources"], text_of)};
 }
@@ -347,8 +363,67 @@ TimelineEntry entry_of(const Place& at) {
           .flops = at["flops"].number(),
           .memory_bytes = at["memory_bytes"].number(),
           .link_bytes = at["link_bytes"].number(),
+          .host_bytes = maybe_number(at, "host_bytes"),
           .seconds = at["seconds"].number(),
+          .hidden_seconds = maybe_number(at, "hidden_seconds"),
+          .exposed_seconds = maybe_number(at, "exposed_seconds"),
+          .measured_seconds = maybe_seconds(at, "measured_seconds"),
           .place = at["place"].text()};
+}
+
+TransferTime transfer_time_of(const Place& at) {
+  return {.hidden_seconds = at["hidden_seconds"].number(),
+          .exposed_seconds = at["exposed_seconds"].number()};
+}
+
+CommunicationTime communication_of(const Place& at) {
+  return {.kind = at["kind"].text(),
+          .axes = at["axes"].text(),
+          .collectives = at["collectives"].integer(),
+          .executions = at["executions"].integer(),
+          .time = transfer_time_of(at)};
+}
+
+Schedule schedule_of(const Place& at) {
+  return {.seconds = at["seconds"].number(),
+          .busy_seconds = at["busy_seconds"].number(),
+          .links = transfer_time_of(at["links"]),
+          .host = transfer_time_of(at["host"]),
+          .communication = read_list(at["communication"], communication_of)};
+}
+
+CustomCallUse custom_call_of(const Place& at) {
+  using enum CustomCallSource;
+  return {.name = at["name"].text(),
+          .target = at["target"].text(),
+          .count = at["count"].integer(),
+          .executions = at["executions"].integer(),
+          .operand_bytes = at["operand_bytes"].integer(),
+          .result_bytes = at["result_bytes"].integer(),
+          .source = at["source"].one_of({kUnknown, kCounted, kStated, kGiven}),
+          .flops = at["flops"].number(),
+          .memory_bytes = at["memory_bytes"].number(),
+          .link_bytes = at["link_bytes"].number(),
+          .communicates = at["communicates"].truth(),
+          .place = at["place"].text()};
+}
+
+MeasuredRun measured_of(const Place& at) {
+  return {.devices = at["devices"].integer(),
+          .runs = at["runs"].integer(),
+          .seconds = at["seconds"].number(),
+          .links = transfer_time_of(at["links"]),
+          .communication = read_list(at["communication"], communication_of),
+          .matched_events = at["matched_events"].integer(),
+          .unmatched_events = at["unmatched_events"].integer(),
+          .unmatched = read_list(at["unmatched"], text_of)};
+}
+
+HostTransfers host_transfers_of(const Place& at) {
+  return {.from_host = at["from_host"].number(),
+          .to_host = at["to_host"].number(),
+          .executions = at["executions"].integer(),
+          .seconds = at["seconds"].number()};
 }
 
 ProgramReport report_of(const Place& at) {
@@ -377,6 +452,11 @@ ProgramReport report_of(const Place& at) {
   parts.largest_buffers = read_list(at["largest_buffers"], buffer_of);
   parts.cost = cost_of(at["cost"]);
   parts.roofline = read_maybe(at["roofline"], roofline_of);
+  if (at.has("schedule")) parts.schedule = read_maybe(at["schedule"], schedule_of);
+  if (at.has("custom_calls")) parts.custom_calls = read_list(at["custom_calls"], custom_call_of);
+  if (at.has("host_transfers"))
+    parts.host_transfers = read_maybe(at["host_transfers"], host_transfers_of);
+  if (at.has("measured")) parts.measured = read_maybe(at["measured"], measured_of);
   parts.timeline = read_list(at["timeline"], entry_of);
   parts.notes = read_list(at["notes"], text_of);
   return ProgramReport(std::move(parts));

@@ -75,22 +75,24 @@ TEST(ReadReport, ReadsEveryMemberButTheDerived) {
   check_missing(whole, json::json_pointer(), unread);
   std::sort(unread.begin(), unread.end());
   unread.erase(std::unique(unread.begin(), unread.end()), unread.end());
-  // `across_processes`, `processes`, `rates_known`, `purpose`, `logical_collectives`, `layers` and
-  // `via`: of reports of a newer meshard.
-  // `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of dimensions, whose
-  // spec is read.
+  // `across_processes`, `processes`, `rates_known`, `purpose`, `logical_collectives`, `layers`,
+  // `via`, `memory_kind` and what tells of the schedule, custom calls and host memory: of reports
+  // of a newer meshard. `axes`, `device_ids`, `kind`, `size`: of meshes, whose text is read, and of
+  // dimensions, whose spec is read.
   EXPECT_THAT(unread, testing::ElementsAre(
-                          "across_processes", "axes", "bound_by", "count", "device_ids",
-                          "executions", "fits", "kind", "layer", "layers", "logical_collectives",
+                          "across_processes", "axes", "bound_by", "communication_seconds", "count",
+                          "custom_calls", "device_ids", "executions", "exposed_seconds", "fits",
+                          "hidden_seconds", "host_arguments", "host_bytes", "host_outputs",
+                          "host_temporaries", "host_transfers", "kind", "layer", "layers",
+                          "logical_collectives", "measured", "measured_seconds", "memory_kind",
                           "name", "open", "padding_bytes", "phase", "processes", "purpose",
-                          "rates_known", "seconds", "seconds_in_sequence", "shard", "shard_bytes",
-                          "size", "spare", "total", "total_bytes", "via"));
+                          "rates_known", "schedule", "seconds", "seconds_in_sequence", "shard",
+                          "shard_bytes", "size", "spare", "total", "total_bytes", "via"));
 }
 
 TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
   json older = json::parse(to_json(ProgramReport(sample_parts())));
   older.erase("processes");
-  older["roofline"].erase("rates_known");
   older.erase("logical_collectives");
   older.erase("layers");
   for (json& one : older["collectives"]) {
@@ -98,6 +100,17 @@ TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
     one.erase("purpose");
     for (json& place : one["origin"]["places"]) place.erase("via");
   }
+  for (const char* member : {"schedule", "custom_calls", "host_transfers", "measured"})
+    older.erase(member);
+  for (const char* member : {"rates_known", "communication_seconds"})
+    older["roofline"].erase(member);
+  for (const char* member : {"host_arguments", "host_outputs", "host_temporaries"})
+    older["memory"].erase(member);
+  for (json& one : older["arguments"]) one.erase("memory_kind");
+  for (json& one : older["timeline"])
+    for (const char* member :
+         {"host_bytes", "hidden_seconds", "exposed_seconds", "measured_seconds"})
+      one.erase(member);
   ProgramReport::Parts parts = read_report(older.dump()).value().parts();
   EXPECT_EQ(parts.processes, std::nullopt);
   EXPECT_TRUE(parts.roofline->rates_known);
@@ -106,6 +119,11 @@ TEST(ReadReport, ReadsReportsThatLackLaterMembers) {
     EXPECT_EQ(one.purpose, CollectivePurpose());
   }
   EXPECT_EQ(parts.logical_collectives, merge_fragments(parts.collectives));
+  EXPECT_EQ(parts.schedule, std::nullopt);
+  EXPECT_TRUE(parts.custom_calls.empty());
+  EXPECT_EQ(parts.host_transfers, std::nullopt);
+  EXPECT_DOUBLE_EQ(parts.roofline->link_seconds(), 0.0089 + 0.0215);  // without the bound: the sum
+  EXPECT_EQ(parts.memory->host_arguments, 0);
 }
 
 TEST(ReadReport, RefusesWithThePlace) {

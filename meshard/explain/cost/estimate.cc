@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
@@ -16,47 +15,11 @@ using pjrt::HloInstruction;
 
 constexpr std::size_t kMostEntries = 200000;
 
-double compute_seconds(const HloCost& cost, const HardwareFigures& figures) {
-  double seconds = 0;
-  for (const auto& [type, count] : cost.operations) {
-    double rate = count.matrix > 0 ? figures.matrix_rate(pjrt::to_string(type)) : 0;
-    if (rate > 0) seconds += count.matrix / rate;
-  }
-  return seconds;
-}
-
 double memory_seconds(double bytes, const HardwareFigures& figures) {
   return figures.memory_bandwidth > 0 ? bytes / figures.memory_bandwidth : 0;
 }
 
-// Sums for one list of axes on one kind of link.
-struct LinkSum {
-  double bytes = 0;
-  double both_ways = 0, forward = 0, backward = 0;  // seconds
-};
-
 std::string axes_name(const Collective& one) { return one.axes ? join(*one.axes, ", ") : ""; }
-
-// Sorted. Instructions that take no time themselves.
-constexpr std::string_view kNoStep[] = {"add-dependency",
-                                        "after-all",
-                                        "bitcast",
-                                        "constant",
-                                        "copy-done",
-                                        "domain",
-                                        "get-tuple-element",
-                                        "opt-barrier",
-                                        "optimization-barrier",
-                                        "parameter",
-                                        "partition-id",
-                                        "replica-id",
-                                        "tuple"};
-static_assert(std::is_sorted(std::begin(kNoStep), std::end(kNoStep)));
-
-bool is_step(std::string_view opcode) {
-  return !opcode.ends_with("-done") && opcode != "async-update" &&
-         !std::binary_search(std::begin(kNoStep), std::end(kNoStep), opcode);
-}
 
 bool is_copy(std::string_view opcode) {
   return opcode.starts_with("copy") || opcode == "slice" || opcode == "dynamic-slice" ||
@@ -66,11 +29,8 @@ bool is_copy(std::string_view opcode) {
 
 class Timeline {
  public:
-  Timeline(const Executions& executions, const ModuleCost& cost,
-           const std::vector<Collective>& collectives, const LinkModel* links, const Graph* graph)
-      : executions_(executions), cost_(cost), links_(links), places_(graph) {
-    for (const Collective& one : collectives) collectives_.emplace(one.instruction, &one);
-  }
+  Timeline(const StepCosts& costs, const SimulatedSchedule* simulated, const Graph* graph)
+      : executions_(costs.executions()), costs_(costs), simulated_(simulated), places_(graph) {}
 
   std::vector<TimelineEntry> run() {
     walk(executions_.module().entry(), 0);
@@ -86,13 +46,14 @@ class Timeline {
     std::int64_t executions = executions_.find(in.computation().id)->executions;
     for (const HloInstruction* one : in.in_run_order())
       if (is_step(one->opcode) && entries_.size() < kMostEntries)
-        sum += add(*one, depth, executions);
+        sum += add(in, *one, depth, executions);
     return sum;
   }
 
-  double add(const HloInstruction& one, int depth, std::int64_t executions) {
+  double add(const InstructionIndex& in, const HloInstruction& one, int depth,
+             std::int64_t executions) {
     std::size_t at = entries_.size();
-    entries_.push_back(entry(one, depth, executions));
+    entries_.push_back(entry(in, one, depth, executions));
     double seconds = entries_[at].seconds;
     bool nested = one.opcode == "while" || one.opcode == "conditional" || one.opcode == "call";
     if (nested) seconds = steps_inside(one, depth);
@@ -116,8 +77,10 @@ class Timeline {
     return sum + longest;
   }
 
-  TimelineEntry entry(const HloInstruction& one, int depth, std::int64_t executions) {
-    const HloCost& cost = cost_.of(one);
+  TimelineEntry entry(const InstructionIndex& in, const HloInstruction& one, int depth,
+                      std::int64_t executions) {
+    const HloCost& cost = costs_.cost().of(one);
+    StepCost step = costs_.of(in, one);
     TimelineEntry made;
     made.instruction = one.name;
     made.opcode = one.opcode;
@@ -125,44 +88,29 @@ class Timeline {
     made.executions = executions;
     made.flops = cost.flops();
     made.memory_bytes = cost.memory_bytes;
-    Transfer transfer;
-    add_transfers(one, transfer, 0);
-    made.link_bytes = transfer.bytes;
-    if (links_) {
-      const HardwareFigures& figures = links_->figures();
-      made.seconds = std::max({compute_seconds(cost, figures),
-                               memory_seconds(cost.memory_bytes, figures), transfer.seconds});
+    made.link_bytes = step.link_bytes;
+    made.host_bytes = step.host.from_host + step.host.to_host;
+    if (const LinkModel* links = costs_.links()) {
+      double sent = 0;
+      for (const Collective* each : step.collectives) sent += links->seconds(*each);
+      made.seconds = std::max({step.compute_seconds, step.memory_seconds, sent,
+                               step.from_host_seconds + step.to_host_seconds});
     }
-    made.kind = kind_of(one, cost, transfer);
+    if (simulated_)
+      if (auto found = simulated_->steps.find(&one); found != simulated_->steps.end()) {
+        made.hidden_seconds = found->second.hidden_seconds;
+        made.exposed_seconds = found->second.exposed_seconds;
+      }
+    made.kind = kind_of(one, cost, !step.collectives.empty());
     if (std::optional<OriginPlace> place = place_of(one)) made.place = place->to_string();
     return made;
   }
 
-  struct Transfer {
-    bool any = false;
-    double bytes = 0, seconds = 0;
-  };
-
-  // Adds the transfers of the instruction and of the body of a fusion or async-start, not of a
-  // loop.
-  void add_transfers(const HloInstruction& one, Transfer& to, int depth) const {
-    if (auto found = collectives_.find(one.name); found != collectives_.end()) {
-      to.any = true;
-      to.bytes += static_cast<double>(found->second->bytes());
-      if (links_) to.seconds += links_->seconds(*found->second);
-    }
-    if (depth > 8 || (one.opcode != "fusion" && one.opcode != "async-start")) return;
-    if (const InstructionIndex* inside = executions_.module().called(one))
-      for (const HloInstruction& each : inside->computation().instructions)
-        add_transfers(each, to, depth + 1);
-  }
-
-  TimelineEntry::Kind kind_of(const HloInstruction& one, const HloCost& cost,
-                              const Transfer& transfer) const {
+  TimelineEntry::Kind kind_of(const HloInstruction& one, const HloCost& cost, bool sends) const {
     using Kind = TimelineEntry::Kind;
     if (one.opcode == "while") return Kind::kLoop;
     if (one.opcode == "conditional" || one.opcode == "call") return Kind::kOther;
-    if (transfer.any && cost.matrix_flops() == 0) return Kind::kCollective;
+    if (sends && cost.matrix_flops() == 0) return Kind::kCollective;
     if (is_copy(one.opcode)) return Kind::kCopy;
     const InstructionIndex* inside =
         one.opcode == "async-start" ? executions_.module().called(one) : nullptr;
@@ -182,10 +130,9 @@ class Timeline {
   }
 
   const Executions& executions_;
-  const ModuleCost& cost_;
-  const LinkModel* links_;
+  const StepCosts& costs_;
+  const SimulatedSchedule* simulated_;
   OriginFinder places_;
-  std::unordered_map<std::string_view, const Collective*> collectives_;
   std::unordered_set<std::int64_t> listed_;
   std::vector<TimelineEntry> entries_;
 };
@@ -214,28 +161,25 @@ Roofline roofline_of(const ProgramCost& cost, const std::vector<Collective>& col
     double rate = each.matrix > 0 ? figures.matrix_rate(each.element_type) : 0;
     if (rate > 0) roofline.compute_seconds += each.matrix / rate;
   }
-  std::map<std::pair<std::string, std::string>, LinkSum> sums;
-  for (const Collective& one : collectives)
-    for (const LinkUse& use : links.uses(one)) {
-      LinkSum& sum = sums[{axes_name(one), use.link}];
-      auto times = static_cast<double>(one.executions);
-      sum.bytes += times * use.bytes;
-      (use.way == 0  ? sum.both_ways
-       : use.way > 0 ? sum.forward
-                     : sum.backward) += times * use.seconds;
-    }
-  for (const auto& [key, sum] : sums)
-    roofline.links.push_back({.axes = key.first,
-                              .link = key.second,
-                              .bytes = sum.bytes,
-                              .seconds = sum.both_ways + std::max(sum.forward, sum.backward)});
+  std::map<std::string, std::vector<const Collective*>> by_axes;
+  std::vector<const Collective*> all;
+  for (const Collective& one : collectives) {
+    by_axes[axes_name(one)].push_back(&one);
+    all.push_back(&one);
+  }
+  for (const auto& [axes, of_axes] : by_axes)
+    for (const LinkUse& use : links.together(of_axes))
+      roofline.links.push_back(
+          {.axes = axes, .link = use.link, .bytes = use.bytes, .seconds = use.seconds});
+  roofline.communication_seconds = 0;
+  for (const LinkUse& use : links.together(all))
+    roofline.communication_seconds = std::max(*roofline.communication_seconds, use.seconds);
   return roofline;
 }
 
-std::vector<TimelineEntry> timeline_of(const Executions& executions, const ModuleCost& cost,
-                                       const std::vector<Collective>& collectives,
-                                       const LinkModel* links, const Graph* graph) {
-  return Timeline(executions, cost, collectives, links, graph).run();
+std::vector<TimelineEntry> timeline_of(const StepCosts& costs, const SimulatedSchedule* simulated,
+                                       const Graph* graph) {
+  return Timeline(costs, simulated, graph).run();
 }
 
 }  // namespace meshard

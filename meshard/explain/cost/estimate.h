@@ -1,4 +1,4 @@
-// Lower bounds for a compiled program's time, and its steps in order.
+// Lower bounds for a compiled program's time, and its steps in order with their times.
 #pragma once
 #include <optional>
 #include <vector>
@@ -6,6 +6,8 @@
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/cost/link_use.h"
 #include "meshard/explain/cost/roofline.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/explain/cost/step_cost.h"
 #include "meshard/graph/graph.h"
 #include "meshard/hlo/module_cost.h"
 
@@ -20,7 +22,7 @@ ProgramCost program_cost(const ModuleCost& cost);
 ///   operations have no published rate; they are nearly always memory-bound.
 /// - memory: ProgramCost::memory_bytes at the memory bandwidth.
 /// - links: all executions of each collective, by LinkModel, with one entry for each list of axes
-///   and kind of link. Permutations in opposite directions of a ring run concurrently.
+///   and kind of link. Different kinds of links, and different links of a grid, run concurrently.
 Roofline roofline_of(const ProgramCost& cost, const std::vector<Collective>& collectives,
                      const LinkModel& links);
 
@@ -29,10 +31,9 @@ Roofline roofline_of(const ProgramCost& cost, const std::vector<Collective>& col
 /// deeper; a fusion is one step. Steps of a shared computation are listed at its first call. At
 /// most 200,000 steps.
 ///
-/// @param links null: the hardware is unknown, and all seconds are 0
+/// @param simulated the transfers' hidden and exposed times; null: not known
 /// @param graph as in find_collectives
-std::vector<TimelineEntry> timeline_of(const Executions& executions, const ModuleCost& cost,
-                                       const std::vector<Collective>& collectives,
-                                       const LinkModel* links, const Graph* graph);
+std::vector<TimelineEntry> timeline_of(const StepCosts& costs, const SimulatedSchedule* simulated,
+                                       const Graph* graph);
 
 }  // namespace meshard

@@ -84,28 +84,11 @@ TEST(Estimate, ProgramCostByType) {
   EXPECT_TRUE(cost.loops_known);
 }
 
-TEST(Estimate, TheTwoWaysRoundARingRunTogether) {
-  Collective there;
-  there.kind = CollectiveKind::kCollectivePermute;
-  there.axes = AxisList({"x"});
-  there.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
-  there.bytes_in = there.bytes_out = 100;
-  there.executions = 3;
-  Collective back = there;
-  back.shifts[0].by = -1;
-  back.executions = 2;
-  LinkModel links(estimate_figures(), kEstimateMesh, std::nullopt);
-  Roofline roofline = roofline_of({}, {there, back}, links);
-  ASSERT_EQ(roofline.links.size(), 1u);
-  EXPECT_DOUBLE_EQ(roofline.links[0].bytes, 500);
-  EXPECT_DOUBLE_EQ(roofline.links[0].seconds, 30);
-}
-
 TEST(Estimate, TimelineInProgramOrderWithLoopsNested) {
   Estimated made(looping_module());
   LinkModel links(estimate_figures(), kEstimateMesh, std::nullopt);
-  std::vector<TimelineEntry> timeline =
-      timeline_of(made.executions, made.cost, made.collectives, &links, nullptr);
+  StepCosts costs(made.executions, made.cost, made.collectives, &links);
+  std::vector<TimelineEntry> timeline = timeline_of(costs, nullptr, nullptr);
   ASSERT_EQ(timeline.size(), 4u);
   EXPECT_EQ(timeline[0].kind, EntryKind::kLoop);
   EXPECT_EQ(timeline[0].depth, 0);
@@ -129,8 +112,8 @@ TEST(Estimate, TheScheduleGivesTheOrder) {
         make_instruction(3, "tanh", f32_shape({4}), {1})}});
   module.computations[0].schedule = {1, 3, 2};
   Estimated made(module);
-  std::vector<TimelineEntry> timeline =
-      timeline_of(made.executions, made.cost, {}, nullptr, nullptr);
+  StepCosts costs(made.executions, made.cost, {}, nullptr);
+  std::vector<TimelineEntry> timeline = timeline_of(costs, nullptr, nullptr);
   ASSERT_EQ(timeline.size(), 2u);
   EXPECT_EQ(timeline[0].opcode, "tanh");
   EXPECT_EQ(timeline[0].seconds, 0);  // the hardware is unknown

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/topology/tpu_topology.h"
+
 namespace meshard {
 namespace {
 
@@ -49,6 +51,91 @@ TEST(LinkUse, RingsAlongOneDirectionHaveTwoLinks) {
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllToAll, {"x"}, 400)), 400 / 50.0);
 }
 
+// A TPU v5e of 4x4 chips closes no direction: the first chip of a line has one link of 50 GB/s.
+TEST(LinkUse, AnOpenLineHasOneLinkAtItsEnds) {
+  Topology topology = tpu_topology("v5e:4x4").value();
+  Mesh mesh({{"y", 4}, {"x", 4}});
+  LinkModel links(hardware_figures(topology).value(), mesh, topology);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 50e9);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kReduceScatter, {"x"}, 400)), 300 / 50e9);
+  // To the last chip and back, at the same time in both directions.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 400 / 50e9);
+  // Two devices send a half of 400 bytes each through the middle.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllToAll, {"x"}, 400)), 400 / 50e9);
+  // A corner has two links.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"y", "x"}, 1600)), 1500 / 100e9);
+  // A permutation around the line: the last message passes all links back, alone in its direction.
+  Collective one = over(CollectiveKind::kCollectivePermute, {"x"}, 100);
+  one.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
+  EXPECT_DOUBLE_EQ(links.seconds(one), 100 / 50e9);
+  one.shifts[0].by = 2;  // two messages each way pass the middle
+  EXPECT_DOUBLE_EQ(links.seconds(one), 200 / 50e9);
+}
+
+// The 16 chips of a v5e:4x16 in x are a ring, its 4 in y a line; v4 closes directions of 4.
+TEST(LinkUse, DirectionsCloseAsOnTheHardware) {
+  Topology wide = tpu_topology("v5e:4x16").value();
+  // libtpu lists x first: 4 chips in x, 16 in y.
+  ASSERT_EQ(wide.extent()[0], 4);
+  LinkModel links(hardware_figures(wide).value(), Mesh({{"y", 16}, {"x", 4}}), wide);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"y"}, 1600)), 1500 / 100e9);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 50e9);
+  Topology cube = tpu_topology("v5p:4x4x4").value();
+  LinkModel ring(hardware_figures(cube).value(), Mesh({{"z", 4}, {"y", 4}, {"x", 4}}), cube);
+  EXPECT_DOUBLE_EQ(ring.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 200e9);
+}
+
+// The two devices of a chip share its links, and exchange data on the chip.
+TEST(LinkUse, DevicesOfAChipShareItsLinks) {
+  Topology topology = tpu_topology("v4:4x4x4").value();
+  LinkModel links(hardware_figures(topology).value(), Mesh({{"chip", 64}, {"core", 2}}), topology);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"core"}, 400)), 0);
+  // Each chip has 6 links of 50 GB/s, over which two groups get 63/64 of 6400 bytes.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"chip"}, 6400)),
+                   2 * 6300 / 300e9);
+}
+
+TEST(LinkUse, AnAllToAllOverTwoDirectionsCrossesTheMiddle) {
+  Topology topology = tpu_topology("v5e:16x16").value();
+  LinkModel links(hardware_figures(topology).value(), Mesh({{"all", 256}}), topology);
+  // 128 devices send a half of their 256 bytes over 2 x 16 links.
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllToAll, {"all"}, 256)),
+                   128 * 128 / (32 * 50e9));
+}
+
+TEST(LinkUse, CollectivesOverOtherLinksDoNotAddUp) {
+  LinkModel links = on_grid();
+  Collective x = over(CollectiveKind::kAllGather, {"x"}, 400);
+  Collective y = over(CollectiveKind::kAllGather, {"y"}, 400);
+  x.executions = 2;
+  const Collective* both[] = {&x, &y};
+  std::vector<LinkUse> used = links.together(both);
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_DOUBLE_EQ(used[0].seconds, 2 * 300 / 50.0);
+  EXPECT_DOUBLE_EQ(used[0].bytes, 900);
+  const Collective* same[] = {&x, &x};
+  EXPECT_DOUBLE_EQ(links.together(same)[0].seconds, 4 * 300 / 50.0);
+  // One after the other, forward and back around a ring.
+  Collective there = over(CollectiveKind::kCollectivePermute, {"x"}, 100);
+  there.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
+  there.executions = 3;
+  Collective back = there;
+  back.shifts[0].by = -1;
+  back.executions = 2;
+  const Collective* ways[] = {&there, &back};
+  EXPECT_DOUBLE_EQ(links.together(ways)[0].seconds, 300 / 25.0);
+}
+
+TEST(LinkUse, ASwitchThatAddsSendsAnAllReduceOnce) {
+  HardwareFigures figures = round_figures();
+  LinkModel plain(figures, Mesh({{"x", 4}}), std::nullopt);
+  EXPECT_DOUBLE_EQ(plain.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 600 / 100.0);
+  figures.switch_adds = true;
+  LinkModel adds(figures, Mesh({{"x", 4}}), std::nullopt);
+  EXPECT_DOUBLE_EQ(adds.seconds(over(CollectiveKind::kAllReduce, {"x"}, 400)), 400 / 100.0);
+  EXPECT_DOUBLE_EQ(adds.seconds(over(CollectiveKind::kAllGather, {"x"}, 400)), 300 / 100.0);
+}
+
 TEST(LinkUse, AGroupInTwoDirectionsHasAllLinks) {
   LinkModel links = on_grid();
   EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"y", "x"}, 1600)), 1500 / 100.0);
@@ -76,12 +163,11 @@ TEST(LinkUse, PermutationsTakeOneLinkForEachStep) {
   one.shifts = {{.axes = {"x"}, .by = 1, .wraps = true}};
   std::vector<LinkUse> used = links.uses(one);
   ASSERT_EQ(used.size(), 1u);
-  EXPECT_EQ(used[0].way, 1);
   EXPECT_DOUBLE_EQ(used[0].seconds, 100 / 25.0);
-  one.shifts[0].by = 2;  // over two links
-  EXPECT_DOUBLE_EQ(links.seconds(one), 200 / 25.0);
+  one.shifts[0].by = 2;  // over two links; both ways are equally long and take half
+  EXPECT_DOUBLE_EQ(links.seconds(one), 200 / 2 / 25.0);
   one.shifts[0].by = -1;
-  EXPECT_EQ(links.uses(one)[0].way, -1);
+  EXPECT_DOUBLE_EQ(links.seconds(one), 100 / 25.0);
   LinkModel two = on_grid(2);
   one.axes = AxisList({"s"});
   one.shifts = {{.axes = {"s"}, .by = 1, .wraps = true}};

@@ -16,6 +16,9 @@ std::string MemoryUse::to_string() const {
   append(text,
          cat("arguments ", byte_text(arguments), ", outputs ", byte_text(outputs), ", temporaries ",
              byte_text(temporaries), ", aliased ", byte_text(aliased), ", code ", byte_text(code)));
+  if (host_arguments > 0 || host_outputs > 0 || host_temporaries > 0)
+    append(text, cat("; on the host: arguments ", byte_text(host_arguments), ", outputs ",
+                     byte_text(host_outputs), ", temporaries ", byte_text(host_temporaries)));
   return text;
 }
 

@@ -23,6 +23,9 @@ struct MemoryUse {
   /// than that order allows, so that instructions can run side by side. 0 if the compiler does not
   /// report it; some compilers include fast on-chip memory.
   std::int64_t peak = 0;
+  /// Memory of the host that the program uses for this device: arguments, results and values in
+  /// `pinned_host` memory. It is not part of the figures above.
+  std::int64_t host_arguments = 0, host_outputs = 0, host_temporaries = 0;
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
 
@@ -33,8 +36,9 @@ struct MemoryUse {
     return capacity ? std::optional(*capacity - total()) : std::nullopt;
   }
   /// `memory per device: peak 3 KiB; arguments 2 KiB, outputs 1 KiB, temporaries 0 B, aliased 0 B,
-  /// code 0 B`. If the temporaries are larger than the peak, it begins with `allocated 199 MiB, of
-  /// which at most 33 MiB are in use at one time`.
+  /// code 0 B`, and if there is host memory `; on the host: arguments 2 KiB, outputs 0 B,
+  /// temporaries 0 B`. If the temporaries are larger than the peak, it begins with `allocated 199
+  /// MiB, of which at most 33 MiB are in use at one time`.
   std::string to_string() const;
   friend bool operator==(const MemoryUse&, const MemoryUse&) = default;
 };

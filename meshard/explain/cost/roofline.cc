@@ -4,6 +4,15 @@
 #include <algorithm>
 
 namespace meshard {
+namespace {
+
+double sum_over(const std::vector<LinkTime>& links) {
+  double sum = 0;
+  for (const LinkTime& link : links) sum += link.seconds;
+  return sum;
+}
+
+}  // namespace
 
 double ProgramCost::total_flops() const {
   double sum = 0;
@@ -12,9 +21,7 @@ double ProgramCost::total_flops() const {
 }
 
 double Roofline::link_seconds() const {
-  double sum = 0;
-  for (const LinkTime& link : links) sum += link.seconds;
-  return sum;
+  return communication_seconds ? *communication_seconds : sum_over(links);
 }
 
 double Roofline::seconds() const {
@@ -22,7 +29,7 @@ double Roofline::seconds() const {
 }
 
 double Roofline::seconds_in_sequence() const {
-  return compute_seconds + memory_seconds + link_seconds();
+  return compute_seconds + memory_seconds + sum_over(links);
 }
 
 std::string_view Roofline::bound_by() const {

@@ -1,6 +1,7 @@
 // Lower bounds for a compiled program's time, from its counts and the hardware's figures.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,22 +44,26 @@ struct LinkTime {
   friend bool operator==(const LinkTime&, const LinkTime&) = default;
 };
 
-/// Value type: lower bounds for the time of one run on one device. Each bound assumes no overlap
-/// within it, and full overlap with the others.
+/// Value type: lower bounds for the time of one run on one device. The bounds assume full overlap
+/// with each other. A conditional counts as its costliest branch.
 struct Roofline {
   double compute_seconds = 0;
   double memory_seconds = 0;
+  /// A bound for each list of axes on its own. Those over different links may overlap.
   std::vector<LinkTime> links;
+  /// A bound for all collectives together, if they overlap where they use different links. None in
+  /// reports of earlier versions.
+  std::optional<double> communication_seconds = std::nullopt;
   /// False if the hardware's figures are unknown: only links whose figures were given count.
   bool rates_known = true;
   /// The published or given figures that were used, with their sources.
   std::vector<std::string> sources;
 
-  /// Sum over the links.
+  /// `communication_seconds`; if it is not known, the sum over the links.
   double link_seconds() const;
   /// The largest of the three bounds; no run can be faster.
   double seconds() const;
-  /// The sum of the three bounds: the time without any overlap.
+  /// compute + memory + the sum over the links: a lower bound for the time without any overlap.
   double seconds_in_sequence() const;
   /// `compute`, `memory` or `communication`
   std::string_view bound_by() const;
@@ -76,8 +81,16 @@ struct TimelineEntry {
   int depth = 0;
   std::int64_t executions = 1;
   double flops = 0, memory_bytes = 0, link_bytes = 0;  // per execution
-  /// Time per execution by the roofline. 0 if the hardware's figures are unknown.
+  /// Bytes from and to host memory, per execution.
+  double host_bytes = 0;
+  /// Estimated time per execution, on its own: the longest of computation, memory, links and host
+  /// transfers. 0 if the hardware's figures are unknown.
   double seconds = 0;
+  /// For a step that performs or starts transfers over links or to the host: how much of their time
+  /// runs behind computation, per execution, and how much the device waits for (Schedule).
+  double hidden_seconds = 0, exposed_seconds = 0;
+  /// Mean time per execution in a trace; none if there is no trace, or it lacks the step.
+  std::optional<double> measured_seconds = std::nullopt;
   std::string place;
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
 };

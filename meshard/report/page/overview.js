@@ -28,8 +28,11 @@ function tiles() {
   if (roofline) {
     if (!roofline.rates_known) all.push(tile('', '#time', 'communication takes at least', secondsText(roofline.seconds), 'the rates of the device are unknown'));
     else all.push(tile('', '#time', 'a run takes at least', secondsText(roofline.seconds),
-      `bound by ${roofline.bound_by}; ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
+      `bound by ${roofline.bound_by}; at least ${secondsText(roofline.seconds_in_sequence)} if nothing overlaps`));
   }
+  const schedule = report.schedule;
+  if (schedule) all.push(tile('', '#time', 'estimated time of a run', secondsText(schedule.seconds),
+    `${secondsText(schedule.links.exposed_seconds)} of it waits for communication; ${secondsText(schedule.links.hidden_seconds)} is hidden`));
   const collectives = wholeCollectives(), bytes = collectives.reduce((sum, one) => sum + inAll(one), 0);
   if (bytes || !report.out_of_memory) all.push(tile('', '#collectives', 'communication', collectives.length ? byteText(bytes) : 'none',
     `${counted(collectives.length, 'collective')} in the program`));
@@ -75,6 +78,8 @@ function memorySection() {
     `${name} ${byteText(bytes)}`, name === 'outputs' && memory.aliased ? ` and ${byteText(memory.aliased)} in donated arguments` : '')),
   h('li', {}, `total ${byteText(memory.total)}`), memory.peak > 0 && h('li', {}, `peak ${byteText(memory.peak)}`),
   memory.spare !== null && h('li', {}, memory.spare >= 0 ? `spare ${byteText(memory.spare)}` : h('b', {}, `over capacity by ${byteText(-memory.spare)}`)));
+  const host = [['arguments', memory.host_arguments], ['outputs', memory.host_outputs], ['temporaries', memory.host_temporaries]].filter(([, bytes]) => bytes > 0);
+  const hostLine = host.length ? h('p', {}, `In the memory of the host: ${host.map(([name, bytes]) => `${name} ${byteText(bytes)}`).join(', ')}.`) : null;
   const buffers = report.largest_buffers.length ? [h('h3', {}, 'Largest buffers'), sortedTable([
     {label: 'Bytes', number: true, value: (row) => row.bytes, text: (row) => byteText(row.bytes)},
     {label: 'Role', value: (row) => row.role, text: (row) => row.role},
@@ -82,7 +87,67 @@ function memorySection() {
     {label: 'Type', value: (row) => row.type, text: (row) => row.type},
     {label: 'From', value: (row) => row.place, text: (row) => row.place},
   ], report.largest_buffers, {sort: 0, descending: true, page: 10, caption: 'In the main memory of one device'}).element] : null;
-  return section('memory', 'Memory of one device', refused, bar, legend, buffers);
+  return section('memory', 'Memory of one device', refused, bar, legend, hostLine, buffers);
+}
+
+/** The estimate from the order of the instructions: what computes, what waits, and for which collectives. */
+function scheduleLines() {
+  const schedule = report.schedule;
+  if (!schedule) return null;
+  const line = (label, value, color) => ({label, value, parts: [{value, color, title: label}], most: false, text: secondsText(value)});
+  const table = schedule.communication.length ? sortedTable([
+    {label: 'Communication', value: (row) => row.kind, text: (row) => row.kind},
+    {label: 'Axes', value: (row) => row.axes, text: (row) => row.axes},
+    {label: 'Executions', number: true, value: (row) => row.executions, text: (row) => countText(row.executions)},
+    {label: 'Exposed', number: true, value: (row) => row.exposed_seconds, text: (row) => secondsText(row.exposed_seconds)},
+    {label: 'Hidden', number: true, value: (row) => row.hidden_seconds, text: (row) => secondsText(row.hidden_seconds)},
+  ], schedule.communication, {sort: 3, descending: true, page: 10, caption: 'Communication that waits, and that runs behind computation'}).element : null;
+  return [h('h3', {}, `Estimated: ${secondsText(schedule.seconds)} a run`), h('p', {class: 'hint'}, 'From the order of the instructions, each as fast as the figures allow.'),
+    barLines([line('compute and memory', schedule.busy_seconds, 'blue'), line('exposed communication', schedule.links.exposed_seconds, 'orange'),
+      ...(schedule.host.exposed_seconds + schedule.host.hidden_seconds > 0 ? [line('exposed host transfers', schedule.host.exposed_seconds, 'purple')] : [])]), table];
+}
+
+/** What a trace says, beside the estimate. */
+function measuredLines() {
+  const measured = report.measured;
+  if (!measured) return null;
+  const estimate = (row) => report.schedule && report.schedule.communication.find((each) => each.kind === row.kind && each.axes === row.axes);
+  const estimated = (row, name) => estimate(row) ? secondsText(estimate(row)[name]) : '';
+  const table = measured.communication.length ? sortedTable([
+    {label: 'Communication', value: (row) => row.kind, text: (row) => row.kind},
+    {label: 'Axes', value: (row) => row.axes, text: (row) => row.axes},
+    {label: 'Exposed', number: true, value: (row) => row.exposed_seconds, text: (row) => secondsText(row.exposed_seconds)},
+    {label: 'Estimated', number: true, value: (row) => estimate(row) ? estimate(row).exposed_seconds : 0, text: (row) => estimated(row, 'exposed_seconds')},
+    {label: 'Hidden', number: true, value: (row) => row.hidden_seconds, text: (row) => secondsText(row.hidden_seconds)},
+    {label: 'Estimated', number: true, value: (row) => estimate(row) ? estimate(row).hidden_seconds : 0, text: (row) => estimated(row, 'hidden_seconds')},
+  ], measured.communication, {sort: 2, descending: true, page: 10, caption: 'Communication in the trace'}).element : null;
+  return [h('h3', {}, `Measured: ${secondsText(measured.seconds)} a run`), h('p', {class: 'hint'},
+    `Mean of ${counted(measured.runs, 'run')} on ${counted(measured.devices, 'device')}: ${secondsText(measured.links.exposed_seconds)} exposed communication, ` +
+    `${secondsText(measured.links.hidden_seconds)} hidden; ${counted(measured.matched_events, 'event')}` +
+    (measured.unmatched_events ? `, ${countText(measured.unmatched_events)} of other instructions (${measured.unmatched.join(', ')})` : '')), table];
+}
+
+function hostTransferLine() {
+  const moved = report.host_transfers;
+  return moved && h('p', {}, `Host memory: ${byteText(moved.from_host)} from the host and ${byteText(moved.to_host)} to it in ${counted(moved.executions, 'transfer')}` +
+    `${moved.seconds ? `, about ${secondsText(moved.seconds)}` : ''}.`);
+}
+
+function customCallSection() {
+  if (!report.custom_calls.length) return null;
+  const cost = (row, value) => row.source === 'unknown' ? 'unknown' : value;
+  const table = sortedTable([
+    {label: 'Name', value: (row) => row.name, cell: (row) => [row.name, row.target === row.name ? '' : h('span', {class: 'muted'}, ` ${row.target}`)]},
+    {label: 'Executions', number: true, value: (row) => row.executions, text: (row) => countText(row.executions)},
+    {label: 'Operands', number: true, value: (row) => row.operand_bytes, text: (row) => byteText(row.operand_bytes)},
+    {label: 'Results', number: true, value: (row) => row.result_bytes, text: (row) => byteText(row.result_bytes)},
+    {label: 'Cost', value: (row) => row.source, text: (row) => row.source},
+    {label: 'Operations', number: true, value: (row) => row.flops, text: (row) => cost(row, `${shortText(row.flops)}flop`)},
+    {label: 'Memory', number: true, value: (row) => row.memory_bytes, text: (row) => cost(row, byteText(row.memory_bytes))},
+    {label: 'Sent', number: true, value: (row) => row.link_bytes, text: (row) => row.communicates && !row.link_bytes ? 'unknown' : byteText(row.link_bytes)},
+    {label: 'From', value: (row) => row.place, text: (row) => row.place},
+  ], report.custom_calls, {sort: 1, descending: true, page: 20, caption: 'Custom calls, with sums over all their executions'});
+  return section('custom-calls', 'Custom calls', table.element);
 }
 
 function timeSection() {
@@ -90,19 +155,21 @@ function timeSection() {
   if (!roofline && !cost.flops.length && !cost.memory_bytes) return null;
   const children = [];
   if (roofline) {
-    const links = roofline.links.reduce((sum, link) => sum + link.seconds, 0);
+    const all = roofline.links.reduce((sum, link) => sum + link.seconds, 0);
+    const links = roofline.communication_seconds === null ? all : roofline.communication_seconds;
     const line = (label, name, value, parts) => ({label, value, parts, most: roofline.bound_by === name, text: secondsText(value)});
     const colors = ['orange', 'purple', 'green', 'blue', 'gray'];
     children.push(h('p', {class: 'hint'}, roofline.rates_known ? 'Lower bounds from published or given figures: no run is faster than the longest of the three.' :
       'The figures of the device are unknown. Only links whose figures were given count.'),
       barLines([...(roofline.rates_known ? [line('compute', 'compute', roofline.compute_seconds), line('memory', 'memory', roofline.memory_seconds)] : []),
-        line('communication', 'communication', links, roofline.links.map((link, i) => ({value: link.seconds, color: colors[i % 5],
+        line('communication', 'communication', links, roofline.links.map((link, i) => ({value: all ? link.seconds * links / all : 0, color: colors[i % 5],
           title: `${link.link} ${link.axes}`})))]));
     if (roofline.links.length) {
       children.push(h('ul', {class: 'legend'}, roofline.links.map((link, i) => h('li', {}, h('i', {class: colors[i % 5]}),
         `${link.link} ${link.axes ? `along ${link.axes}` : ''}: ${byteText(link.bytes)}, ${secondsText(link.seconds)}`))));
     }
   }
+  children.push(scheduleLines(), measuredLines(), hostTransferLine());
   const flops = cost.flops.map((each) => `${shortText(each.matrix + each.other)}flop in ${each.element_type}` +
     (each.matrix ? ` (${shortText(each.matrix)} in matrix products)` : ''));
   if (cost.memory_bytes) flops.push(`${byteText(cost.memory_bytes)} to and from memory`);

@@ -125,9 +125,11 @@ function timelineSection() {
     selected = i;
     const entry = entries[i], line = (label, text) => text && h('p', {}, h('span', {class: 'muted'}, `${label} `), text);
     const times = entry.executions > 1 ? `${secondsText(entry.seconds)} × ${countText(entry.executions)} = ${secondsText(entry.seconds * entry.executions)}` : secondsText(entry.seconds);
-    const work = [entry.flops ? `${shortText(entry.flops)}flop` : '', entry.memory_bytes ? `${byteText(entry.memory_bytes)} of memory` : '', entry.link_bytes ? `${byteText(entry.link_bytes)} over links` : ''].filter((t) => t).join(', ');
+    const work = [entry.flops ? `${shortText(entry.flops)}flop` : '', entry.memory_bytes ? `${byteText(entry.memory_bytes)} of memory` : '', entry.link_bytes ? `${byteText(entry.link_bytes)} over links` : '',
+      entry.host_bytes ? `${byteText(entry.host_bytes)} from and to the host` : ''].filter((t) => t).join(', ');
     details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.kind}${entry.opcode === entry.kind ? '' : `, ${entry.opcode}`}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
-      ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in total` : times), line('each time', work), line('from', entry.place)].filter((child) => child));
+      ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in total` : times), entry.measured_seconds !== null && line('measured', secondsText(entry.measured_seconds)), line('each time', work),
+      entry.hidden_seconds + entry.exposed_seconds > 0 && line('transfer', `${secondsText(entry.exposed_seconds)} exposed, ${secondsText(entry.hidden_seconds)} hidden`), line('from', entry.place)].filter((child) => child));
     if (reveal && (places.start[i] < from || places.end[i] > to)) {
       const size = Math.max(to - from, span(i) * 1.2), center = (places.start[i] + places.end[i]) / 2;
       view(center - size / 2, center + size / 2);

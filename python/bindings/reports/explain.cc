@@ -72,6 +72,8 @@ nb::object explain_for_target(const TracedProgram& traced, const Target& target,
   ExplainForOptions given;
   given.overrides = options.overrides;
   given.links = options.links();
+  given.costs = options.given_costs();
+  given.measured = options.measured;
   given.compile = options.compile();
   auto run = [&] {
     Unlocked unlocked;
@@ -125,6 +127,8 @@ void bind_options(nb::module_& module) {
               "Divides the devices into so many processes.")
       .def_rw("process_link", &ReportOptions::process_link, "`10GB/s,20us`, or empty.")
       .def_rw("device_link", &ReportOptions::device_link, "`40GB/s`, or empty.")
+      .def_rw("costs", &ReportOptions::costs, "`NAME=2e9,64MiB`: costs of custom calls.")
+      .def_rw("measured", &ReportOptions::measured, "The path of a trace, or empty.")
       .def_rw("time_limit", &ReportOptions::time_limit, "Of the compiler, in seconds; 0: none.")
       .def_rw("cache", &ReportOptions::cache, "The folder of the compile cache; empty: default.")
       .def_rw("use_cache", &ReportOptions::use_cache)
@@ -141,6 +145,12 @@ LinkOptions ReportOptions::links() const {
   if (!process_link.empty()) links.between_processes = LinkFigures::parse(process_link).value();
   if (!device_link.empty()) links.between_devices = LinkFigures::parse(device_link).value();
   return links;
+}
+
+std::vector<GivenCost> ReportOptions::given_costs() const {
+  std::vector<GivenCost> given;
+  for (const std::string& text : costs) given.push_back(GivenCost::parse(text).value());
+  return given;
 }
 
 CompileForOptions ReportOptions::compile() const {
@@ -180,6 +190,8 @@ ExplainModuleOptions ReportOptions::module() const {
   if (!partitioner.empty()) options.use_shardy = partitioner == "shardy";
   options.overrides = overrides;
   options.links = links();
+  options.costs = given_costs();
+  options.measured = measured;
   options.compile = compile();
   return options;
 }

@@ -252,7 +252,9 @@ void bind_values(nb::module_& module) {
           "The text of the partition spec, `P(\"data\", none)`; None without a sharding.")
       .def_ro("chosen_by_compiler", &ValuePlacement::chosen_by_compiler,
               "False if the program requested the sharding.")
-      .def_ro("donated", &ValuePlacement::donated, "True if its memory is reused for a result.");
+      .def_ro("donated", &ValuePlacement::donated, "True if its memory is reused for a result.")
+      .def_ro("memory_kind", &ValuePlacement::memory_kind,
+              "`pinned_host`, or empty for the device's memory.");
   add_text(value, "ValuePlacement");
   nb::class_<MemoryUse> memory(module, "MemoryUse",
                                "Memory that one device needs for a program, in bytes.");
@@ -263,6 +265,9 @@ void bind_values(nb::module_& module) {
       .def_ro("temporaries", &MemoryUse::temporaries)
       .def_ro("code", &MemoryUse::code, "0 if the compiler does not report it.")
       .def_ro("peak", &MemoryUse::peak, "Peak live memory; 0 if the compiler does not report it.")
+      .def_ro("host_arguments", &MemoryUse::host_arguments, "In the memory of the host.")
+      .def_ro("host_outputs", &MemoryUse::host_outputs, "In the memory of the host.")
+      .def_ro("host_temporaries", &MemoryUse::host_temporaries, "In the memory of the host.")
       .def_ro("capacity", &MemoryUse::capacity, "The device's memory; None if unknown.")
       .def_prop_ro("total", &MemoryUse::total, "The memory needed for the program alone.")
       .def_prop_ro("spare", &MemoryUse::spare, "capacity - total; None without a capacity.");
@@ -319,13 +324,14 @@ void bind_costs(nb::module_& module) {
   nb::class_<Roofline>(module, "Roofline", "Lower bounds for the time of one run, in seconds.")
       .def_ro("compute_seconds", &Roofline::compute_seconds)
       .def_ro("memory_seconds", &Roofline::memory_seconds)
-      .def_prop_ro("link_seconds", &Roofline::link_seconds, "Sum over the links.")
+      .def_prop_ro("link_seconds", &Roofline::link_seconds,
+                   "A bound for all collectives together, which overlap on different links.")
       .def_ro("links", &Roofline::links)
       .def_prop_ro(
           "seconds", [](const Roofline& r) { return r.seconds(); },
           "The largest of the three bounds.")
       .def_prop_ro("seconds_in_sequence", &Roofline::seconds_in_sequence,
-                   "The sum of the three bounds: the time without any overlap.")
+                   "compute + memory + the sum over the links: without any overlap.")
       .def_prop_ro(
           "bound_by", [](const Roofline& r) { return std::string(r.bound_by()); },
           "`compute`, `memory` or `communication`.")
@@ -346,11 +352,81 @@ void bind_costs(nb::module_& module) {
       .def_ro("flops", &TimelineEntry::flops, "Per execution.")
       .def_ro("memory_bytes", &TimelineEntry::memory_bytes, "Per execution.")
       .def_ro("link_bytes", &TimelineEntry::link_bytes, "Per execution.")
+      .def_ro("host_bytes", &TimelineEntry::host_bytes, "From and to the host, per execution.")
       .def_ro("seconds", &TimelineEntry::seconds, "Per execution; 0 if unknown.")
+      .def_ro("hidden_seconds", &TimelineEntry::hidden_seconds,
+              "The time of its transfers that runs behind computation, per execution.")
+      .def_ro("exposed_seconds", &TimelineEntry::exposed_seconds,
+              "The time of its transfers that the device waits for, per execution.")
+      .def_ro("measured_seconds", &TimelineEntry::measured_seconds,
+              "The mean in a trace, per execution; None if not measured.")
       .def_ro("place", &TimelineEntry::place, "The source line; empty if unknown.")
       .def("__repr__", [](const TimelineEntry& step) {
         return cat("<TimelineEntry: ", step.opcode, " ", step.instruction, ">");
       });
+}
+
+void bind_schedule(nb::module_& module) {
+  nb::class_<TransferTime>(module, "TransferTime", "Time of transfers, in seconds.")
+      .def_ro("hidden_seconds", &TransferTime::hidden_seconds, "Behind computation.")
+      .def_ro("exposed_seconds", &TransferTime::exposed_seconds, "The device waits.")
+      .def("__repr__", [](const TransferTime& time) {
+        return cat("<TransferTime: ", time.exposed_seconds, " s exposed, ", time.hidden_seconds,
+                   " s hidden>");
+      });
+  nb::class_<CommunicationTime>(module, "CommunicationTime",
+                                "The collectives of one kind over the same axes.")
+      .def_ro("kind", &CommunicationTime::kind, "`all-gather`, `custom call`, ...")
+      .def_ro("axes", &CommunicationTime::axes, "The axes by name; empty if unknown.")
+      .def_ro("collectives", &CommunicationTime::collectives, "Number of instructions.")
+      .def_ro("executions", &CommunicationTime::executions, "In one run.")
+      .def_ro("time", &CommunicationTime::time)
+      .def("__repr__", [](const CommunicationTime& one) {
+        return cat("<CommunicationTime: ", one.kind, " ", one.axes, ", ", one.time.exposed_seconds,
+                   " s exposed>");
+      });
+  nb::class_<Schedule>(module, "Schedule", "An estimate of the time of one run, in seconds.")
+      .def_ro("seconds", &Schedule::seconds)
+      .def_ro("busy_seconds", &Schedule::busy_seconds, "Computation and memory.")
+      .def_ro("links", &Schedule::links, "Communication between devices.")
+      .def_ro("host", &Schedule::host, "Transfers from and to host memory.")
+      .def_ro("communication", &Schedule::communication, "Longest exposed time first.")
+      .def("__repr__",
+           [](const Schedule& schedule) { return cat("<Schedule: ", schedule.seconds, " s>"); });
+  nb::class_<MeasuredRun>(module, "MeasuredRun", "Times of a trace: means over devices and runs.")
+      .def_ro("devices", &MeasuredRun::devices)
+      .def_ro("runs", &MeasuredRun::runs)
+      .def_ro("seconds", &MeasuredRun::seconds, "In which a device runs steps, in one run.")
+      .def_ro("links", &MeasuredRun::links)
+      .def_ro("communication", &MeasuredRun::communication, "Longest exposed time first.")
+      .def_ro("matched_events", &MeasuredRun::matched_events)
+      .def_ro("unmatched_events", &MeasuredRun::unmatched_events,
+              "Of instructions that the compiled module lacks.")
+      .def_ro("unmatched", &MeasuredRun::unmatched, "Their names, at most ten.")
+      .def("__repr__",
+           [](const MeasuredRun& run) { return cat("<MeasuredRun: ", run.seconds, " s>"); });
+  nb::class_<CustomCallUse> call(module, "CustomCallUse", "Custom calls of one name and place.");
+  call.def_ro("name", &CustomCallUse::name, "The kernel's name, otherwise the target.")
+      .def_ro("target", &CustomCallUse::target)
+      .def_ro("count", &CustomCallUse::count)
+      .def_ro("executions", &CustomCallUse::executions, "In one run.")
+      .def_ro("operand_bytes", &CustomCallUse::operand_bytes, "In all executions.")
+      .def_ro("result_bytes", &CustomCallUse::result_bytes, "In all executions.")
+      .def_prop_ro(
+          "source", [](const CustomCallUse& use) { return std::string(to_string(use.source)); },
+          "Where the cost comes from: `unknown`, `counted`, `stated`, `given`.")
+      .def_ro("flops", &CustomCallUse::flops, "In all executions.")
+      .def_ro("memory_bytes", &CustomCallUse::memory_bytes, "In all executions.")
+      .def_ro("link_bytes", &CustomCallUse::link_bytes, "In all executions.")
+      .def_ro("communicates", &CustomCallUse::communicates, "Sends data to other devices.")
+      .def_ro("place", &CustomCallUse::place, "The source line, or the op.");
+  add_text(call, "CustomCallUse");
+  nb::class_<HostTransfers> host(module, "HostTransfers", "Transfers from and to host memory.");
+  host.def_ro("from_host", &HostTransfers::from_host, "Bytes in one run.")
+      .def_ro("to_host", &HostTransfers::to_host, "Bytes in one run.")
+      .def_ro("executions", &HostTransfers::executions)
+      .def_ro("seconds", &HostTransfers::seconds, "0: the rate is unknown.");
+  add_text(host, "HostTransfers");
 }
 
 }  // namespace
@@ -366,6 +442,7 @@ void bind_report_values(nb::module_& module) {
   bind_collectives(module);
   bind_values(module);
   bind_costs(module);
+  bind_schedule(module);
 }
 
 }  // namespace meshard::python

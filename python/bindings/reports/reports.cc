@@ -179,6 +179,16 @@ void bind_report(nb::module_& module) {
           "roofline", [](const Report& r) { return r.parts().roofline; },
           "Lower bounds for the time; None if the hardware's figures are unknown.")
       .def_prop_ro(
+          "schedule", [](const Report& r) { return r.parts().schedule; },
+          "An estimate of the time; None if the hardware's figures are unknown.")
+      .def_prop_ro(
+          "measured", [](const Report& r) { return r.parts().measured; },
+          "Times of the trace; None if none was given.")
+      .def_prop_ro("custom_calls", [](const Report& r) { return r.parts().custom_calls; })
+      .def_prop_ro(
+          "host_transfers", [](const Report& r) { return r.parts().host_transfers; },
+          "None if the program uses no host memory.")
+      .def_prop_ro(
           "timeline", [](const Report& r) { return r.parts().timeline; },
           "The steps of the module, in execution order.")
       .def_prop_ro("notes", [](const Report& r) { return r.parts().notes; })

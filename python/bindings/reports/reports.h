@@ -41,6 +41,10 @@ struct ReportOptions {
   std::map<std::string, pjrt::CompileOptions::Override> overrides;
   std::optional<std::int64_t> processes;
   std::string process_link, device_link;
+  /// `NAME=2e9,64MiB`: costs of custom calls.
+  std::vector<std::string> costs;
+  /// The path of a trace; empty: none.
+  std::string measured;
   double time_limit = 0;
   std::string cache, plugin;
   bool use_cache = true;
@@ -48,6 +52,8 @@ struct ReportOptions {
 
   /// @error invalid argument: an unknown order or partitioner, an invalid link
   LinkOptions links() const;
+  /// @error invalid argument: a text that is no cost
+  std::vector<GivenCost> given_costs() const;
   /// The callback of the result takes the interpreter's lock, ends the compile on Ctrl-C, and
   /// passes on what the Python callback raises. @pre the lock is held
   CompileForOptions compile() const;

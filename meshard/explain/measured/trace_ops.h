@@ -1,0 +1,32 @@
+// Device operations in a trace of a profiler.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/result.h"
+
+namespace meshard {
+
+/// Value type: one execution of an instruction on a device, as a profiler recorded it.
+struct TraceOp {
+  /// The instruction's name in the compiled module.
+  std::string op;
+  /// The module's name; empty if the trace does not say.
+  std::string module;
+  std::string device;
+  /// Which run of the program; empty if the trace does not say.
+  std::string run;
+  /// Seconds since some time that all events share.
+  double start = 0, seconds = 0;
+  friend bool operator==(const TraceOp&, const TraceOp&) = default;
+};
+
+/// Reads the device operations of a trace in the Trace Event Format of Chrome and Perfetto, as
+/// JSON or gzip of it: the `*.trace.json.gz` of jax.profiler, TensorBoard and XProf. Operations are
+/// complete events (`"ph": "X"`) with an argument `hlo_op`, and those of threads named `XLA Ops`.
+/// The array of events may be cut off, as the format allows.
+/// @error data loss: not such a file
+Result<std::vector<TraceOp>> read_trace_ops(std::string_view bytes);
+
+}  // namespace meshard
