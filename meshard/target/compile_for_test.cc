@@ -393,6 +393,17 @@ TEST_F(CompileForReal, SeveralSlices) {
 }
 
 // Rows over one axis become columns over the other. No all-to-all does that: XLA warns.
+// libtpu refuses it in an internal check, with the words "limited ICI routing".
+TEST_F(CompileForReal, APartOfALargeV5eSlice) {
+  CompileRequest part = request("v5e:4x8", kSharded);
+  part.num_partitions = 4;
+  auto compiled = compile_for(part, options_);
+  ASSERT_FALSE(compiled.ok());
+  if (compiled.error().code() == ErrorCode::kNotFound) GTEST_SKIP() << "no TPU plugin";
+  EXPECT_TRUE(throws_error([&] { return compiled.value(); }, ErrorCode::kInvalidArgument,
+                           {"the program uses 4 of 32 devices", "only 1 device or all"}));
+}
+
 TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
   constexpr const char* kExchange = R"(module @exchange {
   sdy.mesh @mesh = <["a"=2, "b"=4]>

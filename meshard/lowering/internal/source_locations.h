@@ -8,7 +8,7 @@
 namespace meshard {
 
 /// Replaces the locations `n<n>` that lower() writes for ops: an op whose line is known gets
-/// `"add"("step.cc":42:1)`, the others only their name. A number that is no op's becomes `unknown`.
+/// `"add"("step.cc":42:1)`, the others only their name. A number of an argument becomes `unknown`.
 /// Locations of other forms stay.
 std::string with_source_locations(std::string_view text, const Graph& graph);
 
