@@ -170,6 +170,7 @@ TEST(Purposes, ReshardsOfActivations) {
 
 TEST(Purposes, InALineOfText) {
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1"}), " of weight w1");
+  EXPECT_EQ(purpose_text(PurposeKind::kArgument, {"argument 3"}), " of argument 3");
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1", "w2"}), " of weights (w1, w2)");
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a", "b", "c", "d"}),
             " of the gradients of (a, b, c, ...)");
