@@ -66,7 +66,7 @@ std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names
 }
 
 std::string layers_text(const std::vector<std::string>& layers) {
-  if (layers.empty()) return "";
+  if (layers.empty() || layers == std::vector<std::string>{"loop"}) return "";  // `x 12` says so
   if (layers.size() == 1) return cat(" in ", layers[0]);
   return cat(" in ", layers.size(), " layers (", listed_names(layers), ")");
 }

@@ -61,7 +61,7 @@ TEST_F(CompiledCollectives, ColumnThenRowParallelNeedsOneAllReduce) {
   EXPECT_EQ(found[0].bytes_out, 16 / 2 * 32 * 4);
   EXPECT_EQ(found[0].origin.certainty, OriginCertainty::kExact);
   EXPECT_THAT(compiled_ops_of(found[0]), testing::ElementsAre("n5"));
-  EXPECT_EQ(found[0].to_string(), "all-reduce on axis \"model\", 1 KiB, from n5 (exact)");
+  EXPECT_EQ(found[0].to_string(), "all-reduce on axis \"model\", 1 KiB, from n5 (exact), inserted");
 }
 
 TEST_F(CompiledCollectives, DataParallelGradientsAreReducedTogether) {

@@ -177,6 +177,7 @@ TEST(Purposes, InALineOfText) {
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a"}), " of the gradient of a");
   EXPECT_EQ(purpose_text(PurposeKind::kActivations, {}), "");
   EXPECT_EQ(layers_text({"b0"}), " in b0");
+  EXPECT_EQ(layers_text({"loop"}), "");
   EXPECT_EQ(layers_text({"b0", "b1", "b2", "b3"}), " in 4 layers (b0, b1, b2, ...)");
 }
 
