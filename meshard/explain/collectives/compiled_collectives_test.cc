@@ -139,8 +139,8 @@ TEST_F(CompiledCollectives, RollingByOneShardIsAShift) {
       found[0].to_string(),
       testing::AllOf(testing::StartsWith(
                          "collective-permute on axis \"model\", moving \"model\" by -1, 512 B"),
-                     testing::AnyOf(testing::EndsWith("from n3 (exact)"),
-                                    testing::EndsWith("from Arg_0.1 (exact)"))));
+                     testing::AnyOf(testing::EndsWith("from n3 (exact), inserted"),
+                                    testing::EndsWith("from Arg_0.1 (exact), inserted"))));
 }
 
 // A loop whose limit is `limit`, with an all-reduce inside.
