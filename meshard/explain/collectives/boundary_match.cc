@@ -1,3 +1,4 @@
+// Tested in meshard/explain/collectives/purposes_test.cc.
 #include "meshard/explain/collectives/boundary_match.h"
 
 #include <algorithm>

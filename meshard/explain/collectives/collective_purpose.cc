@@ -59,12 +59,14 @@ std::string_view to_string(PurposeCertainty certainty) {
 std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names) {
   std::string_view what = noun(kind, names.size() > 1);
   if (names.empty() || what.empty()) return "";
-  if (names.size() == 1) return cat(" of ", what, " ", names[0]);
+  if (names.size() == 1)  // an argument without a name is called `argument 3`
+    return names[0].starts_with(cat(what, " ")) ? cat(" of ", names[0])
+                                                : cat(" of ", what, " ", names[0]);
   return cat(" of ", what, " (", listed_names(names), ")");
 }
 
 std::string layers_text(const std::vector<std::string>& layers) {
-  if (layers.empty()) return "";
+  if (layers.empty() || layers == std::vector<std::string>{"loop"}) return "";  // `x 12` says so
   if (layers.size() == 1) return cat(" in ", layers[0]);
   return cat(" in ", layers.size(), " layers (", listed_names(layers), ")");
 }

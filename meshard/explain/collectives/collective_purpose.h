@@ -58,7 +58,7 @@ struct CollectivePurpose {
 std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names);
 
 /// The layers in a line of text: ` in b0_up`, ` in 6 layers (b0_up, b1_up, ...)`; empty if there
-/// are none.
+/// are none, or only `loop`.
 std::string layers_text(const std::vector<std::string>& layers);
 
 }  // namespace meshard

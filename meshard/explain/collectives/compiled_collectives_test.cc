@@ -61,7 +61,7 @@ TEST_F(CompiledCollectives, ColumnThenRowParallelNeedsOneAllReduce) {
   EXPECT_EQ(found[0].bytes_out, 16 / 2 * 32 * 4);
   EXPECT_EQ(found[0].origin.certainty, OriginCertainty::kExact);
   EXPECT_THAT(compiled_ops_of(found[0]), testing::ElementsAre("n5"));
-  EXPECT_EQ(found[0].to_string(), "all-reduce on axis \"model\", 1 KiB, from n5 (exact)");
+  EXPECT_EQ(found[0].to_string(), "all-reduce on axis \"model\", 1 KiB, from n5 (exact), inserted");
 }
 
 TEST_F(CompiledCollectives, DataParallelGradientsAreReducedTogether) {
@@ -139,8 +139,8 @@ TEST_F(CompiledCollectives, RollingByOneShardIsAShift) {
       found[0].to_string(),
       testing::AllOf(testing::StartsWith(
                          "collective-permute on axis \"model\", moving \"model\" by -1, 512 B"),
-                     testing::AnyOf(testing::EndsWith("from n3 (exact)"),
-                                    testing::EndsWith("from Arg_0.1 (exact)"))));
+                     testing::AnyOf(testing::EndsWith("from n3 (exact), inserted"),
+                                    testing::EndsWith("from Arg_0.1 (exact), inserted"))));
 }
 
 // A loop whose limit is `limit`, with an all-reduce inside.

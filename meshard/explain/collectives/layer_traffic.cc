@@ -32,8 +32,10 @@ std::vector<LayerTraffic> layer_traffic(const std::vector<LogicalCollective>& co
     found->executions = saturating_add(found->executions, each.whole.executions);
     found->total_bytes = saturating_add(found->total_bytes, each.whole.total_bytes());
   }
-  if (std::all_of(rows.begin(), rows.end(),
-                  [](const LayerTraffic& row) { return row.layer.empty(); }))
+  // One loop says nothing about layers, unless the phases are known.
+  if (std::all_of(rows.begin(), rows.end(), [](const LayerTraffic& row) {
+        return row.layer.empty() || (row.layer == "loop" && row.phase == ProgramPhase::kUnknown);
+      }))
     return {};
   std::stable_partition(rows.begin(), rows.end(),
                         [](const LayerTraffic& row) { return !row.layer.empty(); });

@@ -27,7 +27,8 @@ struct LayerTraffic {
 };
 
 /// A row for each layer, phase and purpose, in order of first appearance; those outside every layer
-/// are last. Empty if no collective is known to be in a layer.
+/// are last. Empty if no collective is known to be in a layer; `loop` counts as one if the phase is
+/// known.
 std::vector<LayerTraffic> layer_traffic(const std::vector<LogicalCollective>& collectives);
 
 }  // namespace meshard

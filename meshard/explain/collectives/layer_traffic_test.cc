@@ -30,6 +30,8 @@ TEST(LayerTraffic, ARowForEachLayerAndPhase) {
 TEST(LayerTraffic, WithoutLayersThereAreNoRows) {
   EXPECT_TRUE(layer_traffic({of_layer("", ProgramPhase::kForward, 4)}).empty());
   EXPECT_TRUE(layer_traffic({}).empty());
+  EXPECT_TRUE(layer_traffic({of_layer("loop", ProgramPhase::kUnknown, 4)}).empty());
+  EXPECT_EQ(layer_traffic({of_layer("loop", ProgramPhase::kForward, 4)}).size(), 1u);
 }
 
 }  // namespace

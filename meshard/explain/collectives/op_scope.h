@@ -31,11 +31,11 @@ std::string common_scope(std::string_view a, std::string_view b);
 
 /// The op within its layer, the same for the forward and the backward pass: `attn/btd,dhk->bthk/
 /// dot_general` for `jit(step)/transpose(jvp())/while/body/attn/btd,dhk->bthk/dot_general`. Empty
-/// for a name that is no path.
+/// for a name that is not a path.
 std::string op_in_layer(std::string_view op_name);
 
 /// The keys of a value in a tree: `blocks`, `3` and `w1` for `params['blocks'][3]['w1']`. Empty for
-/// a value that is no part of a tree.
+/// a value outside every tree.
 std::vector<std::string> tree_keys(std::string_view name);
 
 /// The folder of a parameter in a tree: `blocks/3/mlp` for `params['blocks'][3]['mlp']['w1']`,

@@ -19,7 +19,7 @@ bool is_sum(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
 
-// A scalar, which is no activation.
+// Sums of scalars, such as the loss, are not activations.
 bool is_scalar(const HloInstruction& one) {
   const pjrt::HloShape& shape = one.shape;
   return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),

@@ -170,12 +170,14 @@ TEST(Purposes, ReshardsOfActivations) {
 
 TEST(Purposes, InALineOfText) {
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1"}), " of weight w1");
+  EXPECT_EQ(purpose_text(PurposeKind::kArgument, {"argument 3"}), " of argument 3");
   EXPECT_EQ(purpose_text(PurposeKind::kWeight, {"w1", "w2"}), " of weights (w1, w2)");
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a", "b", "c", "d"}),
             " of the gradients of (a, b, c, ...)");
   EXPECT_EQ(purpose_text(PurposeKind::kGradient, {"a"}), " of the gradient of a");
   EXPECT_EQ(purpose_text(PurposeKind::kActivations, {}), "");
   EXPECT_EQ(layers_text({"b0"}), " in b0");
+  EXPECT_EQ(layers_text({"loop"}), "");
   EXPECT_EQ(layers_text({"b0", "b1", "b2", "b3"}), " in 4 layers (b0, b1, b2, ...)");
 }
 
