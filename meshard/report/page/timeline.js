@@ -203,7 +203,7 @@ function timelineSection() {
   filter.update();
   select(0);
   return section('timeline', 'Timeline',
-    h('p', {class: 'hint'}, places.timed ? 'The module in program order. Each step has the length of its roofline time, and nothing overlaps. The body of a loop appears once, below the loop, with the total time of its runs.'
+    h('p', {class: 'hint'}, places.timed ? 'The module in program order. Each step has the length of its own estimated time, and nothing overlaps. The body of a loop appears once, below the loop, with the total time of its runs.'
       : 'The module in program order. Without hardware figures, all steps have the same length.'),
     h('div', {class: 'controls'}, button('+', 'Zoom in', () => zoom(0.5, middle())), button('−', 'Zoom out', () => zoom(2, middle())), button('All', 'Show all', () => view(0, total)),
       h('span', {class: 'hint'}, 'drag, Ctrl + wheel, double click; keys: arrows, +, −, 0')),
