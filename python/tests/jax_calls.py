@@ -198,7 +198,7 @@ for _name in "acos acosh asin asinh atan atanh sinh cosh tanh exp expm1 log log1
     # of the square root (tests/conformance/complex_test.cc compares ours with differences of values).
     add(f"{_name} of parts", lambda xp, x, y, name=_name: xp.real(getattr(xp, name)(x + 1j * y)) + 2 * xp.imag(
         getattr(xp, name)(x - 1j * y)), lambda rng, low=0.2 if _name == "acosh" else -2.0: [
-            rng.uniform(low, 2, size) for size in [shape(rng)] for low in (low, -2.0)])
+            rng.uniform(least, 2, size) for size in [shape(rng)] for least in (low, -2.0)])
 for _name in "popcnt count_leading_zeros".split():
     _theirs = {"popcnt": jax.lax.population_count, "count_leading_zeros": jax.lax.clz}[_name]
     pair(_name, getattr(ms, _name), _theirs, integers(), False)
