@@ -24,7 +24,7 @@ struct Transfer {
 
   double end() const { return parts.empty() ? 0 : parts.back().second; }
   TransferTime time() const {
-    // What is left of a subtraction of times is no time.
+    // A smaller remainder is only rounding.
     constexpr double kRounding = 1e-9;
     double waited = exposed > seconds * (1 - kRounding) ? seconds : exposed;
     return {.hidden_seconds = seconds - waited, .exposed_seconds = waited};

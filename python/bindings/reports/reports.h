@@ -52,7 +52,7 @@ struct ReportOptions {
 
   /// @error invalid argument: an unknown order or partitioner, an invalid link
   LinkOptions links() const;
-  /// @error invalid argument: a text that is no cost
+  /// @error invalid argument: an invalid cost
   std::vector<GivenCost> given_costs() const;
   /// The callback of the result takes the interpreter's lock, ends the compile on Ctrl-C, and
   /// passes on what the Python callback raises. @pre the lock is held
