@@ -12,9 +12,9 @@ namespace meshard {
 
 /// The order in which a target's devices are assigned to mesh positions.
 enum class DeviceOrder {
-  kOwn,    ///< that of the mesh that the module was written for, if it says so; else kTorus
-  kTorus,  ///< JAX 0.10's order for a mesh of this shape: along the torus, first axes over slices
-  kIds,    ///< by device id
+  kModule,  ///< that of the mesh that the module was written for, if it says so; else kTorus
+  kTorus,   ///< JAX 0.10's order for a mesh of this shape: along the torus, first axes over slices
+  kIds,     ///< by device id
 };
 
 /// A mesh with these axes over a target's devices. Devices without coordinates are ordered by id.
@@ -28,7 +28,7 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
 struct ModuleLayout {
   /// Axes that replace the module's own. Default: the module's own.
   std::vector<MeshAxis> axes = {};
-  DeviceOrder order = DeviceOrder::kOwn;
+  DeviceOrder order = DeviceOrder::kModule;
   /// The device id of each position of the mesh, as in the mesh of the user's program. Replaces
   /// `order`, and may be a part of the target's devices. Empty: by `order`.
   std::vector<std::int64_t> device_ids = {};

@@ -208,7 +208,7 @@ class ModuleFactsReader {
 
   // The mesh with its devices that the module was written for, if the target has these devices.
   std::optional<Mesh> device_mesh(std::int64_t count) const {
-    if (!module_.device_mesh || !layout_.axes.empty() || layout_.order != DeviceOrder::kOwn)
+    if (!module_.device_mesh || !layout_.axes.empty() || layout_.order != DeviceOrder::kModule)
       return std::nullopt;
     const stablehlo::ModuleMesh& own = *module_.device_mesh;
     if (own.size() != count || own.device_ids.size() != static_cast<std::size_t>(count))

@@ -27,7 +27,7 @@ std::string verdict_text(const PlanVerdict& verdict) {
   if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
   if (verdict.return_seconds > 0)
     append(text,
-           cat(" with ", seconds_text(verdict.return_seconds), " to lay results as arguments"));
+           cat(" with ", seconds_text(verdict.return_seconds), " to shard results as arguments"));
   if (verdict.outcome == PlanOutcome::kFits || verdict.memory > 0)
     append(text, cat(", ", byte_text(verdict.collective_bytes), " in collectives"));
   return text;

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "meshard/stablehlo/module_reader.h"
-
 #include "tests/support/matchers.h"
 
 namespace meshard::stablehlo {

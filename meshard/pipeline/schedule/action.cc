@@ -51,10 +51,11 @@ Result<PipelineAction> PipelineAction::parse(std::string_view text) {
   bool is_update = known && read.work == PipelineWork::kUpdate;
   if (!known || !read_number(text.substr(0, begin), read.stage) ||
       (is_update ? last + 1 != text.size() : !read_number(text.substr(last + 1), read.microbatch)))
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[pipeline] \"", text,
-                     "\" is no action: expected a stage, one of F, B, I, W, U, SEND_F, SEND_B, and "
-                     "a microbatch, such as 2F5, or 2U"));
+    return Error(
+        ErrorCode::kInvalidArgument,
+        cat("[pipeline] \"", text,
+            "\" is not an action: expected a stage, one of F, B, I, W, U, SEND_F, SEND_B, and "
+            "a microbatch, such as 2F5, or 2U"));
   return read;
 }
 

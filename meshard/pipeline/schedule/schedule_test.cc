@@ -66,7 +66,7 @@ TEST(PipelineSchedule, WhatIsThereTwiceOrOfNoUse) {
   EXPECT_THAT(error_of("0F0 0SEND_F0 0B0"), HasSubstr("0SEND_F0 is of no use"));
   EXPECT_THAT(error_of("0F0 0SEND_F0 0B0 1F0 1B0"), HasSubstr("0SEND_F0 is of no use"));
   EXPECT_EQ(error_of("0F0 0SEND_F0 0B0\n1F0 1B0 1SEND_B0"), "no error");
-  EXPECT_THAT(error_of("0F0 0B0\n0F1 what"), HasSubstr("\"what\" is no action"));
+  EXPECT_THAT(error_of("0F0 0B0\n0F1 what"), HasSubstr("\"what\" is not an action"));
 }
 
 TEST(PipelineSchedule, ADeadlockNamesWhatEachWorkerWaitsFor) {

@@ -1,3 +1,4 @@
+// Tested in meshard/pipeline/schedule/timeline_test.cc.
 #include "meshard/pipeline/schedule/walk.h"
 
 #include <algorithm>
