@@ -223,5 +223,26 @@ TEST(InstructionIndex, OperandsAndUsers) {
   EXPECT_TRUE(index.users(*index.find(30)).empty());
 }
 
+TEST(ForeignCause, ThePartitionersMarkDecides) {
+  auto cause_of = [](const char* attribute, const char* op, OriginCertainty certainty,
+                     bool calls_collectives) {
+    HloInstruction one;
+    if (*attribute) one.frontend_attributes = {{attribute, "true"}};
+    CollectiveOrigin origin{.certainty = certainty,
+                            .places = {{.node = std::nullopt, .op = op, .place = "a.py:1"}}};
+    return OriginFinder::foreign_cause(one, origin, calls_collectives);
+  };
+  constexpr auto kExact = OriginCertainty::kExact, kMerged = OriginCertainty::kMerged,
+                 kInferred = OriginCertainty::kInferred;
+  constexpr auto kInserted = CollectiveCause::kInserted, kAsked = CollectiveCause::kAsked;
+  EXPECT_EQ(cause_of("is_spmd_generated", "jit(f)/dot_general", kExact, true), kInserted);
+  EXPECT_EQ(cause_of("from-cross-replica-sharding", "jit(f)/psum", kExact, true), kInserted);
+  EXPECT_EQ(cause_of("", "jit(f)/shard_map/psum_invariant", kExact, true), kAsked);
+  EXPECT_EQ(cause_of("", "jit(f)/shard_map/ppermute", kMerged, true), kAsked);
+  EXPECT_EQ(cause_of("", "jit(f)/dot_general", kMerged, true), kInserted);
+  EXPECT_EQ(cause_of("", "jit(f)/shard_map/psum", kInferred, true), CollectiveCause::kUnknown);
+  EXPECT_EQ(cause_of("", "jit(f)/dot_general", kInferred, false), kInserted);
+}
+
 }  // namespace
 }  // namespace meshard

@@ -230,6 +230,8 @@ class SourceSearch {
     if (opcode.ends_with("-done")) return operand(index, one, 0, {});
     found_.collectives.push_back({&index, &one});
     if (!through_collectives_) return;
+    if (const HloInstruction* sent = opcode == "recv" ? moved_by_send(index, one) : nullptr)
+      return operand(index, *sent, 0, {});
     if (!moves_between_devices(opcode)) {
       found_.computed = true;
       return;
@@ -238,6 +240,19 @@ class SourceSearch {
     if (one.operands.size() > 1 && !element.empty() && opcode != "ragged-all-to-all")
       return operand(index, one, static_cast<std::size_t>(element.back()), {});
     operand(index, one, 0, {});
+  }
+
+  // The send of the same transfer between slices, if it only moves data.
+  static const HloInstruction* moved_by_send(const InstructionIndex& index,
+                                             const HloInstruction& received) {
+    std::string_view rendezvous = received.frontend_attribute(kTransferRendezvous);
+    if (rendezvous.empty() ||
+        !received.frontend_attribute("_xla_megascale_reduce_operation").empty())
+      return nullptr;
+    for (const HloInstruction& other : index.computation().instructions)
+      if (other.opcode == "send" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
+        return &other;
+    return nullptr;
   }
 
   void parameter(const InstructionIndex& index, const HloInstruction& one,

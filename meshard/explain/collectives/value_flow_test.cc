@@ -155,6 +155,27 @@ TEST(ValueFlow, FragmentsOfAnAsynchronousGather) {
   EXPECT_THAT(flow_names(made.uses(1, 12, false).consumers), testing::Contains("dot.6"));
 }
 
+// What another slice sent is the same argument there, unless the transfer adds up.
+TEST(ValueFlow, TransfersBetweenSlices) {
+  auto module_with = [](const char* reduction) {
+    pjrt::HloShape pair = tuple_shape({kFlowShape});
+    pjrt::HloInstruction send = make_instruction(3, "send", pair, {1, 2});
+    send.frontend_attributes = {{"_xla_host_transfer_rendezvous", "all-gather.1_0"}};
+    if (*reduction)
+      send.frontend_attributes.emplace_back("_xla_megascale_reduce_operation", reduction);
+    pjrt::HloInstruction receive = make_instruction(4, "recv", pair, {2});
+    receive.frontend_attributes = send.frontend_attributes;
+    return make_module(
+        {{make_parameter(1, 0, kFlowShape), make_instruction(2, "after-all", pjrt::HloShape()),
+          send, receive, make_instruction(5, "recv-done", pair, {4}),
+          make_element(6, 5, 0, kFlowShape), make_instruction(7, "all-gather", kFlowShape, {6})}});
+  };
+  EXPECT_THAT(Flowing(module_with("")).sources(0, 7).parameters, ElementsAre(0));
+  EXPECT_FALSE(Flowing(module_with("")).sources(0, 7).computed);
+  EXPECT_TRUE(Flowing(module_with("SUM")).sources(0, 7).computed);
+  EXPECT_THAT(Flowing(module_with("SUM")).uses(0, 1, false).results, ElementsAre(0));
+}
+
 TEST(ValueFlow, BranchesAndTheirOperands) {
   pjrt::HloModule module = make_module(
       {{make_parameter(1, 0, array_shape(pjrt::ElementType::kPred, {})),
