@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
 
     ends([before, before], 0, "no difference")
     ends([before, before, "--fail-on-change"], 0, "no difference")
-    ends([before, after], 0, "(+1 KiB)", "shardings: 1 changed", "argument 0", "collectives: 5 → 4")
+    ends([before, after], 0, "(+1 KiB)", "shardings: 1 changed", "argument 0", "collectives: 6 → 5")
     ends([before, after, "--fail-on-change"], 1)
     page, difference = f"{folder}/diff.html", f"{folder}/diff.json"
     ends([before, after, "--html", page, "--json", difference], 0)
@@ -38,7 +38,7 @@ with tempfile.TemporaryDirectory() as folder:
     text = pathlib.Path(markdown).read_text(encoding="utf-8")
     checks.check("Markdown", text.startswith("### <code>") and "**collectives -1" in text
                  and "Over the limits:\n\n- <code>memory: " in text and "<details>" in text, text)
-    ends([before, after, "--markdown", "-"], 0, "### <code>", "| collectives | 5 | 4 | -1 |", "| +1 KiB |")
+    ends([before, after, "--markdown", "-"], 0, "### <code>", "| collectives | 6 | 5 | -1 |", "| +1 KiB |")
     ends([before, after, "--fail-on", "memory 400%; bytes; collectives"], 0, "(+1 KiB)")
     ends([before, after, "--fail-on", "bytes", "--fail-on", "shardings"], 1, "over the limit: shardings: 1 changed")
     ends([before, after, "--fail-on", "bytes 5"], 2, "percentage")
