@@ -67,14 +67,10 @@ void wait_in_slices(const std::shared_ptr<Progress>& progress, const char* what)
   });
 }
 
-// Functions that run on threads of their own.
-std::atomic<int> functions_running{0};
-
 // Runs a function on a thread of its own.
 std::shared_ptr<Progress> start(std::function<void()> function) {
   auto progress = std::make_shared<Progress>();
   progress->remaining = 1;
-  functions_running.fetch_add(1);
   std::thread([progress, function = std::move(function)]() mutable {
     std::exception_ptr error;
     try {
@@ -84,7 +80,6 @@ std::shared_ptr<Progress> start(std::function<void()> function) {
     }
     function = nullptr;
     std::lock_guard lock(progress->mutex);
-    functions_running.fetch_sub(1);
     progress->error = std::move(error);
     progress->remaining = 0;
     progress->changed.notify_all();
@@ -163,6 +158,17 @@ namespace {
 PyObject* compile_progress = nullptr;
 std::atomic<bool> shows_compiles{false};
 
+// Compiles of the main thread that run now.
+std::atomic<int> compiles_running{0};
+
+// Counts a compile as long as it lives.
+struct CountedCompile {
+  CountedCompile() { compiles_running.fetch_add(1); }
+  ~CountedCompile() { compiles_running.fetch_sub(1); }
+  CountedCompile(const CountedCompile&) = delete;
+  CountedCompile& operator=(const CountedCompile&) = delete;
+};
+
 void show_compile(const std::string& text) {
   if (!compile_progress) return;
   nb::object callback = nb::borrow(compile_progress);  // which it may replace
@@ -180,7 +186,10 @@ void run_compile(const std::string& name, std::function<void()> work) {
   show_compile(cat("compiling ", quoted_name));
   if (is_main_thread()) {
     auto shown = std::chrono::seconds(0);
-    std::shared_ptr<Progress> progress = start(std::move(work));
+    std::shared_ptr<Progress> progress = start([work = std::move(work)] {
+      CountedCompile counted;
+      work();
+    });
     wait_in_slices(progress, [&] {
       const auto past = std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - begin);
       if (past == shown) return;
@@ -200,15 +209,15 @@ void run_compile(const std::string& name, std::function<void()> work) {
 // At exit, static objects are destroyed that a running compile uses. Nobody waits for its program
 // any more, so the process ends before that, with the same status.
 void end_with_status(int status, void*) {
-  if (functions_running.load() == 0) return;
+  if (compiles_running.load() == 0) return;
   std::fflush(nullptr);
   _exit(status);
 }
 
 }  // namespace
 
-void end_before_running_functions() {
-  if (functions_running.load() > 0) on_exit(end_with_status, nullptr);
+void end_before_running_compiles() {
+  if (compiles_running.load() > 0) on_exit(end_with_status, nullptr);
 }
 
 void bind_compiles(nb::module_& module) {

@@ -26,9 +26,9 @@ void run_waiting(std::function<void()> function);
 /// @pre the lock is held
 void check_signals();
 
-/// Called when the interpreter ends. If a function of run_waiting() or a compile still runs, for
-/// which nobody waits any more, the process will end without waiting for it.
-void end_before_running_functions();
+/// Called when the interpreter ends. If a compile still runs, for which nobody waits any more, the
+/// process will end without waiting for it.
+void end_before_running_compiles();
 
 /// Lets the compiles of the main thread run on another thread, so that a signal handler can end the
 /// wait: the compile goes on, and its program comes into the cache. Adds what shows compiles.

@@ -248,7 +248,7 @@ void finish_work() {
     });
     release_collected();
   });
-  end_before_running_functions();
+  end_before_running_compiles();
 }
 
 void bind_waiting(nb::module_& module) {
