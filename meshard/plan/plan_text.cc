@@ -26,8 +26,8 @@ std::string verdict_text(const PlanVerdict& verdict) {
   if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
   if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
   if (verdict.return_seconds > 0)
-    append(text,
-           cat(" with ", seconds_text(verdict.return_seconds), " to shard results as arguments"));
+    append(text, cat(" with ", seconds_text(verdict.return_seconds),
+                     " to reshard results for the next run"));
   if (verdict.outcome == PlanOutcome::kFits || verdict.memory > 0)
     append(text, cat(", ", byte_text(verdict.collective_bytes), " in collectives"));
   return text;
