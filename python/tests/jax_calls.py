@@ -194,8 +194,8 @@ for _name in "exp log sqrt sin cosh tanh square abs negative conj reciprocal".sp
     add(f"{_name} complex", lambda xp, x, y, name=_name: getattr(xp, name)(x + 1j * y),
         lambda rng: [rng.uniform(0.2, 2, s) for s in [shape(rng)] for _ in range(2)], False)
 for _name in "acos acosh asin asinh atan atanh sinh cosh tanh exp expm1 log log1p sqrt".split():
-    # The derivatives are those of the parts of a complex function. Left of 0, that of acosh in JAX is on the other branch
-    # of the square root (tests/conformance/complex_test.cc compares ours with differences of values).
+    # The derivatives are those of the parts of a complex function. Left of 0, that of acosh in JAX is on the other
+    # branch of the square root (tests/conformance/complex_test.cc compares ours with differences of values).
     add(f"{_name} of parts", lambda xp, x, y, name=_name: xp.real(getattr(xp, name)(x + 1j * y)) + 2 * xp.imag(
         getattr(xp, name)(x - 1j * y)), lambda rng, low=0.2 if _name == "acosh" else -2.0: [
             rng.uniform(least, 2, size) for size in [shape(rng)] for least in (low, -2.0)])
@@ -217,7 +217,8 @@ add("real", lambda xp, x: xp.real(x * (1 + 2j)) + xp.imag(x * (3 - 1j)), one())
 add("sum axes", lambda xp, x: xp.sum(x, axis=(0, -1)), one(min_rank=2))
 add("std correction", lambda xp, x: xp.std(x, axis=0, correction=0.5), one(0.2, 2, 1))
 add("diff twice", lambda xp, x: xp.diff(x, axis=0, n=2), one(min_rank=1))
-add("take_along_axis", lambda xp, x: xp.take_along_axis(x, xp.zeros_like(x[:1], dtype=xp.int32), axis=0), one(min_rank=1))
+add("take_along_axis", lambda xp, x: xp.take_along_axis(x, xp.zeros_like(x[:1], dtype=xp.int32), axis=0),
+    one(min_rank=1))
 add("index step", lambda xp, x: x[..., ::2], one(min_rank=1))
 add("index negative step", lambda xp, x: x[::-2], one(min_rank=1))
 add("matmul batch", lambda xp, x: xp.matmul(x, xp.matrix_transpose(x)), one(min_rank=2))
