@@ -29,7 +29,15 @@ extern constinit const OpDef sign_op = element_wise::define({
           w.finish_with_select(is_zero, zero, sign);
         },
     .vjp = element_wise::zero_vjp,
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sign); },
+    .samples =
+        [](SampleSource& source) {
+          std::vector<OpSample> samples = element_wise::unary_samples(source, sign);
+          samples.push_back({"i32",
+                             {source.uniform(DType::i32, {4, 8}, -20, 20)},
+                             [](std::span<const Tensor> x) { return sign(x[0]); },
+                             false});
+          return samples;
+        },
 });
 
 Tensor sign(In x) {
