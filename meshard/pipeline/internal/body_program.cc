@@ -31,6 +31,7 @@ BodyProgram::BodyProgram(Body body, const BodyProgramOptions& options, SourceLoc
 
 std::vector<Tensor> BodyProgram::operator()(const std::vector<Tensor>& accumulators,
                                             const std::vector<Tensor>& values) const {
+  internal_check(values.size() == body_.num_parameters(), "a program got too few values");
   std::vector<Tensor> given;
   for (std::size_t i : used_) given.push_back(values[i]);
   return (*jit_)(accumulators, given);
