@@ -30,7 +30,10 @@ bool is_copy(std::string_view opcode) {
 class Timeline {
  public:
   Timeline(const StepCosts& costs, const SimulatedSchedule* simulated, const Graph* graph)
-      : executions_(costs.executions()), costs_(costs), simulated_(simulated), places_(graph) {}
+      : executions_(costs.executions()),
+        costs_(costs),
+        simulated_(simulated),
+        places_(graph, &executions_.module().module()) {}
 
   std::vector<TimelineEntry> run() {
     walk(executions_.module().entry(), 0);

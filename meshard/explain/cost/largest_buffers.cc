@@ -33,7 +33,7 @@ const HloShape& part_of(const HloShape& shape, const std::vector<std::int64_t>& 
 class Namer {
  public:
   Namer(const ModuleIndex& module, const Graph* graph, const std::vector<std::string>& arguments)
-      : module_(module), places_(graph), arguments_(arguments) {
+      : module_(module), places_(graph, &module.module()), arguments_(arguments) {
     for (const auto& computation : module.module().computations)
       for (const HloInstruction& each : computation.instructions) by_id_.emplace(each.id, &each);
   }
