@@ -12,7 +12,7 @@
 #include "meshard/mesh/mesh.h"
 #include "meshard/optim/adam.h"
 #include "meshard/optim/sgd.h"
-#include "meshard/pipeline/internal/any_structure.h"
+#include "meshard/pipeline/any_structure.h"
 
 namespace meshard {
 
