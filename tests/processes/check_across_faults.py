@@ -96,10 +96,12 @@ def out_of_step(scenario, first, second):
     """The last process launches two programs in another order. Their collectives fit each other, so that the values are
     wrong, or they do not fit, so that all processes hang."""
     status, output, errors = ended(mpirun(3, across.PROGRAM, 3, scenario), ENDS)
-    line = (rf'^\[processes\] process \d of 3 ends: process \d \(pid \d+ on .+\) launches other programs: launch \d+ that both '
-            rf'take part in is "({first}|{second})" at across_program\.cc:\d+ in process \d, and "({first}|{second})" at ')
+    # On a fast machine, one process may be further ahead of what it compares with than it remembers single launches.
+    line = (rf'^\[processes\] process \d of 3 ends: process \d \(pid \d+ on .+\) launches other programs: '
+            rf'(launch \d+ that both take part in is "({first}|{second})" at across_program\.cc:\d+ in process \d, and '
+            rf'"({first}|{second})" at |the first \d+ launches that both take part in differ between processes \d and \d)')
     found = re.search(line, errors, re.MULTILINE)
-    expect(status != 0 and found and found[1] != found[2], status, output, errors)
+    expect(status != 0 and found and (found[2] is None or found[2] != found[3]), status, output, errors)
 
 
 def failing_callback():
