@@ -3,6 +3,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/internal/division_samples.h"
 #include "meshard/ops/internal/element_writer.h"
 
 namespace meshard {
@@ -64,24 +65,7 @@ void emit_floor_divide(const OpCall& call, OpEmission& out) {
 }
 
 std::vector<OpSample> floor_divide_samples(SampleSource& source) {
-  auto call = [](std::span<const Tensor> x) { return floor_divide(x[0], x[1]); };
-  // Keeps the quotients away from whole numbers, where the quotient jumps.
-  HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
-  HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
-  std::vector<OpSample> samples = element_wise::binary_samples(source, floor_divide, 0.5, 2.5);
-  for (OpSample& sample : samples) sample.check_vjp = false;
-  samples.push_back({"f64 of all signs", {off_whole, divisors}, call});
-  samples.push_back(
-      {"i32",
-       {source.uniform(DType::i32, {4, 8}, -20, 20), source.uniform(DType::i32, {4, 8}, 1, 7)},
-       call,
-       false});
-  samples.push_back(
-      {"u8",
-       {source.uniform(DType::u8, {4, 8}, 0, 200), source.uniform(DType::u8, {4, 8}, 1, 7)},
-       call,
-       false});
-  return samples;
+  return division_samples(source, floor_divide, /*with_unsigned=*/true);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/divide.h"
+#include "meshard/ops/internal/division_samples.h"
 #include "meshard/ops/internal/nonzero_divisor.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/negative.h"
@@ -13,19 +14,7 @@ using namespace internal;
 namespace {
 
 std::vector<OpSample> fmod_samples(SampleSource& source) {
-  auto call = [](std::span<const Tensor> x) { return fmod(x[0], x[1]); };
-  // Keeps the quotients away from whole numbers, where the remainder jumps.
-  HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
-  HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
-  std::vector<OpSample> samples = element_wise::binary_samples(source, fmod, 0.5, 2.5);
-  for (OpSample& sample : samples) sample.check_vjp = false;
-  samples.push_back({"f64 of all signs", {off_whole, divisors}, call});
-  samples.push_back(
-      {"i32",
-       {source.uniform(DType::i32, {4, 8}, -20, 20), source.uniform(DType::i32, {4, 8}, 1, 7)},
-       call,
-       false});
-  return samples;
+  return division_samples(source, fmod, /*with_unsigned=*/false);
 }
 
 }  // namespace

@@ -46,7 +46,11 @@ struct StageState {
   explicit StageState(PipelineStage made) : stage(std::move(made)) {}
   PipelineStage stage;
   std::string name;
+  /// Whether the schedule computes the gradients of inputs and parameters apart.
+  bool splits_gradients = false;
   std::vector<Tensor> parameters, accumulators;
+  /// Of its results, once they have been sent.
+  std::vector<std::optional<Sharding>> output_shardings;
   AnyStructure optimizer_state;
   std::optional<StagePrograms> programs;
   std::optional<Jit<UpdateRun>> update;
@@ -86,6 +90,7 @@ class Pipeline::State {
     find_ties(stages);
     for (std::size_t s = 0; s < stages.size(); ++s) {
       StageState& one = stages_.emplace_back(std::move(stages[s]));
+      one.splits_gradients = splits(static_cast<int>(s));
       one.name = one.stage.options().name.empty() ? cat("stage ", s) : one.stage.options().name;
       for (const Tensor& each : one.stage.parameters().tensors)
         one.parameters.push_back(internal::placed(each, one.stage.mesh()));
@@ -207,7 +212,7 @@ class Pipeline::State {
         internal::StageProgramOptions options{
             .name = one.name,
             .is_last = s + 1 == stages_.size(),
-            .splits_gradients = splits(static_cast<int>(s)),
+            .splits_gradients = one.splits_gradients,
             .seed = 1.0 / static_cast<double>(schedule_.microbatches())};
         one.programs.emplace(one.stage, one.parameters, s > 0 ? &carry : nullptr, batch, options);
         carry = one.programs->result();
@@ -276,8 +281,9 @@ class Pipeline::State {
     std::vector<Tensor>& outputs = flights_[s][m].outputs;
     for (const Tensor& each : outputs)
       flights_[s + 1][m].carry.push_back(sent(each, stages_[s + 1].stage.mesh()));
-    output_shardings_[s].clear();
-    for (const Tensor& each : outputs) output_shardings_[s].push_back(each.sharding());
+    std::vector<std::optional<Sharding>>& shardings = stages_[s].output_shardings;
+    shardings.clear();
+    for (const Tensor& each : outputs) shardings.push_back(each.sharding());
     outputs.clear();
   }
 
@@ -286,7 +292,7 @@ class Pipeline::State {
     StageState& one = stages_[s];
     Flight& flight = flights_[s][m];
     std::vector<Tensor> cotangents = std::move(flight.cotangents);
-    if (splits_[s]) {
+    if (one.splits_gradients) {
       flight.input_gradients = one.programs->input_gradient(std::move(cotangents), flight.kept);
     } else {
       flight.input_gradients =
@@ -302,7 +308,7 @@ class Pipeline::State {
     std::vector<Tensor>& gradients = flights_[s][m].input_gradients;
     const std::vector<std::size_t>& positions = stages_[s].programs->carry_gradients();
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const std::optional<Sharding>& there = output_shardings_[s - 1][positions[i]];
+      const std::optional<Sharding>& there = stages_[s - 1].output_shardings[positions[i]];
       flights_[s - 1][m].cotangents.push_back(
           sent(gradients[i], stages_[s - 1].stage.mesh(), there));
     }
@@ -425,13 +431,6 @@ class Pipeline::State {
   std::vector<std::vector<Flight>> flights_;  // by stage and microbatch
   std::vector<int> live_;                     // by stage
   std::vector<Tensor> losses_;                // by microbatch
-  std::vector<bool> splits_ = [this] {
-    std::vector<bool> all;
-    for (int s = 0; s < schedule_.stages(); ++s) all.push_back(splits(s));
-    return all;
-  }();
-  std::vector<std::vector<std::optional<Sharding>>> output_shardings_{
-      static_cast<std::size_t>(schedule_.stages())};
 };
 
 Pipeline::Pipeline(std::vector<PipelineStage> stages, PipelineSchedule schedule,

@@ -1,5 +1,4 @@
 // Tested in meshard/explain/cost/schedule_test.cc.
-// Tested in meshard/explain/cost/schedule_test.cc.
 #include "meshard/explain/cost/step_cost.h"
 
 #include <algorithm>

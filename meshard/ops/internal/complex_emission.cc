@@ -66,6 +66,12 @@ struct Pair {
   Typed re, im;
 };
 
+Typed is_any_infinite(Parts& w, Typed re, Typed im) {
+  Typed re_infinite = w.is_infinite(re);
+  Typed im_infinite = w.is_infinite(im);
+  return w.either(re_infinite, im_infinite);
+}
+
 // Real where the operand is, with a zero of the same sign. `end` where the real part is infinite
 // and the angle has no direction: exponentials of re < 0 tend to `least` there.
 void finish_exponential(Parts& w, Typed given, Typed least) {
@@ -88,9 +94,7 @@ void finish_exponential(Parts& w, Typed given, Typed least) {
 void finish_logarithm(Parts& w, Typed result) {
   Typed size = w.real(result);
   Typed angle = w.imag(result);
-  Typed re_infinite = w.is_infinite(w.re);
-  Typed im_infinite = w.is_infinite(w.im);
-  Typed infinite = w.either(re_infinite, im_infinite);
+  Typed infinite = is_any_infinite(w, w.re, w.im);
   Typed infinity = w.number(INFINITY);
   Typed mended = w.select(infinite, infinity, size);
   w.finish_with_complex(mended, angle);
@@ -124,12 +128,6 @@ Typed one_if_infinite(Parts& w, Typed x) {
   Typed number = w.select(infinite, w.one, w.zero);
   Typed nan = w.is_nan(x);
   return w.select(nan, x, number);
-}
-
-Typed is_any_infinite(Parts& w, Typed re, Typed im) {
-  Typed re_infinite = w.is_infinite(re);
-  Typed im_infinite = w.is_infinite(im);
-  return w.either(re_infinite, im_infinite);
 }
 
 Pair acos_parts(Parts& w) {
@@ -215,6 +213,14 @@ Pair atanh_parts(Parts& w, Typed re, Typed im) {
   Typed signed_zero = w.copysign(w.zero, re);
   Typed result = w.select(has_no_size, signed_zero, size);
   return {result, w.select(infinite, far_angle, angle)};
+}
+
+// -i f(i x): asin from asinh, atan from atanh.
+void finish_turned(Parts& w, Pair (*f)(Parts& w, Typed re, Typed im)) {
+  Typed turned = w.negative(w.im);
+  auto [re, im] = f(w, turned, w.re);
+  Typed height = w.negative(re);
+  w.finish_with_complex(im, height);
 }
 
 // Writes a call on real numbers, which is one op. False for complex numbers.
@@ -374,10 +380,7 @@ void emit_acosh(const OpCall& call, OpEmission& out) {
 void emit_asin(const OpCall& call, OpEmission& out) {
   if (is_written(call, out)) return;
   Parts w(call, out);
-  Typed turned = w.negative(w.im);
-  auto [re, im] = asinh_parts(w, turned, w.re);  // asin(x) = -i asinh(i x)
-  Typed height = w.negative(re);
-  w.finish_with_complex(im, height);
+  finish_turned(w, asinh_parts);
 }
 
 void emit_asinh(const OpCall& call, OpEmission& out) {
@@ -390,10 +393,7 @@ void emit_asinh(const OpCall& call, OpEmission& out) {
 void emit_atan(const OpCall& call, OpEmission& out) {
   if (is_written(call, out)) return;
   Parts w(call, out);
-  Typed turned = w.negative(w.im);
-  auto [re, im] = atanh_parts(w, turned, w.re);  // atan(x) = -i atanh(i x)
-  Typed height = w.negative(re);
-  w.finish_with_complex(im, height);
+  finish_turned(w, atanh_parts);
 }
 
 void emit_atanh(const OpCall& call, OpEmission& out) {

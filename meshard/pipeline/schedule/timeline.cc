@@ -56,14 +56,10 @@ PipelineTimeline timeline_of(const PipelineSchedule& schedule, const std::vector
       internal::walk_pipeline(schedule.orders(), [&](const PipelineAction& one) {
         return times[times.size() == 1 ? 0 : static_cast<std::size_t>(one.stage)].of(one.work);
       });
-  PipelineTimeline timeline;
-  for (const auto& done : walk.done) {
-    timeline.workers.emplace_back();
-    for (const internal::WalkedAction& one : done) {
-      timeline.workers.back().push_back({one.action, one.start, one.end});
+  PipelineTimeline timeline{.workers = std::move(walk.done)};
+  for (const auto& entries : timeline.workers)
+    for (const PipelineTimeline::Entry& one : entries)
       timeline.length = std::max(timeline.length, one.end);
-    }
-  }
   return timeline;
 }
 

@@ -24,11 +24,8 @@ struct StageTimes {
 
 /// Value type: a schedule with the time of each action.
 struct PipelineTimeline {
-  struct Entry {
-    PipelineAction action;
-    double start = 0, end = 0;
-    friend bool operator==(const Entry&, const Entry&) = default;
-  };
+  /// `action`, and its `start` and `end`.
+  using Entry = internal::WalkedAction;
   /// The entries of each worker, in the order of the schedule. Sends are entries if the schedule
   /// lists them.
   std::vector<std::vector<Entry>> workers;

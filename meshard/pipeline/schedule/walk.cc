@@ -43,14 +43,12 @@ class PipelineWalker {
           moved = true;
         }
     }
-    for (std::size_t worker = 0; worker < workers; ++worker)
-      if (walk.done[worker].size() < orders_.actions[worker].size())
-        walk.blocked.push_back({static_cast<int>(worker),
-                                orders_.actions[worker][walk.done[worker].size()], missing_});
-    // missing_ is that of the last attempt; each worker's own is found again.
-    for (BlockedWorker& one : walk.blocked) {
-      (void)ready_at(one.at);
-      one.needs = missing_;
+    for (std::size_t worker = 0; worker < workers; ++worker) {
+      const auto& actions = orders_.actions[worker];
+      std::size_t count = walk.done[worker].size();
+      if (count == actions.size()) continue;
+      (void)ready_at(actions[count]);  // sets missing_
+      walk.blocked.push_back({static_cast<int>(worker), actions[count], missing_});
     }
     return walk;
   }

@@ -19,6 +19,7 @@ struct PipelineOrders {
 struct WalkedAction {
   PipelineAction action;
   double start = 0, end = 0;
+  friend bool operator==(const WalkedAction&, const WalkedAction&) = default;
 };
 
 /// Value type: a worker that cannot go on, because what its next action needs never happens.
