@@ -12,6 +12,7 @@
 #include "meshard/pipeline/internal/stage_placement.h"
 #include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/schedule/timeline.h"
+#include "meshard/runtime/transfer.h"
 
 namespace meshard {
 namespace internal {

@@ -2,6 +2,7 @@
 #include "meshard/lowering/internal/source_locations.h"
 
 #include "meshard/base/cat.h"
+#include "meshard/graph/op_def.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {
