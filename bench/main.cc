@@ -1,4 +1,7 @@
 // The benchmarks: meshard's times and bandwidths next to what the machine allows, in one run.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -63,6 +66,45 @@ int usage(int status) {
   return status;
 }
 
+// Runs the group in a process of its own, because the heap and the threads that one group leaves
+// change the times of the next: a checkpoint is restored in 19 ms, and in 30 ms after arrays were
+// placed, gathered and resharded.
+// @return false if it has failed
+bool run_apart(const Group& group, Report& report) {
+  std::fflush(nullptr);
+  int ends[2];
+  if (pipe(ends) != 0) return false;
+  pid_t child = fork();
+  if (child < 0) return false;
+  if (child == 0) {
+    close(ends[0]);
+    int status = 1;
+    try {
+      // Curves of compile times.
+      if (names("scale", group)) setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
+      Report own;
+      group.run(own);
+      std::FILE* out = fdopen(ends[1], "w");
+      bool written = std::fputs(own.json().c_str(), out) >= 0 && std::fclose(out) == 0;
+      status = written ? 0 : 1;
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "meshard-bench: %s: %s\n", group.name, error.what());
+    }
+    std::fflush(nullptr);
+    std::exit(status);
+  }
+  close(ends[1]);
+  std::string json;
+  char part[4096];
+  for (ssize_t count; (count = read(ends[0], part, sizeof part)) > 0;)
+    json.append(part, static_cast<std::size_t>(count));
+  close(ends[0]);
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || status != 0) return false;
+  report.take(json);
+  return true;
+}
+
 int run(const std::vector<std::string>& arguments) {
   std::vector<std::string> only;
   std::string json;
@@ -88,18 +130,18 @@ int run(const std::vector<std::string>& arguments) {
     for (const std::string& name : only) wanted = wanted || names(name, group);
     return wanted;
   };
-  // Curves of compile times: before the runtime starts.
-  for (const Group& group : kGroups)
-    if (is_wanted(group) && names("scale", group)) setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
   Report report;
+  std::string failed;
   for (const Group& group : kGroups)
-    if (is_wanted(group)) group.run(report);
+    if (is_wanted(group) && !run_apart(group, report)) failed += std::string(" ") + group.name;
   std::printf("\n%s\n", report.summary().c_str());
   if (!json.empty() && !(std::ofstream(json) << report.json())) {
     std::fprintf(stderr, "meshard-bench: cannot write %s\n", json.c_str());
     return 1;
   }
-  return 0;
+  if (!failed.empty())
+    std::fprintf(stderr, "meshard-bench: these groups failed:%s\n", failed.c_str());
+  return failed.empty() ? 0 : 1;
 }
 
 }  // namespace

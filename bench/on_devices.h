@@ -15,10 +15,7 @@ inline const DeviceArray& shards_of(const Tensor& tensor) {
 }
 
 /// Waits until every device has computed its part of `tensor`.
-inline void wait_for(const Tensor& tensor) {
-  const pjrt::BufferList& buffers = shards_of(tensor).buffers();
-  for (std::size_t i = 0; i < buffers.size(); ++i) buffers[i].await_ready().value();
-}
+inline void wait_for(const Tensor& tensor) { shards_of(tensor).wait(SourceLocation::current()); }
 
 /// The module text of the newest program of a jitted function.
 template <class F>

@@ -52,9 +52,26 @@ std::string Report::json() const {
                    {"ratio", row.ratio()},
                    {"goal", row.goal},
                    {"bound", row.bound},
+                   {"higher_is_better", row.higher_is_better},
+                   {"also", row.also},
                    {"met", row.met()},
                    {"note", row.note}});
   return all.dump(1) + "\n";
+}
+
+void Report::take(const std::string& json) {
+  for (const nlohmann::json& row : nlohmann::json::parse(json))
+    rows_.push_back({.name = row["name"],
+                     .work = row["work"],
+                     .unit = row["unit"],
+                     .ours = row["ours"],
+                     .floor = row["floor"],
+                     .floor_name = row["floor_name"],
+                     .goal = row["goal"],
+                     .bound = row["bound"],
+                     .higher_is_better = row["higher_is_better"],
+                     .also = row["also"],
+                     .note = row["note"]});
 }
 
 }  // namespace meshard::bench

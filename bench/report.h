@@ -38,6 +38,8 @@ class Report {
   /// `beside` is the title of the column of floors.
   explicit Report(std::string beside = "floor") : beside_(std::move(beside)) {}
   void add(Row row);
+  /// Stores the rows of another process's json(), which has printed them.
+  void take(const std::string& json);
   const std::vector<Row>& rows() const { return rows_; }
   /// `9 met, 2 missed`.
   std::string summary() const;

@@ -2,13 +2,16 @@
 #include "meshard/pjrt/buffer_list.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/launch_record.h"
 #include "meshard/pjrt/internal/released_buffers.h"
 #include "meshard/pjrt/internal/shared_buffer.h"
+#include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt {
 
@@ -73,7 +76,7 @@ void BufferList::set_life(BufferState::Life life) const noexcept {
 
 void BufferList::release() noexcept {
   if (devices_ == nullptr) return;
-  bool delay = is_of_launch_ && is_live() &&
+  bool delay = launch_ != 0 && is_live() &&
                internal::ReleasedBuffers::takes(bytes_, devices_->size()) &&
                state_.shared.load(std::memory_order_acquire) == nullptr;
   if (delay)
@@ -98,6 +101,24 @@ void BufferList::reorder(const DeviceList& devices, std::span<const std::uint32_
   for (std::uint32_t position : positions) ordered.push_back(raw_[position]);
   raw_ = std::move(ordered);
   devices_ = &devices;
+}
+
+bool BufferList::await_launch() const {
+  if (launch_ == 0) return false;
+  internal::ClientState& client = *state_.client;
+  internal::LaunchRecord* record = nullptr;
+  {
+    std::lock_guard lock(client.launch_mutex);
+    // The newest is the likeliest.
+    auto found = std::find_if(client.in_flight.rbegin(), client.in_flight.rend(),
+                              [&](const auto* one) { return one->number == launch_; });
+    if (found == client.in_flight.rend()) return false;
+    record = *found;
+    record->references.fetch_add(1, std::memory_order_relaxed);
+  }
+  bool done = record->await_success();
+  internal::drop_launch(record);
+  return done;
 }
 
 bool BufferList::plugin_says_deleted() const {

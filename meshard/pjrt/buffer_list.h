@@ -1,6 +1,7 @@
 // The data of one array on several devices.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -50,6 +51,13 @@ class BufferList {
   /// The buffer on device `devices()[i]`.
   BufferView operator[](std::size_t i) const { return {raw_[i], &(*devices_)[i], &state_}; }
 
+  /// Waits for the launch that computes the buffers, if it is in flight: for its events, which
+  /// exist already, while BufferView::await_ready() makes one for each buffer.
+  /// @return true if it was in flight and ended without a failure: the buffers are ready. False
+  /// says nothing about them.
+  /// @pre it is live
+  bool await_launch() const;
+
   /// Puts the buffers in the order of `devices`.
   /// @pre a list of the same devices, of the same client; positions is
   /// this->devices().positions_of(devices)
@@ -62,11 +70,12 @@ class BufferList {
  private:
   friend class LoadedExecutable;
 
-  /// Replaces the list by an output of a launch: takes ownership of the buffers at raw[i * stride],
-  /// and of one reference to `client` that is already counted. Their bytes, `bytes` each, are
-  /// counted, too.
-  void set_output(internal::ClientState* client, PJRT_Buffer* const* raw, std::size_t stride,
-                  const ArrayType* type, std::size_t bytes, const DeviceList* devices) {
+  /// Replaces the list by an output of the client's launch of this number: takes ownership of the
+  /// buffers at raw[i * stride], and of one reference to `client` that is already counted. Their
+  /// bytes, `bytes` each, are counted, too.
+  void set_output(internal::ClientState* client, std::uint64_t launch, PJRT_Buffer* const* raw,
+                  std::size_t stride, const ArrayType* type, std::size_t bytes,
+                  const DeviceList* devices) {
     release();
     state_.client = client;
     state_.type = type;
@@ -74,7 +83,7 @@ class BufferList {
     state_.life.store(internal::BufferState::kLive, std::memory_order_relaxed);
     devices_ = devices;
     bytes_ = bytes;
-    is_of_launch_ = true;
+    launch_ = launch;
     PJRT_Buffer** own = raw_.append_uninitialized(devices->size());
     for (std::size_t i = 0; i < devices->size(); ++i) own[i] = raw[i * stride];
   }
@@ -83,7 +92,7 @@ class BufferList {
     devices_ = std::exchange(other.devices_, nullptr);
     raw_ = std::move(other.raw_);
     bytes_ = other.bytes_;
-    is_of_launch_ = other.is_of_launch_;
+    launch_ = other.launch_;
   }
   void release() noexcept;
   void set_life(internal::BufferState::Life life) const noexcept;
@@ -98,8 +107,8 @@ class BufferList {
   internal::BufferState state_;
   const DeviceList* devices_ = nullptr;
   InlineVector<PJRT_Buffer*, 8> raw_;
-  std::size_t bytes_ = 0;  // host_size() of the type
-  bool is_of_launch_ = false;
+  std::size_t bytes_ = 0;     // host_size() of the type
+  std::uint64_t launch_ = 0;  // the number of the launch that computes it; 0: none
 };
 
 }  // namespace meshard::pjrt

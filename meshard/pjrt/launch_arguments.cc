@@ -179,8 +179,8 @@ void LoadedExecutable::give_outputs(const Call& call) const {
     internal::add_references(client_.get(), static_cast<long>(outputs));
     for (const Device* device : devices_->devices()) device->count_bytes(result_bytes_, true);
     for (std::size_t i = 0; i < outputs; ++i)
-      call.output_lists[i].set_output(client_.get(), call.raw_outputs.data() + i, outputs,
-                                      result_types_[i], result_sizes_[i], devices_);
+      call.output_lists[i].set_output(client_.get(), call.number, call.raw_outputs.data() + i,
+                                      outputs, result_types_[i], result_sizes_[i], devices_);
     return;
   }
   internal::add_references(client_.get(), static_cast<long>(call.count * outputs));

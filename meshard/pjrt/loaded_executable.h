@@ -109,7 +109,7 @@ class LoadedExecutable {
 
   Result<Launch> run(Call& call) const;
   Result<Launch> enter(Call& call) const;
-  internal::LaunchRecord* new_record(const Call& call) const;
+  internal::LaunchRecord* new_record(const Call& call, internal::LaunchRecord* record) const;
   Result<void> check(const Call& call) const;
   Result<void> check_sizes(const Call& call) const;
   Result<void> take_buffers(const Call& call) const;

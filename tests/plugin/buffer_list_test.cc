@@ -2,7 +2,10 @@
 #include "meshard/pjrt/buffer_list.h"
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <optional>
+#include <thread>
 
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"
@@ -269,6 +272,36 @@ TEST_P(BufferLists, OfAFailedLaunchStayAlive) {
   EXPECT_FALSE(program.execute(arguments.pointers, outputs).ok());
   for (const BufferList& list : arguments.lists) EXPECT_TRUE(list.is_live());
   EXPECT_EQ(live_bytes(), before);
+}
+
+TEST_P(BufferLists, OfALaunchInFlightWaitForItsEvents) {
+  auto program = client().compile(pass_on(2, 2), on_first(2)).value();
+  Lists arguments(client(), program);
+  EXPECT_FALSE(arguments.lists[0].await_launch()) << "they are no results";
+  if (!GetParam().is_fake) GTEST_SKIP() << "only the fake plugin holds launches";
+  FakeControl control(GetParam().path);
+  std::vector<BufferList> outputs(2);
+  control.hold_runs(1);
+  program.execute(arguments.pointers, outputs).value();
+  int events = control.call_count("PJRT_Buffer_ReadyEvent");
+  std::atomic<bool> released = false;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    released = true;
+    control.hold_runs(0);
+  });
+  EXPECT_TRUE(outputs[1].await_launch());
+  EXPECT_TRUE(released);
+  other.join();
+  EXPECT_EQ(control.call_count("PJRT_Buffer_ReadyEvent"), events);
+  EXPECT_EQ(read_all<float>(outputs[1][1]), Arguments::values(1, 1));
+
+  control.set_run_time(1000);
+  control.fail_runs(13);
+  program.execute(arguments.pointers, outputs).value();
+  EXPECT_FALSE(outputs[0].await_launch());
+  EXPECT_FALSE(outputs[0][0].await_ready().ok());
+  control.fail_runs(0);
 }
 
 // Small outputs of launches are destroyed a moment after they are released.

@@ -128,8 +128,7 @@ Result<void> ClientState::add_devices_of_others(const ProcessDevices& run) {
   return {};
 }
 
-void ClientState::begin_launch() {
-  std::unique_lock lock(launch_mutex);
+void ClientState::begin_launch(std::unique_lock<std::mutex>& lock) {
   while (is_held()) [[unlikely]] {
       lock.unlock();
       stay_until_the_end();
@@ -174,11 +173,12 @@ void ClientState::begin_launch() {
   ++entering;
 }
 
-void ClientState::end_launch(LaunchRecord* record) {
+void ClientState::end_launch(LaunchRecord* record, LaunchRecord* spare) {
   {
     std::lock_guard lock(launch_mutex);
     --entering;
     if (record != nullptr) in_flight.push_back(record);
+    if (spare != nullptr) spare_launch.reset(spare);
   }
   if (rules.max_in_flight > 0) launch_ended.notify_one();
 }

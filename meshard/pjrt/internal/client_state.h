@@ -41,9 +41,11 @@ struct ClientState {
   const Device* find(PJRT_Device* device) const;
 
   /// Waits until one more launch is allowed, and counts it as entering.
-  void begin_launch();
-  /// Ends what begin_launch began. `record`: the launch is in flight; null: it is not.
-  void end_launch(LaunchRecord* record);
+  /// @pre `lock` holds launch_mutex, which it gives up while it waits. @post it holds it
+  void begin_launch(std::unique_lock<std::mutex>& lock);
+  /// Ends what begin_launch began. `record`: the launch is in flight; null: it is not. `spare`: the
+  /// record of a launch that is over, for the next one, or null.
+  void end_launch(LaunchRecord* record, LaunchRecord* spare);
   /// Waits until every earlier launch is done.
   void await_launches();
   /// Called by the thread that ends the process: waits for all launches, and prevents other threads
@@ -94,6 +96,7 @@ struct ClientState {
   std::size_t look_at = 64;             // when this many are in flight, drop those that are done
   std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that was done at once
   std::uint32_t launch_mark = 0;
+  std::uint64_t launches = 0;  // the number of the last one
   std::atomic<bool> wedged{false};
 };
 

@@ -28,7 +28,8 @@ struct LoadedExecutable::Call {
   std::string_view place = {};
 
   int id = 0;
-  std::uint32_t mark = 0;  // marks the buffers that this launch consumes; 0: none
+  std::uint64_t number = 0;  // LaunchRecord::number
+  std::uint32_t mark = 0;    // marks the buffers that this launch consumes; 0: none
   std::span<PJRT_Buffer*> raw_arguments = {};
   std::span<PJRT_Buffer*> raw_outputs = {};
   std::span<PJRT_Event*> events = {};

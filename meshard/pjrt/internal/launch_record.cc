@@ -33,6 +33,21 @@ Result<void> LaunchRecord::await() {
   return *outcome;
 }
 
+bool LaunchRecord::await_success() {
+  if (done.load(std::memory_order_acquire)) {
+    std::lock_guard lock(mutex);
+    return outcome->ok();
+  }
+  if (!await_events(api, {events.data(), events.size()}, "PJRT_LoadedExecutable_Execute",
+                    {.describe = describe_launch, .subject = this})
+           .ok())
+    return false;
+  std::lock_guard lock(mutex);
+  if (!outcome) outcome = Result<void>();
+  done.store(true, std::memory_order_release);
+  return true;
+}
+
 bool LaunchRecord::has_failed() {
   if (done.load(std::memory_order_acquire)) {
     std::lock_guard lock(mutex);

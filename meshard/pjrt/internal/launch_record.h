@@ -38,6 +38,8 @@ struct LaunchRecord {
   const PJRT_Api* api = nullptr;
   ClientState* client = nullptr;  // alive while the record is in its list or in a handle
   int id = 0;
+  /// The number of the launch among those of the client, from 1; ids may be the user's and repeat.
+  std::uint64_t number = 0;
   std::atomic<int> references{1};
   std::atomic<bool> done{false};
   /// The events of devices [first, first + size) of the site. Null: not created yet.
@@ -52,6 +54,9 @@ struct LaunchRecord {
 
   /// Waits for every event; returns the first error, if any.
   Result<void> await();
+  /// The same, but returns false if a device has failed and leaves the launch as it is: others can
+  /// still find out which device has failed, and which ones wait for it.
+  bool await_success();
   /// Whether a device has failed; does not wait.
   bool has_failed();
   /// Whether device `k` of the launch, or every device, is done; does not wait.

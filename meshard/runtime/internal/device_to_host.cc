@@ -179,6 +179,7 @@ void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocati
 void DeviceArray::wait(SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
+  if (buffers_.await_launch()) return;
   // Wait for all buffers, even after one failed: nothing is running when this returns.
   std::optional<Error> failed;
   for (std::size_t i = 0; i < buffers_.size(); ++i) {
