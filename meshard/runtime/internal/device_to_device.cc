@@ -138,7 +138,9 @@ Result<Sent> send_here(Runtime& runtime, const pjrt::Client& client, const Value
                      where);
   };
   if (!from.unreduced_axes().empty()) return resharded_first(from.with_unreduced({}));
-  if (has_same_tiles(&from, target) && !waits_for_views(array, from, target)) {
+  // Of a value with shards in other processes, the tiles are in place.
+  if (has_same_tiles(&from, target) &&
+      (!array.has_all_shards() || !waits_for_views(array, from, target))) {
     Result<std::vector<pjrt::Buffer>> sent = send_shards(client, value, target, where);
     // Memory that the host cannot read has no views.
     bool needs_program = !sent.ok() && sent.error().code() == ErrorCode::kUnimplemented &&

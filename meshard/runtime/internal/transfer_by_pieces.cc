@@ -15,7 +15,6 @@
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/slice.h"
 #include "meshard/runtime/internal/buffer_on.h"
-#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/tiles.h"
 
@@ -85,11 +84,21 @@ Tensor assembled(std::vector<Tensor> pieces, const IntVector& grid, const Tensor
   return pad(tile, zeros({}, shard.dtype), low, high);
 }
 
-std::shared_ptr<const PreparedTransfer> prepare(ProgramCache& programs, const TensorType& type,
-                                                const Sharding& source, const Sharding& target,
-                                                SourceLocation where) {
+std::shared_ptr<const PreparedTransfer> prepare(ProgramCache& programs, const pjrt::Client& client,
+                                                const TensorType& type, const Sharding& source,
+                                                const Sharding& target, SourceLocation where) {
+  std::vector<LocalPosition> local = local_positions(client, target.mesh(), where);
+  std::vector<std::int64_t> positions;
+  for (const LocalPosition& at : local) positions.push_back(at.position);
   auto made = std::make_shared<PreparedTransfer>(
-      PreparedTransfer{type, source, target, plan_transfer(source, target, type.shape), {}, {}});
+      PreparedTransfer{&client,
+                       type,
+                       source,
+                       target,
+                       std::move(local),
+                       plan_transfer(source, target, type.shape, positions),
+                       {},
+                       {}});
   const TensorType from = shard_type_of(type, source), to = shard_type_of(type, target);
   for (std::size_t q = 0; q < made->plan.cuts.size(); ++q) {
     const std::vector<Box>& boxes = made->plan.cuts[q];
@@ -106,7 +115,7 @@ std::shared_ptr<const PreparedTransfer> prepare(ProgramCache& programs, const Te
   }
   for (std::size_t p = 0; p < made->plan.tiles.size(); ++p) {
     const TransferPlan::Tile& tile = made->plan.tiles[p];
-    const auto position = static_cast<std::int64_t>(p);
+    const std::int64_t position = positions[p];
     std::vector<TensorType> types;
     for (const TransferPlan::Piece& piece : tile.pieces)
       types.push_back(
@@ -138,22 +147,22 @@ bool PreparedTransfer::is_current() const {
   return true;
 }
 
-std::shared_ptr<const PreparedTransfer> PreparedTransfers::get(ProgramCache& programs,
-                                                               const TensorType& type,
-                                                               const Sharding& source,
-                                                               const Sharding& target,
-                                                               SourceLocation where) {
+std::shared_ptr<const PreparedTransfer> PreparedTransfers::get(
+    ProgramCache& programs, const pjrt::Client& client, const TensorType& type,
+    const Sharding& source, const Sharding& target, SourceLocation where) {
   {
     std::lock_guard lock(mutex_);
-    auto found = std::find_if(known_.begin(), known_.end(),
-                              [&](const auto& each) { return each->is_for(type, source, target); });
+    auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& each) {
+      return each->is_for(client, type, source, target);
+    });
     if (found != known_.end() && (*found)->is_current()) {
       std::rotate(found, found + 1, known_.end());
       return known_.back();
     }
     if (found != known_.end()) known_.erase(found);
   }
-  std::shared_ptr<const PreparedTransfer> made = prepare(programs, type, source, target, where);
+  std::shared_ptr<const PreparedTransfer> made =
+      prepare(programs, client, type, source, target, where);
   std::lock_guard lock(mutex_);
   if (known_.size() >= kMost) known_.erase(known_.begin());
   known_.push_back(made);
@@ -170,7 +179,8 @@ Result<PiecesUnderWay> PiecesUnderWay::start(Runtime& runtime, const pjrt::Clien
                                              const Sharding& target, SourceLocation where) {
   const auto& array = static_cast<const DeviceArray&>(*storage);
   PiecesUnderWay made;
-  made.prepared_ = runtime.transfers.get(runtime.programs, array.type(), from, target, where);
+  made.prepared_ =
+      runtime.transfers.get(runtime.programs, client, array.type(), from, target, where);
   made.array_ = storage;
   const TransferPlan& plan = made.prepared_->plan;
   made.pieces_.resize(plan.cuts.size());
@@ -184,8 +194,7 @@ Result<PiecesUnderWay> PiecesUnderWay::start(Runtime& runtime, const pjrt::Clien
   made.copies_.resize(plan.tiles.size());
   made.received_.resize(plan.tiles.size());
   for (std::size_t p = 0; p < plan.tiles.size(); ++p) {
-    const pjrt::Device& device =
-        device_of(client, target.mesh().device_id(static_cast<std::int64_t>(p)), where);
+    const pjrt::Device& device = *made.prepared_->positions[p].device;
     Buffers& copies = made.copies_[p];
     copies.reserve(plan.tiles[p].pieces.size());  // views refer to them
     for (const TransferPlan::Piece& piece : plan.tiles[p].pieces) {

@@ -8,6 +8,7 @@
 
 #include "meshard/pjrt/buffer.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/program_cache.h"
 #include "meshard/runtime/internal/transfer_plan.h"
 #include "meshard/runtime/loaded_program.h"
@@ -16,20 +17,25 @@ namespace meshard {
 
 struct Runtime;
 
-/// A transfer of values of one type from one sharding to another, with its programs.
+/// A transfer of values of one type from one sharding to another, with its programs for the devices
+/// of this process.
 struct PreparedTransfer {
+  const pjrt::Client* client;
   TensorType type;
   Sharding source, target;
-  TransferPlan plan;
+  /// Those of the target in this process.
+  std::vector<LocalPosition> positions;
+  TransferPlan plan;  // for these
   /// For each position of the source, the program that cuts its pieces; null if it has none, or
   /// sends its whole shard.
   std::vector<std::shared_ptr<const LoadedProgram>> cut;
-  /// For each position of the target, the program that assembles its tile; null if the only piece
+  /// For each of `positions`, the program that assembles its tile; null if the only piece
   /// is the tile, and comes from elsewhere or was cut.
   std::vector<std::shared_ptr<const LoadedProgram>> assemble;
 
-  bool is_for(const TensorType& of, const Sharding& from, const Sharding& to) const {
-    return type == of && target == to && source == from;
+  bool is_for(const pjrt::Client& on, const TensorType& of, const Sharding& from,
+              const Sharding& to) const {
+    return client == &on && type == of && target == to && source == from;
   }
   /// False after a restart of the runtime.
   bool is_current() const;
@@ -38,10 +44,10 @@ struct PreparedTransfer {
 /// The transfers of a runtime that were prepared last. Thread-safe.
 class PreparedTransfers {
  public:
-  /// @error errors of the compiler
-  std::shared_ptr<const PreparedTransfer> get(ProgramCache& programs, const TensorType& type,
-                                              const Sharding& source, const Sharding& target,
-                                              SourceLocation where);
+  /// @error errors of the compiler; not found if the client lacks a device
+  std::shared_ptr<const PreparedTransfer> get(ProgramCache& programs, const pjrt::Client& client,
+                                              const TensorType& type, const Sharding& source,
+                                              const Sharding& target, SourceLocation where);
   std::size_t size();
 
  private:
@@ -64,15 +70,15 @@ class PiecesUnderWay {
   /// Launches the cuts and the copies.
   /// @param array kept alive until the pieces are assembled
   /// @param from the sharding of `array`; of one without a sharding, one over its device
-  /// @pre all devices belong to this process and client; neither sharding has unreduced axes; the
-  /// value has elements
+  /// @pre all devices belong to the client, and those of the source to this process; neither
+  /// sharding has unreduced axes; the value has elements
   /// @error unimplemented if the plugin cannot copy between devices; the plugin's errors. Thrown:
   /// the compiler's.
   static Result<PiecesUnderWay> start(Runtime& runtime, const pjrt::Client& client,
                                       StoragePtr array, const Sharding& from,
                                       const Sharding& target, SourceLocation where);
   /// Launches the programs of the receiving devices. Call it once.
-  /// @return the buffers, in the order of the target's mesh
+  /// @return the buffers of this process, in the order of the target's mesh
   /// @error the plugin's errors
   Result<std::vector<pjrt::Buffer>> assemble(SourceLocation where);
 
@@ -81,7 +87,7 @@ class PiecesUnderWay {
   std::shared_ptr<const PreparedTransfer> prepared_;
   StoragePtr array_;
   std::vector<Buffers> pieces_;  // by position of the source; empty: not cut
-  std::vector<Buffers> copies_;  // by position of the target
+  std::vector<Buffers> copies_;  // by position of the target in this process
   std::vector<std::vector<pjrt::BufferView>> received_;  // likewise; they refer to the above
 };
 

@@ -31,14 +31,14 @@ std::size_t TransferPlan::num_pieces() const {
   return count;
 }
 
-TransferPlan plan_transfer(const Sharding& source, const Sharding& target, const Shape& shape) {
+TransferPlan plan_transfer(const Sharding& source, const Sharding& target, const Shape& shape,
+                           std::span<const std::int64_t> positions) {
   const auto rank = static_cast<std::size_t>(shape.rank());
   const IntVector shard = source.shard_shape(shape);
   TransferPlan plan;
   plan.cuts.resize(static_cast<std::size_t>(source.mesh().size()));
-  plan.tiles.resize(static_cast<std::size_t>(target.mesh().size()));
-  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    TransferPlan::Tile& made = plan.tiles[static_cast<std::size_t>(p)];
+  for (std::int64_t p : positions) {
+    TransferPlan::Tile& made = plan.tiles.emplace_back();
     const Box box = box_of(target, shape, p);
     const std::optional<std::int64_t> there = source.mesh().position(target.mesh().device_id(p));
     IntVector first;  // the first tile of the source in each dimension

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "meshard/array/shape.h"
@@ -32,17 +33,20 @@ struct TransferPlan {
 
   /// For each position of the source, the different boxes that it cuts, relative to its shard.
   std::vector<std::vector<Box>> cuts;
-  /// For each position of the target.
+  /// For each of the target's positions that were planned, in their order.
   std::vector<Tile> tiles;
 
   /// The number of pieces of all tiles.
   std::size_t num_pieces() const;
 };
 
+/// The plan for the tiles at these positions of the target, such as those of this process.
+///
 /// A target's device that has a part already takes it from itself. Otherwise the source's replicas
 /// take turns, so that no device sends to all others.
 /// @pre both shardings are of one platform, without unreduced axes, and have the rank of `shape`
-TransferPlan plan_transfer(const Sharding& source, const Sharding& target, const Shape& shape);
+TransferPlan plan_transfer(const Sharding& source, const Sharding& target, const Shape& shape,
+                           std::span<const std::int64_t> positions);
 
 /// A sharding over the source's devices from which each tile of `target` is cut from one shard, or
 /// few if sizes are uneven: whole axes of the source's mesh split a dimension if they divide the

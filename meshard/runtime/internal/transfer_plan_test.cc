@@ -34,6 +34,12 @@ Sharding random_sharding(TestRandom& random, const Mesh& mesh, std::size_t rank)
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }
 
+TransferPlan whole_plan(const Sharding& source, const Sharding& target, const Shape& shape) {
+  std::vector<std::int64_t> positions(static_cast<std::size_t>(target.mesh().size()));
+  std::iota(positions.begin(), positions.end(), 0);
+  return plan_transfer(source, target, shape, positions);
+}
+
 // The indices of all elements of a box, in row-major order.
 std::vector<std::vector<std::int64_t>> elements_of(const Box& box) {
   std::vector<std::vector<std::int64_t>> all{{}};
@@ -59,7 +65,7 @@ TEST(TransferPlan, EveryElementOfEveryTileComesOnceFromADeviceThatHasIt) {
     const Sharding source = random_sharding(random, random_mesh(random, "a", "b"), rank);
     const Sharding target = random_sharding(random, random_mesh(random, "r", "c"), rank);
     SCOPED_TRACE(cat(shape, " from ", source, " to ", target));
-    const TransferPlan plan = plan_transfer(source, target, shape);
+    const TransferPlan plan = whole_plan(source, target, shape);
     ASSERT_EQ(std::ssize(plan.tiles), target.mesh().size());
     const Shape shard = shard_type_of({DType::f32, shape}, source).shape;
     for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
@@ -105,8 +111,18 @@ TEST(TransferPlan, EveryElementOfEveryTileComesOnceFromADeviceThatHasIt) {
 TEST(TransferPlan, ReplicasTakeTurns) {
   const Sharding source(Mesh({{"copy", 3}}), P(none));
   const Sharding target(Mesh({{"x", 6}}, {3, 4, 5, 6, 7, 8}), P("x"));
-  const TransferPlan plan = plan_transfer(source, target, {12});
+  const TransferPlan plan = whole_plan(source, target, {12});
   for (const auto& boxes : plan.cuts) EXPECT_EQ(boxes.size(), 2u);
+}
+
+TEST(TransferPlan, OnlyWhatTheGivenPositionsNeedIsCut) {
+  const Sharding source(Mesh({{"x", 2}}), P("x")), target(Mesh({{"y", 4}}, {4, 5, 6, 7}), P("y"));
+  const std::vector<std::int64_t> positions{1, 2};
+  const TransferPlan plan = plan_transfer(source, target, {8}, positions);
+  EXPECT_EQ(plan.cuts, (std::vector<std::vector<Box>>{{Box{{2, 4}}}, {Box{{0, 2}}}}));
+  ASSERT_EQ(plan.tiles.size(), 2u);
+  EXPECT_EQ(plan.tiles[0].pieces[0], (TransferPlan::Piece{0, 0}));
+  EXPECT_EQ(plan.tiles[1].pieces[0], (TransferPlan::Piece{1, 0}));
 }
 
 TEST(TransferPlan, NestedShardingsSplitWhatTheTargetSplitsMore) {
