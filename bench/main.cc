@@ -23,6 +23,7 @@ const Group kGroups[] = {
     {"call", "calling compiled programs on 8 devices", call_rows},
     {"single", "calling a compiled program on one device", single_rows},
     {"decode", "steps with a key-value cache", decode_rows},
+    {"pipeline", "pipelines of two stages", pipeline_rows},
     {"place", "host arrays onto devices", place_rows},
     {"gather", "arrays on devices to the host", gather_rows},
     {"reshard", "arrays on devices to another sharding", reshard_rows},

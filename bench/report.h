@@ -66,6 +66,7 @@ void layers_rows(Report& report);
 void call_rows(Report& report);
 void single_rows(Report& report);
 void decode_rows(Report& report);
+void pipeline_rows(Report& report);
 void place_rows(Report& report);
 void gather_rows(Report& report);
 void reshard_rows(Report& report);

@@ -8,64 +8,36 @@
 #include "meshard/base/cat.h"
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
-#include "meshard/optim/clip.h"
+#include "meshard/pipeline/internal/action_log.h"
+#include "meshard/pipeline/internal/optimizer_step.h"
 #include "meshard/pipeline/internal/stage_placement.h"
 #include "meshard/pipeline/internal/stage_programs.h"
+#include "meshard/pipeline/internal/stage_state.h"
 #include "meshard/pipeline/schedule/timeline.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
 namespace internal {
 
-// The optimizer's step of one stage.
-struct UpdateRun {
-  std::shared_ptr<const StageFunction> function;
-  PipelineOptimizer optimizer;
-  AnyStructure state;  // its form
-  std::pair<std::vector<Tensor>, std::vector<Tensor>> operator()(
-      const std::vector<Tensor>& parameters, const std::vector<Tensor>& gradients,
-      const std::vector<Tensor>& now, const std::vector<Tensor>& factor) const {
-    std::vector<Tensor> scaled;
-    for (const Tensor& each : gradients)
-      scaled.push_back(factor.empty() ? each : astype(each * factor[0], each.dtype()));
-    return function->update(optimizer, parameters, scaled, state.with(now));
-  }
-};
-
-struct SquaresRun {
-  Tensor operator()(const std::vector<Tensor>& gradients) const {
-    return square(optim::internal::norm_of(gradients));
-  }
-};
-
 struct SumRun {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a + b; }
 };
 
-// A stage with its values.
-struct StageState {
-  explicit StageState(PipelineStage made) : stage(std::move(made)) {}
-  PipelineStage stage;
-  std::string name;
-  /// Whether the schedule computes the gradients of inputs and parameters apart.
-  bool splits_gradients = false;
-  std::vector<Tensor> parameters, accumulators;
-  /// Of its results, once they have been sent.
-  std::vector<std::optional<Sharding>> output_shardings;
-  AnyStructure optimizer_state;
-  std::optional<StagePrograms> programs;
-  std::optional<Jit<UpdateRun>> update;
-};
-
-// A parameter that is also one of an earlier stage.
-struct Tie {
-  std::size_t stage, leaf, owner_stage, owner_leaf;
+struct MeanRun {
+  Tensor operator()(const std::vector<Tensor>& losses) const {
+    Tensor sum = losses[0];
+    for (std::size_t m = 1; m < losses.size(); ++m) sum = sum + losses[m];
+    return sum * (1.0 / static_cast<double>(losses.size()));
+  }
 };
 
 // One microbatch at one stage.
 struct Flight {
-  std::vector<Tensor> carry, outputs, cotangents, input_gradients;
+  // From the previous stage and from the next one.
+  std::vector<StartedTransfer> carry, cotangents;
+  std::vector<Tensor> outputs, input_gradients;
   StagePrograms::Kept kept;
+  std::int64_t kept_bytes = 0;
 };
 
 inline bool types_match(const std::vector<TensorType>& types, const std::vector<Tensor>& tensors) {
@@ -76,9 +48,12 @@ inline bool types_match(const std::vector<TensorType>& types, const std::vector<
 }  // namespace internal
 
 using internal::AnyStructure;
+using internal::Destination;
+using internal::FailedAction;
 using internal::Flight;
 using internal::StageState;
 using internal::Tie;
+using internal::UpdatedStage;
 
 class Pipeline::State {
  public:
@@ -98,6 +73,7 @@ class Pipeline::State {
     }
     order_actions();
     stats_.peak_activations.assign(stages_.size(), 0);
+    stats_.peak_activation_bytes.assign(stages_.size(), 0);
   }
 
   Tensor run(const std::vector<AnyStructure>& microbatches, bool update, SourceLocation where) {
@@ -107,24 +83,34 @@ class Pipeline::State {
                   "[pipeline] step() needs PipelineOptions::optimizer; backward() does not", where);
     check_microbatches(microbatches, where);
     has_gradients_ = false;
-    flights_.assign(stages_.size(), std::vector<Flight>(microbatches.size()));
+    flights_.clear();
+    for (std::size_t s = 0; s < stages_.size(); ++s) flights_.emplace_back(microbatches.size());
     live_.assign(stages_.size(), 0);
+    live_bytes_.assign(stages_.size(), 0);
+    log_.clear();
+    is_logged_ = update;
     losses_.assign(microbatches.size(), Tensor());
     try {
       prepare(microbatches.front());
+      if (update)
+        for (const StageState& one : stages_) internal::check_trainable(one);
       for (const PipelineAction& action : order_) perform(action, microbatches, where);
-      Tensor loss = losses_[0];
-      for (std::size_t m = 1; m < losses_.size(); ++m) loss = loss + losses_[m];
-      loss = loss * (1.0 / static_cast<double>(losses_.size()));
+      Tensor loss = mean_(losses_);
       sum_ties();
       has_gradients_ = true;
       if (update) take_step(where);
       flights_.clear();
+      log_.clear();
       return loss;
     } catch (...) {
+      // What was computed from a failed value has failed with it: find where it began.
+      std::optional<FailedAction> first = log_.first_failure();
+      log_.clear();
       flights_.clear();
+      has_gradients_ = false;
       for (StageState& one : stages_) one.accumulators.clear();
-      throw;
+      if (!first) throw;
+      throw first->error.at(where).with_note(place_of(first->action));
     }
   }
 
@@ -206,7 +192,11 @@ class Pipeline::State {
   // Traces the stages, if the types of the batch have changed; makes accumulators of zeros.
   void prepare(const AnyStructure& batch) {
     if (batch.type != batch_type_ || !internal::types_match(batch_types_, batch.tensors)) {
-      for (StageState& one : stages_) one.programs.reset();
+      for (StageState& one : stages_) {
+        one.programs.reset();
+        one.zeros.reset();
+        one.destinations.clear();
+      }
       AnyStructure carry;
       for (std::size_t s = 0; s < stages_.size(); ++s) {
         StageState& one = stages_[s];
@@ -225,9 +215,9 @@ class Pipeline::State {
       for (const Tensor& each : batch.tensors) batch_types_.push_back(each.type());
     }
     for (StageState& one : stages_) {
-      std::vector<Tensor> wanted;
-      for (std::size_t i : one.programs->parameter_gradients()) wanted.push_back(one.parameters[i]);
-      one.accumulators = optim::internal::zeros_for(wanted, wanted, 1);
+      if (one.programs->parameter_gradients().empty()) continue;
+      if (!one.zeros) one.zeros.emplace(internal::zeros_of(one));
+      one.accumulators = (*one.zeros)();
     }
   }
 
@@ -238,29 +228,90 @@ class Pipeline::State {
     });
   }
 
+  // Says in which action an error occurred.
+  std::string place_of(const PipelineAction& action) const {
+    std::string text = cat("in ", stages_[static_cast<std::size_t>(action.stage)].name, ", ",
+                           enum_name(action.work));
+    if (action.work != PipelineWork::kUpdate)
+      append(text, cat(" of microbatch ", action.microbatch));
+    return text;
+  }
+  template <class F>
+  void guarded(const PipelineAction& action, SourceLocation where, F&& f) const {
+    try {
+      f();
+    } catch (const Error& error) {
+      throw Error(error.code(), std::string(error.message()),
+                  error.where().known() ? error.where() : where)
+          .with_note(place_of(action));
+    }
+  }
+
+  // An action, and what follows it.
   void perform(const PipelineAction& action, const std::vector<AnyStructure>& microbatches,
                SourceLocation where) {
     auto s = static_cast<std::size_t>(action.stage),
          m = static_cast<std::size_t>(action.microbatch);
-    try {
+    std::vector<Tensor> arrived = arrivals(action, where);
+    guarded(action, where, [&] {
       switch (action.work) {
-        case PipelineWork::kForward: forward(s, m, microbatches[m].tensors); break;
+        case PipelineWork::kForward: forward(s, m, arrived, microbatches[m].tensors); break;
         case PipelineWork::kBackward:
-        case PipelineWork::kInputGradient: input_gradient(s, m); break;
+        case PipelineWork::kInputGradient:
+          input_gradient(action.work, s, m, std::move(arrived));
+          break;
         case PipelineWork::kWeightGradient: weight_gradient(s, m); break;
         case PipelineWork::kSendForward: send_forward(s, m); break;
         case PipelineWork::kSendBackward: send_backward(s, m); break;
         case PipelineWork::kUpdate: break;
       }
-    } catch (const Error& error) {
-      throw Error(error.code(), std::string(error.message()),
-                  error.where().known() ? error.where() : where)
-          .with_note(
-              cat("in ", stages_[s].name, ", ", enum_name(action.work), " of microbatch ", m));
-    }
+    });
+    std::optional<PipelineWork> send;
+    if (action.work == PipelineWork::kForward && s + 1 < stages_.size())
+      send = PipelineWork::kSendForward;
+    if (gives_input_gradient(action.work) && s > 0) send = PipelineWork::kSendBackward;
+    if (send && !is_listed(*send, s, m))
+      perform({*send, action.stage, action.microbatch}, microbatches, where);
   }
 
-  void forward(std::size_t s, std::size_t m, const std::vector<Tensor>& microbatch) {
+  // What the action has received from another stage.
+  std::vector<Tensor> arrivals(const PipelineAction& action, SourceLocation where) {
+    auto s = static_cast<std::size_t>(action.stage),
+         m = static_cast<std::size_t>(action.microbatch);
+    std::vector<Tensor> arrived;
+    const bool is_forward = action.work == PipelineWork::kForward;
+    if (!is_forward && !gives_input_gradient(action.work)) return arrived;
+    const PipelineAction send{is_forward ? PipelineWork::kSendForward : PipelineWork::kSendBackward,
+                              is_forward ? action.stage - 1 : action.stage + 1, action.microbatch};
+    for (StartedTransfer& one :
+         std::exchange(is_forward ? flights_[s][m].carry : flights_[s][m].cotangents, {}))
+      guarded(send, where, [&] {
+        arrived.push_back(one.value());
+        log(send.work, static_cast<std::size_t>(send.stage), m, arrived.back());
+      });
+    return arrived;
+  }
+
+  void log(PipelineWork work, std::size_t s, std::size_t m, const Tensor& result) {
+    if (is_logged_) log_.add({work, static_cast<int>(s), static_cast<int>(m)}, result);
+  }
+
+  // The stage keeps so many bytes more for the microbatch.
+  void keep(std::size_t s, std::size_t m) {
+    Flight& flight = flights_[s][m];
+    std::int64_t bytes = stages_[s].programs->bytes_of(flight.kept);
+    live_bytes_[s] += bytes - flight.kept_bytes;
+    flight.kept_bytes = bytes;
+    stats_.peak_activation_bytes[s] = std::max(stats_.peak_activation_bytes[s], live_bytes_[s]);
+  }
+  void forget(std::size_t s, std::size_t m) {
+    live_bytes_[s] -= flights_[s][m].kept_bytes;
+    flights_[s][m].kept_bytes = 0;
+    --live_[s];
+  }
+
+  void forward(std::size_t s, std::size_t m, const std::vector<Tensor>& carry,
+               const std::vector<Tensor>& microbatch) {
     StageState& one = stages_[s];
     Flight& flight = flights_[s][m];
     std::vector<Tensor> batch;
@@ -268,50 +319,60 @@ class Pipeline::State {
     for (const Tensor& each : microbatch)
       batch.push_back(is_placed && !each.sharding() ? each
                                                     : internal::placed(each, one.stage.mesh()));
-    flight.outputs = one.programs->forward(one.parameters, flight.carry, batch, flight.kept);
-    flight.carry.clear();
+    flight.outputs = one.programs->forward(one.parameters, carry, batch, flight.kept);
     ++stats_.launches;
     stats_.peak_activations[s] = std::max(stats_.peak_activations[s], ++live_[s]);
-    if (s + 1 == stages_.size())
-      losses_[m] = flight.outputs.front();
-    else if (!is_listed(PipelineWork::kSendForward, s, m))
-      send_forward(s, m);
+    keep(s, m);
+    if (!flight.outputs.empty()) log(PipelineWork::kForward, s, m, flight.outputs.front());
+    if (s + 1 == stages_.size()) losses_[m] = flight.outputs.front();
   }
 
   void send_forward(std::size_t s, std::size_t m) {
     std::vector<Tensor>& outputs = flights_[s][m].outputs;
-    for (const Tensor& each : outputs)
-      flights_[s + 1][m].carry.push_back(sent(each, stages_[s + 1].stage.mesh()));
-    std::vector<std::optional<Sharding>>& shardings = stages_[s].output_shardings;
-    shardings.clear();
-    for (const Tensor& each : outputs) shardings.push_back(each.sharding());
+    const Mesh& next = stages_[s + 1].stage.mesh();
+    std::vector<Destination>& destinations = stages_[s].destinations;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      std::optional<Sharding> from = outputs[i].sharding();
+      if (i == destinations.size())
+        destinations.push_back({from, internal::like_sharding(from, next, outputs[i].shape())});
+      else if (destinations[i].from != from)
+        destinations[i] = {from, internal::like_sharding(from, next, outputs[i].shape())};
+      flights_[s + 1][m].carry.push_back(started(outputs[i], next, destinations[i].to));
+    }
     outputs.clear();
   }
 
   // With the weights' gradients, if the stage does not split them.
-  void input_gradient(std::size_t s, std::size_t m) {
+  void input_gradient(PipelineWork work, std::size_t s, std::size_t m,
+                      std::vector<Tensor> cotangents) {
     StageState& one = stages_[s];
     Flight& flight = flights_[s][m];
-    std::vector<Tensor> cotangents = std::move(flight.cotangents);
     if (one.splits_gradients) {
       flight.input_gradients = one.programs->input_gradient(std::move(cotangents), flight.kept);
+      keep(s, m);
     } else {
       flight.input_gradients =
           one.programs->backward(one.accumulators, std::move(cotangents), std::move(flight.kept));
       flight.kept = {};
-      --live_[s];
+      forget(s, m);
     }
+    // One result of the launch.
+    for (const auto* results :
+         {&flight.input_gradients, &flight.kept.handed_over, &one.accumulators})
+      if (!results->empty()) {
+        log(work, s, m, results->front());
+        break;
+      }
     ++stats_.launches;
-    if (s > 0 && !is_listed(PipelineWork::kSendBackward, s, m)) send_backward(s, m);
   }
 
   void send_backward(std::size_t s, std::size_t m) {
     std::vector<Tensor>& gradients = flights_[s][m].input_gradients;
     const std::vector<std::size_t>& positions = stages_[s].programs->carry_gradients();
     for (std::size_t i = 0; i < gradients.size(); ++i) {
-      const std::optional<Sharding>& there = stages_[s - 1].output_shardings[positions[i]];
       flights_[s - 1][m].cotangents.push_back(
-          sent(gradients[i], stages_[s - 1].stage.mesh(), there));
+          started(gradients[i], stages_[s - 1].stage.mesh(),
+                  stages_[s - 1].destinations[positions[i]].from));
     }
     gradients.clear();
   }
@@ -320,95 +381,65 @@ class Pipeline::State {
     stages_[s].programs->weight_gradient(stages_[s].accumulators, std::move(flights_[s][m].kept));
     flights_[s][m].kept = {};
     ++stats_.launches;
-    --live_[s];
+    forget(s, m);
+    if (!stages_[s].accumulators.empty())
+      log(PipelineWork::kWeightGradient, s, m, stages_[s].accumulators.front());
   }
 
-  Tensor sent(const Tensor& value, const Mesh& to,
-              const std::optional<Sharding>& sharding = std::nullopt) {
+  // To another stage's devices; what these have to do is launched when the value is used.
+  StartedTransfer started(const Tensor& value, const Mesh& to,
+                          const std::optional<Sharding>& sharding) {
     if (internal::is_on(value, to)) return value;
     ++stats_.sends;
-    return sharding ? transfer(value, *sharding) : internal::placed(value, to);
+    if (!sharding) return internal::placed(value, to);
+    return start_transfer(value, *sharding);
+  }
+  Tensor sent(const Tensor& value, const Mesh& to, const std::optional<Sharding>& sharding) {
+    return started(value, to, sharding).value();
   }
 
   bool is_listed(PipelineWork work, std::size_t s, std::size_t m) const {
     return sends_.contains({work, static_cast<int>(s), static_cast<int>(m)});
   }
 
-  // The accumulator of a parameter; null if it has no gradient.
-  Tensor* accumulator(std::size_t stage, std::size_t leaf) {
-    StageState& one = stages_[stage];
-    const std::vector<std::size_t>& leaves = one.programs->parameter_gradients();
-    auto found = std::find(leaves.begin(), leaves.end(), leaf);
-    return found == leaves.end()
-               ? nullptr
-               : &one.accumulators[static_cast<std::size_t>(found - leaves.begin())];
-  }
-
   // Adds the gradients of tied parameters to those of their owners, and returns the sums.
   void sum_ties() {
     for (const Tie& tie : ties_) {
-      Tensor *own = accumulator(tie.stage, tie.leaf),
-             *owner = accumulator(tie.owner_stage, tie.owner_leaf);
+      Tensor *own = stages_[tie.stage].accumulator(tie.leaf),
+             *owner = stages_[tie.owner_stage].accumulator(tie.owner_leaf);
       if (!own || !owner) continue;
       *owner = add_(*owner, sent(*own, stages_[tie.owner_stage].stage.mesh(), owner->sharding()));
     }
     for (const Tie& tie : ties_) {
-      Tensor *own = accumulator(tie.stage, tie.leaf),
-             *owner = accumulator(tie.owner_stage, tie.owner_leaf);
+      Tensor *own = stages_[tie.stage].accumulator(tie.leaf),
+             *owner = stages_[tie.owner_stage].accumulator(tie.owner_leaf);
       if (own && owner) *own = sent(*owner, stages_[tie.stage].stage.mesh(), own->sharding());
     }
   }
 
-  bool is_tied(std::size_t stage, std::size_t leaf) const {
-    return std::any_of(ties_.begin(), ties_.end(),
-                       [&](const Tie& tie) { return tie.stage == stage && tie.leaf == leaf; });
-  }
-
+  // All stages take their steps, or none does.
   void take_step(SourceLocation where) {
-    for (const StageState& one : stages_) sync(one.accumulators, where);
-    std::vector<Tensor> factor = clip_factor();
+    std::vector<UpdatedStage> next(stages_.size());
+    std::vector<Tensor> factor = norm_.factor(stages_, ties_, options_.clip_norm);
     has_gradients_ = false;
-    for (StageState& one : stages_) {
-      if (one.accumulators.size() != one.parameters.size())
-        throw_invalid(one.stage.where(), "[pipeline] ", one.name,
-                      " has parameters that are not floats, which an optimizer cannot update");
-      if (one.parameters.empty()) continue;
-      if (!one.update) {
-        one.optimizer_state = one.stage.function().init(options_.optimizer, one.parameters);
-        one.update.emplace(internal::UpdateRun{one.stage.shared_function(), options_.optimizer,
-                                               one.optimizer_state.with({})},
-                           JitOptions{.name = cat(one.name, " update"), .donate = {0, 1, 2}},
-                           one.stage.where());
-      }
-      auto [parameters, state] =
-          (*one.update)(one.parameters, one.accumulators, one.optimizer_state.tensors, factor);
-      one.parameters = std::move(parameters);
-      one.optimizer_state.tensors = std::move(state);
-      one.accumulators.clear();
+    for (std::size_t s = 0; s < stages_.size(); ++s) {
+      if (stages_[s].parameters.empty()) continue;
+      const PipelineAction action{PipelineWork::kUpdate, static_cast<int>(s), 0};
+      guarded(action, where,
+              [&] { next[s] = internal::updated(stages_[s], options_.optimizer, factor); });
+      log(action.work, s, 0, next[s].parameters.front());
       ++stats_.launches;
     }
     for (const Tie& tie : ties_) {
-      Tensor& own = stages_[tie.stage].parameters[tie.leaf];
-      own = sent(stages_[tie.owner_stage].parameters[tie.owner_leaf],
-                 stages_[tie.stage].stage.mesh(), own.sharding());
+      const Tensor& own = stages_[tie.stage].parameters[tie.leaf];
+      next[tie.stage].parameters[tie.leaf] = sent(next[tie.owner_stage].parameters[tie.owner_leaf],
+                                                  stages_[tie.stage].stage.mesh(), own.sharding());
     }
-  }
-
-  // Empty without a limit.
-  std::vector<Tensor> clip_factor() {
-    if (options_.clip_norm == 0) return {};
-    Tensor total;
+    for (const UpdatedStage& one : next) sync(one.parameters, one.optimizer_state, where);
     for (std::size_t s = 0; s < stages_.size(); ++s) {
-      std::vector<Tensor> own;
-      for (std::size_t i = 0; i < stages_[s].accumulators.size(); ++i)
-        if (!is_tied(s, stages_[s].programs->parameter_gradients()[i]))
-          own.push_back(stages_[s].accumulators[i]);
-      if (own.empty()) continue;
-      Tensor squares = squares_(own);
-      total = total.defined() ? total + squares : squares;
+      stages_[s].parameters = std::move(next[s].parameters);
+      stages_[s].optimizer_state.tensors = std::move(next[s].optimizer_state);
     }
-    if (!total.defined()) return {};
-    return {options_.clip_norm / maximum(sqrt(total), options_.clip_norm)};
   }
 
   PipelineSchedule schedule_;
@@ -417,8 +448,8 @@ class Pipeline::State {
   std::vector<Tie> ties_;
   std::vector<PipelineAction> order_;
   std::set<std::tuple<PipelineWork, int, int>> sends_;  // those that the schedule lists
-  Jit<internal::SquaresRun> squares_ =
-      jit(internal::SquaresRun{}, {.name = "squares of gradients"});
+  internal::GradientNorm norm_;
+  Jit<internal::MeanRun> mean_ = jit(internal::MeanRun{}, {.name = "mean of losses"});
   Jit<internal::SumRun> add_ =
       jit(internal::SumRun{}, {.name = "sum of tied gradients", .donate = {0}});
   PipelineStats stats_;
@@ -431,7 +462,10 @@ class Pipeline::State {
   // Of the step that is being run.
   std::vector<std::vector<Flight>> flights_;  // by stage and microbatch
   std::vector<int> live_;                     // by stage
-  std::vector<Tensor> losses_;                // by microbatch
+  std::vector<std::int64_t> live_bytes_;      // by stage
+  internal::ActionLog log_;                   // of steps, which wait, but not of backward()
+  bool is_logged_ = false;
+  std::vector<Tensor> losses_;  // by microbatch
 };
 
 Pipeline::Pipeline(std::vector<PipelineStage> stages, PipelineSchedule schedule,

@@ -1,5 +1,6 @@
 // Runs a model as a pipeline of stages.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -23,6 +24,10 @@ struct PipelineStats {
   std::uint64_t launches = 0, sends = 0;
   /// For each stage, the largest number of microbatches whose activations it kept at the same time.
   std::vector<int> peak_activations;
+  /// For each stage, the largest number of bytes that it kept for backward passes at the same time,
+  /// on all its devices together: inputs and other values of microbatches, without parameters and
+  /// gradients of parameters.
+  std::vector<std::int64_t> peak_activation_bytes;
 };
 
 /// Move-only owner of a model that is divided into stages. Each stage is a program on its own mesh;
@@ -70,8 +75,9 @@ class Pipeline {
                   SourceLocation where = SourceLocation::current()) {
     return run(erased(microbatches), false, where);
   }
-  /// The same, then a step of the optimizer. It waits for the gradients first, so that parameters
-  /// are unchanged if a stage has failed.
+  /// The same, then a step of the optimizer. It waits once, for the new parameters of all stages.
+  /// If anything fails, parameters and optimizer states are as before, and the error says in which
+  /// stage, work and microbatch. Until the step is done, old and new values are in memory.
   /// @error as for backward(); failed precondition: the pipeline has no optimizer
   template <class Batch>
   Tensor step(const std::vector<Batch>& microbatches,

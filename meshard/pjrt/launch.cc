@@ -73,7 +73,7 @@ Result<void> LoadedExecutable::check(const Call& call) const {
                        " in ascending order, got ", kept, " after ", last));
     last = kept;
   }
-  return call.has_lists ? take_lists(call) : take_buffers(call);
+  return call.has_lists ? take_lists(call) : call.has_views ? take_views(call) : take_buffers(call);
 }
 
 // For the error on device k of a device-by-device launch: the devices that already run.

@@ -22,9 +22,10 @@ Result<void> LoadedExecutable::check_sizes(const Call& call) const {
       return wrong("returns ", outputs, " outputs, got space for ", call.output_lists.size());
     return {};
   }
-  if (call.buffers.size() != call.count * per_device)
+  std::size_t given = call.has_views ? call.views.size() : call.buffers.size();
+  if (given != call.count * per_device)
     return wrong("takes ", per_device, " arguments on each of ", call.count, " devices, got ",
-                 call.buffers.size(), " in total");
+                 given, " in total");
   if (call.output_buffers.size() != call.count * outputs)
     return wrong("returns ", outputs, " outputs on each of ", call.count,
                  " devices, got space for ", call.output_buffers.size(), " in total");
@@ -41,9 +42,20 @@ Result<void> LoadedExecutable::take_buffers(const Call& call) const {
       const Buffer* buffer = *argument;
       if (buffer == nullptr || buffer->own_.type != parameter_types_[i] || buffer->device_ != on ||
           !buffer->is_live()) [[unlikely]]
-        return explain(call, k, i);
+        return explain(call, k, i, buffer);
       *raw = buffer->raw_;
     }
+  }
+  return {};
+}
+
+Result<void> LoadedExecutable::take_views(const Call& call) const {
+  for (std::size_t i = 0; i < call.views.size(); ++i) {
+    const BufferView& view = call.views[i];
+    if (!view || view.state_->type != parameter_types_[i] || view.device_ != &device(call, 0) ||
+        !view.is_live()) [[unlikely]]
+      return explain(call, 0, i, &view);
+    call.raw_arguments[i] = view.raw_;
   }
   return {};
 }
@@ -76,8 +88,8 @@ const LoadedExecutable::DeviceOrder* LoadedExecutable::order_of(const DeviceList
   return order ? &orders_.emplace_back(&list, *std::move(order)) : nullptr;
 }
 
-Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i) const {
-  const Buffer* buffer = call.buffers[k * parameter_types_.size() + i];
+Error LoadedExecutable::explain(const Call& call, std::size_t k, std::size_t i,
+                                const BufferView* buffer) const {
   std::string place = cat("[", call.place, "] argument ", i, " of device ", device(call, k).id(),
                           " (number ", call.first + k, "): ");
   auto invalid = [&](auto... parts) {

@@ -142,6 +142,20 @@ Result<LaunchResult> LoadedExecutable::execute(std::span<const Buffer* const> ar
   return result;
 }
 
+Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> arguments,
+                                                  std::span<Buffer> outputs,
+                                                  const LaunchOptions& options) const {
+  if (devices_->size() != 1 || !signature_.donated.empty())
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[execute_on_views] the program runs on ", devices_->size(), " devices and consumes ",
+            signature_.donated.size(), " arguments; it must run on one and consume none"));
+  Call call{.has_views = true, .views = arguments, .output_buffers = outputs, .options = options};
+  call.count = 1;
+  call.place = "execute_on_views";
+  return run(call);
+}
+
 Result<Launch> LoadedExecutable::execute_device(std::size_t device,
                                                 std::span<const Buffer* const> arguments,
                                                 std::span<Buffer> outputs,

@@ -70,6 +70,14 @@ class LoadedExecutable {
   Result<LaunchResult> execute(std::span<const Buffer* const> arguments,
                                const LaunchOptions& options = {}) const;
 
+  /// Runs a program for one device on buffers whose owners may have others besides, such as one
+  /// shard of a list. `outputs` has output_count() entries.
+  /// @pre the owners of the arguments are neither moved nor destroyed during the call
+  /// @error failed precondition if the program runs on several devices, or consumes arguments; as
+  /// execute
+  Result<Launch> execute_on_views(std::span<const BufferView> arguments, std::span<Buffer> outputs,
+                                  const LaunchOptions& options = {}) const;
+
   /// Runs on device `device` only, with that device's arguments and outputs.
   /// @error failed precondition if the program has collectives and the plugin cannot run them this
   /// way
@@ -114,8 +122,10 @@ class LoadedExecutable {
   Result<void> check_sizes(const Call& call) const;
   Result<void> take_buffers(const Call& call) const;
   Result<void> take_lists(const Call& call) const;
+  Result<void> take_views(const Call& call) const;
   const DeviceOrder* order_of(const DeviceList& list) const;
-  Error explain(const Call& call, std::size_t device, std::size_t argument) const;
+  Error explain(const Call& call, std::size_t device, std::size_t argument,
+                const BufferView* buffer) const;
   Error explain_list(const Call& call, std::size_t argument) const;
   Result<void> claim_donated(Call& call) const;
   void settle_donated(const Call& call) const;

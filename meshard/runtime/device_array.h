@@ -88,6 +88,9 @@ class DeviceArray final : public Storage {
   /// read.
   bool is_current() const { return generation_ == platforms_.generation(); }
 
+  /// Whether a launch consumed it that failed: nobody has donated it with success.
+  bool is_lost() const { return buffers_.is_donated() && !donated_at_.known(); }
+
   /// Remembers where it was donated, for the error message of a later use.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 

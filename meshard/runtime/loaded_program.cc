@@ -183,6 +183,28 @@ Result<pjrt::Launch> LoadedProgram::launch(std::span<const DeviceArray* const> a
   return launched;
 }
 
+Result<void> LoadedProgram::launch_on_views(std::span<const pjrt::BufferView> arguments,
+                                            std::span<pjrt::Buffer> results,
+                                            SourceLocation where) const {
+  const bool recorded = internal::records_events();
+  std::unique_lock<std::mutex> checking;
+  if (lowered_.nan_checks) [[unlikely]]
+    checking = lowered_.nan_checks->begin();
+  internal::HostSpan span;
+  if (recorded) span.begin("launch", lowered_.name, where);
+  const internal::TraceClock::time_point start = internal::TraceClock::now();
+  MESHARD_ASSIGN_OR_RETURN(
+      pjrt::Launch launch,
+      executable_->execute_on_views(arguments, results,
+                                    {.track = recorded || lowered_.nan_checks, .where = where}));
+  if (recorded)
+    internal::record_executions(launch, executable_->devices(), lowered_.name, where, start);
+  internal::wait_at_exit(internal::count(internal::counters().launches));
+  if (lowered_.nan_checks && launch.await().ok()) [[unlikely]]
+    internal::throw_found_nan(lowered_, where);
+  return {};
+}
+
 void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                                  SourceLocation where) const {
   for (std::size_t i = 0; i < results.size(); ++i) {

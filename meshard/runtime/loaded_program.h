@@ -63,6 +63,12 @@ class LoadedProgram {
   Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
                               std::span<Tensor> results, SourceLocation where,
                               bool track = false) const;
+  /// Launches a program for one device, which donates nothing, with single buffers there, whoever
+  /// owns them. The results belong to the caller.
+  /// @pre results.size() is the number of results
+  /// @error as for launch()
+  Result<void> launch_on_views(std::span<const pjrt::BufferView> arguments,
+                               std::span<pjrt::Buffer> results, SourceLocation where) const;
   /// False after a restart of the runtime, which replaces its client, and if NaN checks were turned
   /// on or off.
   bool is_current() const {

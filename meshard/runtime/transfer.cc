@@ -3,11 +3,14 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/runtime/internal/placement.h"
+#include "meshard/runtime/internal/process_runtime.h"
 
 namespace meshard {
+namespace {
 
-Tensor transfer(In x, const Sharding& sharding) {
-  SourceLocation where = effective_source(x.where);
+// The stored operand of a transfer, and the sharding with its rank.
+std::pair<Tensor, Sharding> checked(In x, const Sharding& sharding, SourceLocation where) {
   Tensor operand = operand_tensor("transfer", x);
   auto rank = static_cast<std::size_t>(operand.rank());
   if (sharding.rank() > rank)
@@ -20,12 +23,32 @@ Tensor transfer(In x, const Sharding& sharding) {
                     "outside of it"),
                 where);
   compute(std::span(&operand, 1), where);
-  return evaluator(where).place(
-      operand.value(), sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding, where);
+  return {operand, sharding.rank() < rank ? sharding.with_rank(rank, where) : sharding};
+}
+
+}  // namespace
+
+Tensor transfer(In x, const Sharding& sharding) {
+  SourceLocation where = effective_source(x.where);
+  auto [operand, target] = checked(x, sharding, where);
+  return evaluator(where).place(operand.value(), target, where);
 }
 
 Tensor transfer(In x, const Mesh& mesh, const PartitionSpec& spec) {
   return transfer(x, Sharding(mesh, spec, effective_source(x.where)));
+}
+
+StartedTransfer start_transfer(In x, const Sharding& sharding) {
+  SourceLocation where = effective_source(x.where);
+  auto [operand, target] = checked(x, sharding, where);
+  Runtime& runtime = process_runtime();
+  runtime.platforms.know_default(where);
+  return start_placing(runtime, operand.value(), target, where);
+}
+
+const Tensor& StartedTransfer::value() {
+  if (rest_) value_ = std::exchange(rest_, nullptr)->finish();
+  return value_;
 }
 
 }  // namespace meshard

@@ -1,6 +1,7 @@
 // Buffers of the fake plugin, and transfers to and from them.
 #include <cstring>
 
+#include "tests/fake_plugin/clock.h"
 #include "tests/fake_plugin/state.h"
 
 namespace fake {
@@ -19,6 +20,16 @@ bool element_of(PJRT_Buffer_Type number, Type& to) {
 }
 
 namespace {
+
+// When a copy of a buffer is ready: with the buffer, or later on the simulated clock.
+MomentPtr ready_copy(const PJRT_Buffer& source) {
+  if (!simulated_clock().is_on()) return source.ready;
+  auto ready = std::make_shared<Moment>();
+  simulated_clock().copy(*source.ready, source.data->size, *ready);
+  std::lock_guard lock(source.ready->mutex);
+  ready->finish(source.ready->code, source.ready->message);
+  return ready;
+}
 
 PJRT_Error* deleted(const PJRT_Buffer* buffer) {
   return buffer->deleted ? invalid("buffer has been deleted or donated") : nullptr;
@@ -159,7 +170,7 @@ ENTRY(PJRT_Buffer_CopyToDevice) {
   auto* copy = new PJRT_Buffer;
   copy->type = args->buffer->type;
   copy->device = args->dst_device;
-  copy->ready = args->buffer->ready;
+  copy->ready = ready_copy(*args->buffer);
   copy->data = args->buffer->data->copy(args->dst_device);
   args->dst_buffer = copy;
   return nullptr;
@@ -176,7 +187,7 @@ ENTRY(PJRT_Buffer_CopyToMemory) {
   auto* copy = new PJRT_Buffer;
   copy->type = args->buffer->type;
   copy->device = args->dst_memory->device;
-  copy->ready = args->buffer->ready;
+  copy->ready = ready_copy(*args->buffer);
   copy->data = args->buffer->data->copy(copy->device);
   args->dst_buffer = copy;
   return nullptr;

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string_view>
 
+#include "tests/fake_plugin/clock.h"
 #include "tests/fake_plugin/state.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -31,6 +32,8 @@ EXPORT void fake_reset() {
   control.entries.clear();
   control.any_entry = {};
   control.shards.clear();
+  control.programs.clear();
+  fake::simulated_clock().start(false);
   control.process = control.ready_fail_in = control.transfer_fail_in = 0;
   control.processes = 1;
   control.zero_copy = false;
@@ -80,6 +83,24 @@ EXPORT void fake_fail_shard(int launch, int device, int code) {
 EXPORT void fake_delay_shard(int launch, int device, int microseconds) {
   std::lock_guard lock(fake::control().mutex);
   fake::control().shards.push_back({launch, device, 0, microseconds});
+}
+EXPORT void fake_fail_program(const char* program, int k, int code) {
+  std::lock_guard lock(fake::control().mutex);
+  fake::control().programs[program] = {k, code};
+}
+EXPORT void fake_simulate(int on) { fake::simulated_clock().start(on != 0); }
+EXPORT void fake_set_duration(const char* program, double microseconds) {
+  fake::simulated_clock().set_duration(program, microseconds);
+}
+EXPORT void fake_set_copy_time(double microseconds, double microseconds_per_byte) {
+  fake::simulated_clock().set_copy_time(microseconds, microseconds_per_byte);
+}
+EXPORT void fake_set_launch_time(double microseconds) {
+  fake::simulated_clock().set_launch_time(microseconds);
+}
+EXPORT double fake_host_time() { return fake::simulated_clock().host_time(); }
+EXPORT int fake_run(int i, FakeRun* run) {
+  return fake::simulated_clock().find_run(i, *run) ? 1 : 0;
 }
 EXPORT void fake_fail_ready_event(int k, int code) {
   std::lock_guard lock(fake::control().mutex);

@@ -64,6 +64,32 @@ void fake_set_zero_copy(int on);
 /// New clients are process `mine` of `processes`, with equal numbers of devices.
 void fake_set_processes(int processes, int mine);
 
+/// Starts a simulated clock at 0 (clock.h), or stops it. While it runs, programs and copies take
+/// simulated time, nothing really waits, and a launch or copy whose argument has failed fails with
+/// the same error. A callback on an event counts as a wait. All times are in microseconds. Start it
+/// only while nothing is in flight.
+void fake_simulate(int on);
+/// Programs of this name take this long. Default: 0.
+void fake_set_duration(const char* program, double microseconds);
+/// Copies between devices take this long, and this much for each byte. Default: 0.
+void fake_set_copy_time(double microseconds, double microseconds_per_byte);
+/// Each launch takes the host this long. Default: 0.
+void fake_set_launch_time(double microseconds);
+/// The host's time.
+double fake_host_time(void);
+
+/// What one device has done for one launch.
+struct FakeRun {
+  const char* program; /* valid until the clock is started again */
+  int device;
+  double begin, end;
+};
+/// Run `i` since the clock was started, in the order of the launches. Returns 0 if there is none.
+int fake_run(int i, struct FakeRun* run);
+
+/// The k-th launch from now (from 1) of the programs of this name fails once it runs.
+void fake_fail_program(const char* program, int k, int code);
+
 /// Calls of an entry since the reset. Null: of all entries that can fail.
 int fake_call_count(const char* entry);
 /// Calls since the reset that would break a real plugin.

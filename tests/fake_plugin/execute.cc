@@ -2,6 +2,7 @@
 #include <chrono>
 #include <functional>
 
+#include "tests/fake_plugin/clock.h"
 #include "tests/fake_plugin/control.h"
 #include "tests/fake_plugin/state.h"
 
@@ -87,6 +88,33 @@ void fill_outputs(const PJRT_LoadedExecutable_Execute_Args* args, size_t d, PJRT
     }
 }
 
+// The failure that the test asked for; 0: none.
+int failure_of(const std::string& program) {
+  std::lock_guard lock(control().mutex);
+  auto found = control().programs.find(program);
+  if (found == control().programs.end()) return 0;
+  if (--found->second.launch_in > 0) return 0;
+  int code = found->second.code;
+  control().programs.erase(found);
+  return code;
+}
+
+// A launch on the simulated clock. `done` are the moments of the devices, which have failed if an
+// argument has.
+void simulate(const PJRT_LoadedExecutable_Execute_Args* args,
+              const std::vector<PJRT_Device*>& devices, const std::vector<MomentPtr>& done) {
+  std::vector<const Moment*> arguments;
+  for (size_t d = 0; d < devices.size(); ++d)
+    for (size_t i = 0; i < args->num_args; ++i)
+      arguments.push_back(args->argument_lists[d][i]->ready.get());
+  simulated_clock().run(args->executable->program->name, devices, arguments, done);
+  for (size_t d = 0; d < devices.size(); ++d)
+    for (size_t i = 0; i < args->num_args; ++i) {
+      const Moment& argument = *args->argument_lists[d][i]->ready;
+      if (argument.code != 0) done[d]->finish(argument.code, argument.message);
+    }
+}
+
 PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   InExecute inside;
   ENTER(PJRT_LoadedExecutable_Execute);
@@ -123,8 +151,12 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   raise_to(most_in_flight, ++in_flight);
   auto left = std::make_shared<std::atomic<size_t>>(devices.size());
   std::map<int, std::vector<std::function<void()>>> ends;  // by time
+  std::vector<MomentPtr> moments;
+  for (size_t d = 0; d < devices.size(); ++d) moments.push_back(std::make_shared<Moment>());
+  if (simulated_clock().is_on()) simulate(args, devices, moments);
+  if (int code = failure_of(executable->program->name)) fail_runs = code;
   for (size_t d = 0; d < devices.size(); ++d) {
-    auto done = std::make_shared<Moment>();
+    MomentPtr done = moments[d];
     fill_outputs(args, d, devices[d], gathered, done);
     if (args->device_complete_events != nullptr) args->device_complete_events[d] = event_of(done);
     int code = fail_runs, time = run_time;

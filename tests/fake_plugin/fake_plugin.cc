@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "tests/fake_plugin/clock.h"
 #include "tests/fake_plugin/control.h"
 #include "tests/fake_plugin/state.h"
 
@@ -60,7 +61,7 @@ ENTRY(PJRT_Event_Destroy) {
 ENTRY(PJRT_Event_IsReady) {
   ENTER(PJRT_Event_IsReady);
   std::lock_guard lock(args->event->moment->mutex);
-  args->is_ready = args->event->moment->done;
+  args->is_ready = args->event->moment->done && simulated_clock().is_past(*args->event->moment);
   return nullptr;
 }
 ENTRY(PJRT_Event_Await) {
@@ -81,6 +82,7 @@ ENTRY(PJRT_Event_OnReady) {
       return nullptr;
     }
   }
+  simulated_clock().wait_for(*moment);
   call();
   return nullptr;
 }
@@ -342,8 +344,9 @@ ENTRY(PJRT_Executable_Destroy) {
 }
 ENTRY(PJRT_Executable_Name) {
   ENTER(PJRT_Executable_Name);
-  args->executable_name = "fake";
-  args->executable_name_size = 4;
+  const std::string& name = args->executable->program->name;
+  args->executable_name = name.data();
+  args->executable_name_size = name.size();
   return nullptr;
 }
 ENTRY(PJRT_Executable_NumReplicas) {

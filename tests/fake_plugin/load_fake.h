@@ -35,6 +35,13 @@ struct FakeControl {
     MESHARD_FIND(fail_transfer);
     MESHARD_FIND(set_zero_copy);
     MESHARD_FIND(set_processes);
+    MESHARD_FIND(simulate);
+    MESHARD_FIND(set_duration);
+    MESHARD_FIND(set_copy_time);
+    MESHARD_FIND(set_launch_time);
+    MESHARD_FIND(host_time);
+    MESHARD_FIND(run);
+    MESHARD_FIND(fail_program);
     MESHARD_FIND(call_count);
     MESHARD_FIND(external_references);
     MESHARD_FIND(invalid_calls);
@@ -70,6 +77,13 @@ struct FakeControl {
   decltype(&fake_fail_transfer) fail_transfer;
   decltype(&fake_set_zero_copy) set_zero_copy;
   decltype(&fake_set_processes) set_processes;
+  decltype(&fake_simulate) simulate;
+  decltype(&fake_set_duration) set_duration;
+  decltype(&fake_set_copy_time) set_copy_time;
+  decltype(&fake_set_launch_time) set_launch_time;
+  decltype(&fake_host_time) host_time;
+  decltype(&fake_run) run;
+  decltype(&fake_fail_program) fail_program;
   decltype(&fake_call_count) call_count;
   decltype(&fake_external_references) external_references;
   decltype(&fake_invalid_calls) invalid_calls;

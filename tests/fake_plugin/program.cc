@@ -167,6 +167,17 @@ bool parse_value(Cursor& cursor, const Meshes& meshes, std::vector<Type>& types,
   return true;
 }
 
+// `module @step` or `module @"stage 0 forward"`; "fake" without a name.
+std::string name_of(std::string_view module) {
+  constexpr std::string_view kBefore = "module @";
+  size_t at = module.find(kBefore);
+  if (at == module.npos) return "fake";
+  std::string_view rest = module.substr(at + kBefore.size());
+  bool quoted = rest.starts_with('"');
+  if (quoted) rest.remove_prefix(1);
+  return std::string(rest.substr(0, rest.find_first_of(quoted ? "\"" : " {\n")));
+}
+
 bool parse_main(std::string_view module, Program& to) {
   size_t at = module.find("@main(");
   if (at == module.npos) return false;
@@ -328,6 +339,7 @@ bool parse_program(std::string_view module, std::string_view options, Program& t
                    std::string& error) {
   to = {};
   to.module = module;
+  to.name = name_of(module);
   to.options = options;
   if (!parse_options(options, to)) {
     error = "the compile options are damaged";

@@ -36,6 +36,7 @@ struct Cut {
 
 struct Program {
   std::string module;
+  std::string name;  // of the module
   std::string options;
   int replicas = 1;
   int partitions = 1;

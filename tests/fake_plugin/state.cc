@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "tests/fake_plugin/clock.h"
 #include "tests/fake_plugin/control.h"
 
 PJRT_Buffer::~PJRT_Buffer() {
@@ -52,8 +53,11 @@ void Moment::finish(int error_code, std::string error_message) {
 }
 
 void Moment::wait() {
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [this] { return done; });
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [this] { return done; });
+  }
+  simulated_clock().wait_for(*this);
 }
 
 Bytes::Bytes(PJRT_Device* on, size_t bytes)

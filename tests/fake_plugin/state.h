@@ -32,6 +32,8 @@ struct Moment {
   bool done = false;
   int code = 0;
   std::string message;
+  double time = 0;  // on simulated clock number `clock`; 0 on later ones
+  int clock = 0;
   std::vector<std::function<void()>> callbacks;
 
   void finish(int error_code = 0, std::string error_message = "");
@@ -161,6 +163,12 @@ struct Control {
     int delay = 0;
   };
   std::vector<Shard> shards;
+  /// A failure of one launch of the programs of one name.
+  struct FailingProgram {
+    int launch_in = 0;
+    int code = 0;
+  };
+  std::map<std::string, FailingProgram, std::less<>> programs;
   bool hold_runs = false;
   std::vector<std::function<void()>> held;  // complete the held launches
   int ready_fail_in = 0, ready_code = 0;

@@ -151,6 +151,43 @@ TEST_P(BufferLists, AreSplit) {
   }
 }
 
+TEST_P(BufferLists, OneBufferIsTheArgumentOfAProgramForItsDevice) {
+  BufferList list = numbers({0, 2, 1});
+  auto program = client().compile(pass_on(1, 2, false, 2), on_devices({2})).value();
+  std::vector<Buffer> outputs(2);
+  const auto run = [&](const LoadedExecutable& what, std::vector<BufferView> views) {
+    what.execute_on_views(views, outputs).value().await().value();
+  };
+  run(program, {list[1], list[1]});
+  EXPECT_EQ(read_all<float>(outputs[0]), (std::vector<float>{2, 1}));
+  EXPECT_EQ(&outputs[1].device(), &device(2));
+  EXPECT_TRUE(list.is_live());
+  const ErrorCode invalid = ErrorCode::kInvalidArgument;
+  EXPECT_TRUE(throws_error([&] { run(program, {list[1]}); }, invalid, {"takes 2", "got 1"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        run(program, {list[1], list[0]});
+      },
+      invalid, {"argument 1", "the buffer is on device 0"}));
+  Buffer longer = send(client(), device(2), {1, 2, 3});
+  EXPECT_TRUE(throws_error(
+      [&] {
+        run(program, {longer, list[1]});
+      },
+      invalid, {"argument 0", "takes f32[2], the buffer is f32[3]"}));
+  const ErrorCode refused = ErrorCode::kFailedPrecondition;
+  auto donating = client().compile(pass_on(1, 2, true, 2), on_devices({2})).value();
+  EXPECT_TRUE(throws_error(
+      [&] {
+        run(donating, {list[1], list[1]});
+      },
+      refused, {"consumes 2 arguments"}));
+  auto wide = client().compile(pass_on(2, 2, false, 2), on_first(2)).value();
+  EXPECT_TRUE(throws_error([&] { run(wide, {list[0], list[0]}); }, refused, {"2 devices"}));
+  list.delete_now().value();
+  EXPECT_TRUE(throws_error([&] { run(program, {list[1], list[1]}); }, invalid, {"was deleted"}));
+}
+
 TEST_P(BufferLists, AreReorderedWithTheirDevices) {
   BufferList list = numbers({0, 1, 2});
   std::vector<const Device*> other = {&device(2), &device(0), &device(1)};

@@ -91,6 +91,7 @@ int main(int argc, char** argv) {
   meshard::tool::add_mesh(app, exit_code);
   meshard::tool::add_op(app, exit_code);
   meshard::tool::add_plan(app, exit_code);
+  meshard::tool::add_schedule(app, exit_code);
   meshard::tool::add_torus(app, exit_code);
   return check_output(run(app, argc, argv, exit_code));
 }

@@ -17,6 +17,7 @@ void add_layout(CLI::App& app, int& exit_code);
 void add_mesh(CLI::App& app, int& exit_code);
 void add_op(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
+void add_schedule(CLI::App& app, int& exit_code);
 void add_torus(CLI::App& app, int& exit_code);
 
 }  // namespace meshard::tool

@@ -114,6 +114,12 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
   BodyVjp vjp =
       body_differentiator().differentiate(body, has_cotangent, wanted, back, policy, stage.where());
   residuals_ = vjp.residuals;
+  for (const BodyVjp::Residual& one : residuals_) {
+    std::size_t index = one.index;
+    if (!one.saved && (index < num_parameters || index >= inputs.size())) continue;
+    residual_bytes_ +=
+        one.saved ? vjp.forward.result(index).bytes() : body.parameter(index).bytes();
+  }
   backward_captured_ = vjp.captured;
   std::optional<double> seed;
   if (options_.is_last) seed = options_.seed;
@@ -143,6 +149,13 @@ std::vector<Tensor> StagePrograms::forward(const std::vector<Tensor>& parameters
     kept.residuals.push_back(one.saved ? results[one.index] : values[one.index]);
   results.resize(result_types_.size());
   return results;
+}
+
+std::int64_t StagePrograms::bytes_of(const Kept& kept) const {
+  std::int64_t bytes = kept.residuals.empty() ? 0 : residual_bytes_;
+  for (const auto* tensors : {&kept.cotangents, &kept.handed_over})
+    for (const Tensor& each : *tensors) bytes += each.type().bytes();
+  return bytes;
 }
 
 std::vector<Tensor> StagePrograms::backward_arguments(std::vector<Tensor> cotangents,

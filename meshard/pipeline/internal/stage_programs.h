@@ -45,6 +45,9 @@ class StagePrograms {
     std::vector<Tensor> handed_over;
   };
 
+  /// The bytes of its tensors, without parameters and captured tensors; each value counts once.
+  std::int64_t bytes_of(const Kept& kept) const;
+
   /// The stage's result with undefined tensors, and the tensors' types.
   const AnyStructure& result() const { return result_; }
   const std::vector<TensorType>& result_types() const { return result_types_; }
@@ -82,6 +85,7 @@ class StagePrograms {
   std::vector<TensorType> result_types_;
   std::vector<std::size_t> parameter_gradients_, carry_gradients_, cotangents_;
   std::vector<BodyVjp::Residual> residuals_;
+  std::int64_t residual_bytes_ = 0;  // of one microbatch
   BodyProgram forward_, backward_, input_gradient_, weight_gradient_;
 };
 

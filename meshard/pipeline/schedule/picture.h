@@ -13,7 +13,7 @@ namespace meshard {
 ///
 /// `picture(timeline_of(one_forward_one_backward(2, 3)))`:
 /// ```
-/// worker 0 │F0│F1│· │B0───│F2│B1───│· │B2───│
+/// worker 0 │F0│F1│· │· │B0───│F2│B1───│· │B2───│
 /// worker 1 │· │F0│B0───│F1│B1───│F2│B2───│· │· │
 /// ```
 /// @error invalid argument, thrown: most_columns is 0

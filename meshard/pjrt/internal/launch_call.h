@@ -14,11 +14,12 @@ namespace meshard::pjrt {
 
 /// One launch in progress, on devices [first, first + count) of the program.
 struct LoadedExecutable::Call {
-  // Either lists or, device-major, single buffers.
-  bool has_lists = false;
+  // Either lists or, device-major, single buffers, or, for one device, views.
+  bool has_lists = false, has_views = false;
   std::span<const BufferList* const> lists = {};
   std::span<BufferList> output_lists = {};
   std::span<const Buffer* const> buffers = {};
+  std::span<const BufferView> views = {};
   std::span<Buffer> output_buffers = {};
   const LaunchOptions& options;
   std::size_t first = 0;

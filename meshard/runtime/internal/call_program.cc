@@ -48,7 +48,7 @@ StoragePtr on_its_devices(Runtime& runtime, const LoadedProgram& program, std::s
                        std::span<const std::string> names, SourceLocation where) {
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     std::string reason = arrays[i]->gone();
-    if (reason.empty()) continue;
+    if (reason.empty() || arrays[i]->is_lost()) continue;  // by this launch
     Error gone(ErrorCode::kFailedPrecondition,
                cat("[runtime] ",
                    i < names.size() ? names[i] : std::string("a value that the program uses"), ", ",

@@ -7,14 +7,14 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
-#include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/host_to_device.h"
-#include "meshard/runtime/internal/pad_on_device.h"
 #include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/internal/reshard_by_copy.h"
+#include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -82,14 +82,109 @@ Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const 
   });
 }
 
-Result<std::vector<pjrt::Buffer>> send_tiles(const pjrt::Client& client,
-                                             const std::vector<Tensor>& tiles,
-                                             const Sharding& target, SourceLocation where) {
-  return send_to_devices(client, target, where, [&](std::int64_t p) {
-    const Tensor& tile = tiles[static_cast<std::size_t>(tile_number(target, p))];
-    return array_on_devices(tile.value()).buffers()[0];
-  });
+// Whether a device of the target has its tile already, and the tile is not computed yet. A view of
+// it would wait for it.
+bool waits_for_views(const DeviceArray& array, const Sharding& from, const Sharding& target) {
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    std::optional<std::int64_t> there = from.mesh().position(target.mesh().device_id(p));
+    if (!there || tile_number(from, *there) != tile_number(target, p)) continue;
+    Result<pjrt::Event> ready = array.buffers()[*array.shard_at(*there)].ready_event();
+    if (ready.ok() && !ready->is_ready().value_or(true)) return true;
+  }
+  return false;
 }
+
+bool shares_devices(const Mesh& a, const Mesh& b) {
+  for (std::int64_t id : a.device_ids())
+    if (b.position(id)) return true;
+  return false;
+}
+
+// With more pieces for a tile, the value's own devices reshard it first, all at once.
+constexpr std::int64_t kMostPiecesOfTile = 8;
+
+// At most as many pieces as one tile has.
+std::int64_t pieces_of_tile(const Sharding& from, const Sharding& target, const Shape& shape) {
+  const IntVector source = from.shard_shape(shape), tile = target.shard_shape(shape);
+  std::int64_t count = 1;
+  for (std::size_t d = 0; d < tile.size(); ++d) {
+    const bool aligned = tile[d] % source[d] == 0 || source[d] % tile[d] == 0;
+    const std::int64_t most = (tile[d] - 1) / source[d] + (aligned ? 1 : 2);
+    count *= std::min(most, from.num_tiles(d));
+  }
+  return count;
+}
+
+// Shards that are on their devices, or pieces of them that are under way.
+struct Sent {
+  std::vector<pjrt::Buffer> shards;
+  std::optional<PiecesUnderWay> pieces;
+};
+
+// Between devices of this process, without the host and without a wait.
+// @pre `target` has no unreduced axes
+Result<Sent> send_here(Runtime& runtime, const pjrt::Client& client, const Value& value,
+                       const Sharding& target, SourceLocation where) {
+  const DeviceArray& array = array_on_devices(value);
+  const Shape& shape = value.type().shape;
+  const auto rank = static_cast<std::size_t>(shape.rank());
+  const Sharding from =
+      array.sharding() ? *array.sharding()
+                       : Sharding::replicated(Mesh({{"device", 1}}, {array.device_id(0)})
+                                                  .with_device_type(target.mesh().device_type()),
+                                              rank);
+  const auto resharded_first = [&](const Sharding& nearer) {
+    return send_here(runtime, client, reshard(runtime, value, nearer, where).value(), target,
+                     where);
+  };
+  if (!from.unreduced_axes().empty()) return resharded_first(from.with_unreduced({}));
+  // Of a value with shards in other processes, the tiles are in place.
+  if (has_same_tiles(&from, target) &&
+      (!array.has_all_shards() || !waits_for_views(array, from, target))) {
+    Result<std::vector<pjrt::Buffer>> sent = send_shards(client, value, target, where);
+    // Memory that the host cannot read has no views.
+    bool needs_program = !sent.ok() && sent.error().code() == ErrorCode::kUnimplemented &&
+                         shares_devices(from.mesh(), target.mesh());
+    if (sent.ok()) return Sent{*std::move(sent), std::nullopt};
+    if (!needs_program) return sent.error();
+  }
+  if (pieces_of_tile(from, target, shape) > kMostPiecesOfTile) {
+    Sharding nearer = from.mesh().size() == target.mesh().size()
+                          ? on_the_devices_of(target, from.mesh())
+                          : nested_for(from, target);
+    if (pieces_of_tile(nearer, target, shape) <= kMostPiecesOfTile) return resharded_first(nearer);
+  }
+  MESHARD_ASSIGN_OR_RETURN(
+      PiecesUnderWay pieces,
+      PiecesUnderWay::start(runtime, client, StoragePtr(value.storage()), from.with_rank(rank),
+                            target.with_rank(rank), where));
+  return Sent{{}, std::move(pieces)};
+}
+
+// The rest of a transfer in pieces.
+class AssembledLater final : public StartedTransfer::Rest {
+ public:
+  AssembledLater(const Platforms& platforms, TensorType type, Sharding target,
+                 PiecesUnderWay pieces, SourceLocation where)
+      : platforms_(platforms),
+        type_(std::move(type)),
+        target_(std::move(target)),
+        pieces_(std::move(pieces)),
+        where_(where) {}
+  Tensor finish() override {
+    Result<std::vector<pjrt::Buffer>> tiles = pieces_.assemble(where_);
+    if (!tiles.ok()) throw tiles.error().at(where_);
+    return make_array(
+        type_, make_storage<DeviceArray>(platforms_, type_, target_, *std::move(tiles)), where_);
+  }
+
+ private:
+  const Platforms& platforms_;
+  TensorType type_;
+  Sharding target_;
+  PiecesUnderWay pieces_;
+  SourceLocation where_;
+};
 
 bool is_in_one_other_process(const pjrt::Client& client, const Mesh& mesh) {
   return reach_of(client, mesh) == Reach::kElsewhere && processes_of(client, mesh).size() == 1;
@@ -170,37 +265,17 @@ Tensor move_with_others(Runtime& runtime, const pjrt::Client& client, const Valu
 
 }  // namespace
 
-Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
-                               const pjrt::Device& device) {
-  if (!source.is_of(client.ref()))
-    return Error(ErrorCode::kUnimplemented,
-                 cat("[runtime] the data is not on platform ", client.name(),
-                     ", or is on a client that was replaced"));
-  if (source.device().id() != device.id()) {
-    internal::count(internal::counters().buffers_moved);
-    internal::count(internal::counters().bytes_moved, source.type().host_size());
-    internal::TransferSpan span;
-    if (internal::records_events())
-      span.begin("move", cat(source.type(), " from device ", source.device().id()), device,
-                 source.type().host_size());
-    Result<pjrt::Buffer> moved = source.copy_to_device(device);
-    if (moved.ok()) span.end_when_ready(*moved);
-    return moved;
-  }
-  if (source.type().element_count() == 0) return client.uninitialized_buffer(source.type(), device);
-  MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view, source.host_view());
-  // While a view exists, the plugin does not reuse the memory, even if the source is donated.
-  auto held = std::make_shared<pjrt::HostView>(std::move(view));
-  void* address = const_cast<std::byte*>(held->bytes().data());
-  return client.view_device_memory(address, source.type(), device, [held] {});
+Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
+  return start_move(runtime, value, target, where).value();
 }
 
-Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
+StartedTransfer start_move(Runtime& runtime, const Value& value, const Sharding& target,
+                           SourceLocation where) {
   if (!value.storage()->gone().empty())
     (void)value.storage()->to_host(where);  // throws with the reason
   Platforms& platforms = runtime.platforms;
   const pjrt::Client& client = platforms.client(target.mesh(), where);
-  auto through_host = [&](const HostArray& array) {
+  auto through_host = [&](const HostArray& array) -> StartedTransfer {
     return make_array(value.type(), place(platforms, array, target, where), where);
   };
   // Never split: the partitioner drops the sharding of an empty value.
@@ -226,6 +301,10 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
   if (across && !(across->client() == client)) across = nullptr;
   if (present && !across && crosses_processes(client, present->mesh(), target.mesh()))
     return move_with_others(runtime, client, source.value(), target, where);
+  if (!target.unreduced_axes().empty())
+    return reshard(runtime,
+                   move_to(runtime, source.value(), target.with_unreduced({}), where).value(),
+                   target, where);
   bool in_place = present && has_tiles_in_place(*present, target);
   if (present && !in_place)
     if (std::optional<Sharding> part = part_in_place(*present, target))
@@ -233,16 +312,14 @@ Tensor move_to(Runtime& runtime, const Value& value, const Sharding& target, Sou
                      where);
   if (across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
     moved = exchange_tiles(*across, source.value(), target, where);
-  else if (in_place || has_same_tiles(present, target))
-    moved = send_shards(client, source.value(), target, where);
-  else if (!present)
-    moved =
-        send_tiles(client, tiles_on_device(runtime, source.value(), target, where), target, where);
-  else if (present->mesh().size() == target.mesh().size())
-    moved = send_shards(
-        client,
-        reshard(runtime, source.value(), on_the_devices_of(target, present->mesh()), where).value(),
-        target, where);
+  else if (Result<Sent> sent = send_here(runtime, client, source.value(), target, where);
+           !sent.ok())
+    moved = sent.error();
+  else if (sent->pieces)
+    return StartedTransfer(std::make_unique<AssembledLater>(platforms, value.type(), target,
+                                                            *std::move(sent->pieces), where));
+  else
+    moved = std::move(sent->shards);
   if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
     throw moved.error().at(where);
   if (!moved.ok()) return through_host(storage->to_host(where));

@@ -1,5 +1,5 @@
-// Padding of uneven shards in host memory. Padding on devices: pad_on_device.h for values on one
-// device, lowering/internal/boundary_padding.h at the boundary of a program.
+// Padding of uneven shards in host memory. Padding on devices: transfer_by_pieces.h between
+// sets of devices, lowering/internal/boundary_padding.h at the boundary of a program.
 #pragma once
 #include "meshard/array/host_array.h"
 #include "meshard/array/slice.h"

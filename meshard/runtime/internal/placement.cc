@@ -10,6 +10,11 @@ namespace meshard {
 
 Tensor place_value(Runtime& runtime, const Value& value, const Sharding& sharding,
                    SourceLocation where) {
+  return start_placing(runtime, value, sharding, where).value();
+}
+
+StartedTransfer start_placing(Runtime& runtime, const Value& value, const Sharding& sharding,
+                              SourceLocation where) {
   StoragePtr storage(value.storage());
   const Sharding* present = storage->sharding();
   if (present && *present == sharding && is_on_this_client(*storage))
@@ -21,7 +26,7 @@ Tensor place_value(Runtime& runtime, const Value& value, const Sharding& shardin
     HostArray array = storage->to_host(where);
     return make_array(value.type(), place(runtime.platforms, array, sharding, where), where);
   }
-  return move_to(runtime, value, sharding, where);
+  return start_move(runtime, value, sharding, where);
 }
 
 Tensor copy_with(Runtime& runtime, const Value& value, const Sharding& sharding,

@@ -2,6 +2,7 @@
 #pragma once
 #include "meshard/graph/tensor.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/transfer.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -12,6 +13,10 @@ namespace meshard {
 /// @error the errors of sending and moving
 Tensor place_value(Runtime& runtime, const Value& value, const Sharding& sharding,
                    SourceLocation where);
+
+/// The same, in two parts (start_transfer()).
+StartedTransfer start_placing(Runtime& runtime, const Value& value, const Sharding& sharding,
+                              SourceLocation where);
 
 /// `value` with this sharding: itself, an existing copy, or a new copy, which is remembered.
 /// @pre `value` is stored

@@ -1,18 +1,21 @@
 // What runs programs in this process.
 #pragma once
 #include "meshard/runtime/internal/program_cache.h"
+#include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/platforms.h"
 
 namespace meshard {
 
-/// Owner of the clients and of the compiled programs. Passed down to everything that places values
-/// or runs programs. It does not know the evaluator, so nothing below the evaluator can call it.
+/// Owner of the clients, of the compiled programs and of the prepared transfers. Passed down to
+/// everything that places values or runs programs. It does not know the evaluator, so nothing below
+/// the evaluator can call it.
 struct Runtime final : Replicator {
   Runtime() { platforms.set_replicator(*this); }
   StoragePtr replicate(const DeviceArray& array, SourceLocation where) override;
 
   Platforms platforms;
   ProgramCache programs{platforms};
+  PreparedTransfers transfers;
 };
 
 /// The runtime of the process. Only functions that users call, and the evaluator's installation,

@@ -19,34 +19,6 @@ Sharding closed(const Sharding& sharding) {
 
 }  // namespace
 
-std::vector<Tensor> run_in_place(Runtime& runtime, std::string name, const Value& value,
-                                 SourceLocation where,
-                                 const std::function<std::vector<Tensor>(const Tensor&)>& record) {
-  const auto* array = static_cast<const DeviceArray*>(value.storage());
-  Program program;
-  program.name = std::move(name);
-  {
-    internal::TraceScope scope;
-    std::optional<Sharding> sharding;
-    if (array->sharding()) sharding = closed(*array->sharding());
-    Tensor given = make_parameter(value.type(), std::move(sharding), where);
-    std::vector<Value> results;
-    for (const Tensor& result : record(given)) results.push_back(result.value());
-    program.graph = Graph::build(std::span(&given.value(), 1), results, scope.trace());
-  }
-  std::shared_ptr<const LoadedProgram> loaded = runtime.programs.get(program, where);
-  const std::optional<Sharding>& read = loaded->shardings().arguments[0];
-  internal_check(
-      loaded->accepts(0, *array) || (array->sharding() && read &&
-                                     array->sharding()->is_equivalent_to(
-                                         *read, static_cast<std::size_t>(value.type().rank()))),
-      "[runtime] the value is not where the program reads it");
-  std::vector<Tensor> results(program.graph.results().size());
-  Result<pjrt::Launch> launched = loaded->launch(std::span(&array, 1), results, where);
-  if (!launched.ok()) throw launched.error().at(where);
-  return results;
-}
-
 StoragePtr Runtime::replicate(const DeviceArray& array, SourceLocation where) {
   Tensor value = make_array(array.type(), StoragePtr(const_cast<DeviceArray*>(&array)), where);
   Sharding replicated =
@@ -55,9 +27,27 @@ StoragePtr Runtime::replicate(const DeviceArray& array, SourceLocation where) {
 }
 
 Tensor reshard(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
-  return run_in_place(runtime, "reshard", value, where, [&](const Tensor& given) {
-    return std::vector{sharding_constraint(In(given, where), closed(target))};
-  })[0];
+  const auto* array = static_cast<const DeviceArray*>(value.storage());
+  Program program;
+  program.name = "reshard";
+  {
+    internal::TraceScope scope;
+    Tensor given = make_parameter(value.type(), closed(*array->sharding()), where);
+    Tensor result = sharding_constraint(In(given, where), closed(target));
+    program.graph =
+        Graph::build(std::span(&given.value(), 1), std::span(&result.value(), 1), scope.trace());
+  }
+  std::shared_ptr<const LoadedProgram> loaded = runtime.programs.get(program, where);
+  const std::optional<Sharding>& read = loaded->shardings().arguments[0];
+  internal_check(loaded->accepts(0, *array) ||
+                     (read && array->sharding()->is_equivalent_to(
+                                  *read, static_cast<std::size_t>(value.type().rank()))),
+                 "[runtime] the value is not where the program reads it");
+  Tensor result;
+  Result<pjrt::Launch> launched =
+      loaded->launch(std::span(&array, 1), std::span(&result, 1), where);
+  if (!launched.ok()) throw launched.error().at(where);
+  return result;
 }
 
 }  // namespace meshard
