@@ -10,7 +10,7 @@
 #include "meshard/processes/internal/hmac.h"
 #include "meshard/processes/internal/loss_message.h"
 #include "meshard/processes/internal/member_text.h"
-#include "meshard/processes/internal/quiet_thread.h"
+#include "meshard/base/quiet_thread.h"
 
 namespace meshard::internal {
 namespace {

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "meshard/processes/internal/hmac.h"
-#include "meshard/processes/internal/quiet_thread.h"
+#include "meshard/base/quiet_thread.h"
 
 namespace meshard::internal {
 namespace {
