@@ -83,8 +83,8 @@ meshard::Result<void> check_pipeline(const Options& options) {
   if (options.schedule == "interleaved" && options.stages % options.chunks != 0)
     return wrong(cat(options.stages, " stages cannot be divided into ", options.chunks,
                      " chunks for each worker"));
-  if (!options.checkpoint.empty() || !options.module.empty())
-    return wrong("--checkpoint and --export are for one stage, without --pipeline");
+  if (options.resume || !options.module.empty())
+    return wrong("--resume and --export are for one stage, without --pipeline");
   return {};
 }
 
@@ -118,6 +118,7 @@ Trains a transformer on bytes of text over a mesh of devices, and generates text
   --checkpoint FILE       the checkpoint (safetensors), written during training and at the end; under mpirun, each
                           process writes its own file beside an index
   --save-every N          steps between checkpoints (default 100)
+                          With --pipeline, it has the model, but not the optimizer's state.
   --resume                resumes from the checkpoint, on the same mesh or another, in any number of processes
   --sample N  --prompt TEXT  --temperature X                    the text generated at the end: default 300 bytes
   --losses FILE           writes the loss of every step, one per line

@@ -86,8 +86,11 @@ std::vector<double> Trainer::run(const Progress& progress) {
     bool due = steps_ % options_.save_every == 0 || steps_ == options_.steps;
     if (!due || options_.checkpoint.empty()) continue;
     saving.wait().value();  // the one before
-    saving = io::save_async(options_.checkpoint,
-                            Checkpoint{state_.model, state_.adam, options_.context});
+    if (pipeline_)
+      saving = io::save_async(options_.checkpoint, Trained{decoder_of(model()), options_.context});
+    else
+      saving = io::save_async(options_.checkpoint,
+                              Checkpoint{state_.model, state_.adam, options_.context});
   }
   saving.wait().value();
   return losses;

@@ -45,7 +45,7 @@ class Trainer {
 
   /// Trains until `options.steps` steps are taken, and returns the losses of this call's steps.
   /// Saves a Checkpoint every `options.save_every` steps, while it trains on, and at the end, if
-  /// the options name a file.
+  /// the options name a file; of a pipeline, only the members of Trained.
   std::vector<double> run(const Progress& progress = {});
   /// Resumes from the checkpoint in the options: restores the state onto this mesh, and continues
   /// its step count. @pre one stage. @error as for io::restore

@@ -92,6 +92,23 @@ TEST_F(GptPipeline, IsJoinedFromItsParts) {
     EXPECT_EQ(joined[i].to_vector<float>(), whole[i].to_vector<float>());
 }
 
+TEST_F(GptPipeline, SavesTheModelForTheServer) {
+  Options options = small_options();
+  options.stages = options.steps = 2;
+  options.checkpoint = testing::TempDir() + "gpt_pipeline_test.safetensors";
+  Trainer trainer(options, counting_text());
+  trainer.run();
+  Trained like{
+      nn::describe({}, [&](nn::Maker& make) { return make_decoder(make, options.sizes); })};
+  Trained found = io::restore(options.checkpoint, like).value();
+  EXPECT_EQ(found.context, options.context);
+  std::vector<Tensor> saved = structure::tensors(found.model),
+                      trained = structure::tensors(decoder_of(trainer.model()));
+  ASSERT_EQ(saved.size(), trained.size());
+  for (std::size_t i = 0; i < saved.size(); ++i)
+    EXPECT_EQ(saved[i].to_vector<float>(), trained[i].to_vector<float>());
+}
+
 TEST(GptPipelineOptions, AreReadAndRefused) {
   const char* arguments[] = {
       "gpt",           "--pipeline", "4", "--layers",       "4", "--schedule",
@@ -118,6 +135,8 @@ TEST(GptPipelineOptions, AreReadAndRefused) {
   EXPECT_THAT(message({"--layers", "3", "--pipeline", "3", "--schedule", "interleaved"}),
               HasSubstr("3 stages cannot be divided into 2 chunks"));
   EXPECT_THAT(message({"--pipeline", "2", "--export", "a.mlir"}), HasSubstr("without --pipeline"));
+  EXPECT_THAT(message({"--pipeline", "2", "--checkpoint", "a", "--resume"}),
+              HasSubstr("without --pipeline"));
 }
 
 }  // namespace
