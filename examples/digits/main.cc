@@ -24,10 +24,14 @@ int run(const Options& options) {
   Mesh mesh = options.mesh();
   std::printf("%lld training digits, %lld held out\n", static_cast<long long>(digits.train.size()),
               static_cast<long long>(digits.held_back.size()));
-  std::printf("an MLP 64-256-128-10 on %s; compiling its step ...\n", mesh.to_string().c_str());
+  std::printf("an MLP 64-256-128-10 on %s; compiling its step ...\n",
+              options.stages == 1 ? mesh.to_string().c_str()
+                                  : cat(options.workers(), " meshes of ", options.data_devices,
+                                        " x ", options.model_devices, " devices")
+                                        .c_str());
   std::fflush(stdout);
 
-  Trainer trainer(mesh, options.seed);
+  Trainer trainer(options);
   std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
   double accuracy = trainer.accuracy(digits.held_back);
 

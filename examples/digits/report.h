@@ -25,7 +25,8 @@ class Progress {
   Clock::time_point began_ = Clock::now(), shown_{};
 };
 
-/// Describes the mesh, a weight's sharding, the step's collectives, and the memory of each device.
+/// Describes the mesh, a weight's sharding, the step's collectives, and the memory of each device;
+/// or who works when in a pipeline.
 std::string describe(const Trainer& trainer, const meshard::Mesh& mesh);
 
 /// Writes a file. @error the system's error.
