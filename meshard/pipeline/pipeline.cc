@@ -14,6 +14,7 @@
 #include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/internal/stage_state.h"
 #include "meshard/pipeline/schedule/timeline.h"
+#include "meshard/processes/processes.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
@@ -34,6 +35,16 @@ struct MeanRun {
     return sum * (1.0 / static_cast<double>(losses.size()));
   }
 };
+
+// The value on a device of each process of a run, so that each can read it.
+inline Tensor readable_by_all(const Tensor& value) {
+  const Processes run = meshard::processes();
+  if (run.size() == 1) return value;
+  std::vector<std::int64_t> devices;
+  for (const ProcessInfo& member : run.members()) devices.push_back(member.first_device);
+  Mesh mesh({{"process", run.size()}}, devices);
+  return transfer(value, Sharding(mesh, P(), static_cast<std::size_t>(value.rank())));
+}
 
 // One microbatch at one stage.
 struct Flight {
@@ -99,7 +110,7 @@ class Pipeline::State {
       if (update)
         for (const StageState& one : stages_) internal::check_trainable(one);
       for (const PipelineAction& action : order_) perform(action, microbatches, where);
-      Tensor loss = mean_(losses_);
+      Tensor loss = internal::readable_by_all(mean_(losses_));
       sum_ties();
       has_gradients_ = true;
       if (update) take_step(where);

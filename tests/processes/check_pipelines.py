@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""Trains pipelines in several processes, and in one; losses and parameters must be equal to 1e-6 over 20 steps.
+
+usage: check_pipelines.py PROGRAM MPI_LIBRARY
+
+Skipped (status 77) without mpirun, libmeshard_mpi.so or a plugin. The last line is `N passed, N failed`.
+"""
+
+import os
+import sys
+import tempfile
+
+from across_runs import expect, expect_equal, run, run_all
+
+PROGRAM = os.path.abspath(sys.argv[1])
+
+
+def trains(devices, stages, schedule, *options):
+    """`devices`: the number of processes with one device each, or the number of devices of each."""
+    total = devices if isinstance(devices, int) else sum(devices)
+    with tempfile.TemporaryDirectory() as folder:
+        status, one, errors = run(1, PROGRAM, total, stages, schedule, *options, folder=folder)
+        expect(status == 0 and one.count("loss ") == 20, "one process:", status, one, errors)
+        status, many, errors = run(devices, PROGRAM, total, stages, schedule, *options, folder=folder)
+    expect(status == 0, f"processes with {devices} devices: status {status}: {many}{errors}")
+    expect_equal(one, many)
+
+
+def main():
+    runs = [(2, 2, "gpipe"), (2, 2, "1f1b", "tied"), (2, 2, "zb-h1", "clipped"),
+            (3, 3, "1f1b", "clipped", "tied"), (3, 3, "zb-h1", "even"), ((1, 1), 4, "interleaved", "even"),
+            # Stages of several processes, and several stages of one.
+            (4, 2, "1f1b", "tied"), (4, 3, "gpipe", "clipped"), (4, 4, "1f1b", "even"), (4, 4, "zb-h1", "even", "tied"),
+            ((2, 2), 3, "zb-h1"), ((1, 3), 2, "gpipe", "even"),
+            # Eight devices of four processes.
+            ((2, 2, 2, 2), 4, "1f1b", "even", "tied", "clipped"), ((2, 2, 2, 2), 4, "zb-h1"),
+            ((2, 2, 2, 2), 4, "gpipe", "even"), ((2, 2, 2, 2), 4, "interleaved", "even", "tied"),
+            ((2, 2, 2, 2), 3, "1f1b"), ((4, 4), 2, "1f1b", "even")]
+    return run_all(PROGRAM, [(f"{schedule} with {stages} stages on {devices} {' '.join(options)}", trains, devices, stages, schedule, *options)
+                             for devices, stages, schedule, *options in runs], probe=(2, 2, "1f1b"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
