@@ -3,6 +3,8 @@
 
 usage: check_pipelines.py PROGRAM MPI_LIBRARY
 
+Also transfers random values between random shardings: MESHARD_ACROSS_PROGRAMS times (default 70) on each set of processes.
+
 Skipped (status 77) without mpirun, libmeshard_mpi.so or a plugin. The last line is `N passed, N failed`.
 """
 
@@ -13,6 +15,8 @@ import tempfile
 from across_runs import expect, expect_equal, run, run_all
 
 PROGRAM = os.path.abspath(sys.argv[1])
+TRANSFERS = int(os.environ.get("MESHARD_ACROSS_PROGRAMS") or (500 if os.environ.get("MESHARD_NIGHTLY") else 70))
+SEED = os.environ.get("MESHARD_TEST_SEED", "1")
 
 
 def trains(devices, stages, schedule, *options):
@@ -26,6 +30,12 @@ def trains(devices, stages, schedule, *options):
     expect_equal(one, many)
 
 
+def transfers(devices, count):
+    total = devices if isinstance(devices, int) else sum(devices)
+    status, output, errors = run(devices, PROGRAM, total, count, "transfers", SEED)
+    expect(status == 0 and f"{count} transfers, 0 wrong" in output, status, output, errors)
+
+
 def main():
     runs = [(2, 2, "gpipe"), (2, 2, "1f1b", "tied"), (2, 2, "zb-h1", "clipped"),
             (3, 3, "1f1b", "clipped", "tied"), (3, 3, "zb-h1", "even"), ((1, 1), 4, "interleaved", "even"),
@@ -36,7 +46,8 @@ def main():
             ((2, 2, 2, 2), 4, "1f1b", "even", "tied", "clipped"), ((2, 2, 2, 2), 4, "zb-h1"),
             ((2, 2, 2, 2), 4, "gpipe", "even"), ((2, 2, 2, 2), 4, "interleaved", "even", "tied"),
             ((2, 2, 2, 2), 3, "1f1b"), ((4, 4), 2, "1f1b", "even")]
-    return run_all(PROGRAM, [(f"{schedule} with {stages} stages on {devices} {' '.join(options)}", trains, devices, stages, schedule, *options)
+    tests = [(f"transfers of {devices}", transfers, devices, TRANSFERS) for devices in (3, (2, 2), (3, 1, 4))]
+    return run_all(PROGRAM, tests + [(f"{schedule} with {stages} stages on {devices} {' '.join(options)}", trains, devices, stages, schedule, *options)
                              for devices, stages, schedule, *options in runs], probe=(2, 2, "1f1b"))
 
 

@@ -1,12 +1,17 @@
 // Trains a pipeline over N devices, which check_pipelines.py starts in one process and in several,
-// and whose output must be the same.
-// usage: pipeline_program DEVICES STAGES SCHEDULE [tied] [clipped] [even] [fails]
+// and whose output must be the same; or transfers random values between random shardings.
+// usage: pipeline_program DEVICES STAGES SCHEDULE [tied] [clipped] [even]
+//        pipeline_program DEVICES COUNT transfers SEED
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <numeric>
+#include <random>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshard/meshard.h"
@@ -102,6 +107,45 @@ void train(int devices, int stages, const std::string& schedule) {
   for (int s = 0; s < stages; ++s) show(cat("stage ", s), pipeline.parameters<Tensor>(s));
 }
 
+// A random sharding over some of the devices, in any order.
+Sharding random_sharding(std::mt19937& random, int devices, std::size_t rank) {
+  auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
+  std::vector<std::int64_t> ids(static_cast<std::size_t>(devices));
+  std::iota(ids.begin(), ids.end(), 0);
+  for (std::size_t i = ids.size(); i > 1; --i) std::swap(ids[i - 1], ids[below(i)]);
+  std::vector<std::pair<int, int>> shapes;
+  for (int a = 1; a <= devices; ++a)
+    for (int b = 1; a * b <= devices; ++b) shapes.emplace_back(a, b);
+  auto [a, b] = shapes[below(shapes.size())];
+  ids.resize(static_cast<std::size_t>(a * b));
+  std::vector<AxisList> dims(rank);
+  for (const char* axis : {"a", "b"})
+    if (std::size_t d = below(rank + 1); d < rank) dims[d].push_back(AxisRef(axis));
+  std::vector<DimensionSpec> spec(dims.begin(), dims.end());
+  return Sharding(Mesh({{"a", a}, {"b", b}}, ids), PartitionSpec(std::move(spec)), rank);
+}
+
+// Each value must arrive as it was sent, whatever the shardings.
+void move_around(int devices, int count, unsigned seed) {
+  std::mt19937 random(seed);
+  int wrong = 0;
+  for (int i = 0; i < count; ++i) {
+    IntVector sizes;
+    std::size_t rank = 1 + random() % 3;
+    for (std::size_t d = 0; d < rank; ++d) sizes.push_back(1 + static_cast<int>(random() % 9));
+    Tensor x = numbers(Shape(sizes), 1, i);
+    std::vector<float> sent = x.to_host().to_vector<float>();
+    Sharding from = random_sharding(random, devices, rank),
+             to = random_sharding(random, devices, rank);
+    Tensor there = transfer(mark_sharding(x, from.mesh(), from.spec()), to);
+    std::vector<float> arrived = gather(there).to_vector<float>();
+    if (arrived == sent) continue;
+    ++wrong;
+    say(cat("WRONG: number ", i, ", ", x.type(), " from ", from, " to ", to));
+  }
+  say(cat(count, " transfers, ", wrong, " wrong"));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -111,6 +155,10 @@ int main(int argc, char** argv) {
   try {
     initialize_processes().value();
     configure_runtime({.cpu_devices = devices}).value();
+    if (std::string_view(argv[3]) == "transfers") {
+      move_around(devices, std::atoi(argv[2]), static_cast<unsigned>(std::atoi(argv[4])));
+      return 0;
+    }
     say(cat("== ", argv[3], " with ", argv[2], " stages"));
     train(devices, std::atoi(argv[2]), argv[3]);
   } catch (const std::exception& error) {

@@ -41,7 +41,7 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
 
 Result<void> AcrossProcesses::in_order(
     const std::vector<int>& ranks, std::string_view what, SourceLocation where,
-    const std::function<Result<void>(Communicator&)>& communicate) {
+    const std::function<Result<void>(ProcessCommunicator&)>& communicate) {
   auto step = std::make_shared<const LaunchHistory::Step>(
       LaunchHistory::Step{fingerprint(what), std::string(what)});
   return order_.communicate([&] { return communicate(communicator()); },

@@ -34,7 +34,7 @@ class AcrossProcesses : public ProcessSteps {
   /// @error that of `communicate`, or of an earlier launch
   /// `what` is equal in all of the processes `ranks`, which take part.
   Result<void> in_order(const std::vector<int>& ranks, std::string_view what, SourceLocation where,
-                        const std::function<Result<void>(Communicator&)>& communicate);
+                        const std::function<Result<void>(ProcessCommunicator&)>& communicate);
 
   /// A client with as many virtual devices as the run has devices, which only compiles. Created at
   /// the first use, because only the lowest rank of a mesh partitions its programs.

@@ -54,40 +54,56 @@ class Exchange {
     return all;
   }
 
-  Result<void> run(Communicator& communicator, std::span<const WantedPart> wanted) {
+  // All pieces at the same time.
+  Result<void> run(ProcessCommunicator& communicator, std::span<const WantedPart> wanted) {
     for (const WantedPart& part : wanted)
       for (const HeldTile& tile : tiles_)
-        if (std::optional<Box> piece = overlap(part.box, tile.box))
-          MESHARD_RETURN_IF_ERROR(move(communicator, part, tile, *piece));
+        if (std::optional<Box> piece = overlap(part.box, tile.box)) add(part, tile, *piece);
+    MESHARD_RETURN_IF_ERROR(communicator.exchange(sent_, received_));
+    for (const Arrival& each : arrivals_)
+      copy_to(*each.part, each.piece, each.packed.bytes(), each.packed.shape(),
+              whole_box(each.packed.shape()));
     return {};
   }
 
  private:
-  Result<void> move(Communicator& communicator, const WantedPart& part, const HeldTile& tile,
-                    const Box& piece) {
+  // Of MPI's, the largest that is always allowed; the communicators of devices count from 0.
+  static constexpr int kTag = 32767;
+
+  struct Arrival {
+    const WantedPart* part;
+    Box piece;
+    HostArray packed;
+  };
+
+  void add(const WantedPart& part, const HeldTile& tile, const Box& piece) {
     auto own =
         std::ranges::find(tile.holders, part.rank, [](const auto& each) { return each.first; });
-    auto [holder, position] = own == tile.holders.end() ? tile.holders.front() : *own;
+    // Receivers take copies from different holders.
+    auto [holder, position] =
+        own == tile.holders.end()
+            ? tile.holders[static_cast<std::size_t>(part.rank) % tile.holders.size()]
+            : *own;
     bool sends = holder == across_.rank(), receives = part.rank == across_.rank();
-    if (!sends && !receives) return {};
+    if (!sends && !receives) return;
     if (sends && receives) {
       const HostArray& shard = shard_at(position);
       copy_to(part, piece, shard.bytes(), shard.shape(), relative_to(tile.box, piece));
-      return {};
+      return;
     }
     HostArray packed = HostArray::uninitialized({source_.type().dtype, box_shape(piece)});
     auto bytes = static_cast<std::size_t>(packed.size_in_bytes());
-    if (sends) {
-      const HostArray& shard = shard_at(position);
-      plan_gather(shard.bytes(), shard.shape(), relative_to(tile.box, piece), element_,
-                  packed.mutable_bytes())
-          .run();
-      return communicator.permute(part.rank, -1, packed.bytes(), nullptr, bytes);
+    if (receives) {
+      received_.push_back({holder, kTag, packed.mutable_bytes(), bytes});
+      arrivals_.push_back({&part, piece, std::move(packed)});
+      return;
     }
-    MESHARD_RETURN_IF_ERROR(
-        communicator.permute(-1, holder, nullptr, packed.mutable_bytes(), bytes));
-    copy_to(part, piece, packed.bytes(), packed.shape(), whole_box(packed.shape()));
-    return {};
+    const HostArray& shard = shard_at(position);
+    plan_gather(shard.bytes(), shard.shape(), relative_to(tile.box, piece), element_,
+                packed.mutable_bytes())
+        .run();
+    sent_.push_back({part.rank, kTag, packed.bytes(), bytes});
+    departures_.push_back(std::move(packed));
   }
 
   void copy_to(const WantedPart& part, const Box& piece, const void* from, const Shape& from_shape,
@@ -111,6 +127,10 @@ class Exchange {
   std::size_t element_;
   std::vector<HeldTile> tiles_;
   std::map<std::size_t, HostArray> shards_;
+  std::vector<OutgoingMessage> sent_;
+  std::vector<IncomingMessage> received_;
+  std::vector<HostArray> departures_;
+  std::vector<Arrival> arrivals_;
 };
 
 // Exchanges, and then sends what process `root` received to all of `group`.
@@ -125,7 +145,7 @@ void run_exchange(AcrossProcesses& across, const DeviceArray& source,
   if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
   const std::string what = cat("transfer of ", source.type(), " between processes");
   across.run().entering(cat(what, ", ", where));
-  auto communicate = [&](Communicator& communicator) -> Result<void> {
+  auto communicate = [&](ProcessCommunicator& communicator) -> Result<void> {
     try {
       MESHARD_RETURN_IF_ERROR(exchange.run(communicator, wanted));
     } catch (const Error& error) {  // from reading a shard

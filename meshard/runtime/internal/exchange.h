@@ -22,7 +22,7 @@ struct WantedPart {
 /// Brings parts of a value to processes that want them, from those that have them. Called by all of
 /// these processes, with equal lists except for the destinations, at the same place in their order
 /// of launches; it does nothing in others. A part that its process has is copied there. All others
-/// are sent directly, one after the other.
+/// are sent directly, at the same time; of several copies, each receiver takes another.
 /// @pre the value's sharding has no unreduced axes
 /// @error those of the communicator and of reading the value
 void exchange(AcrossProcesses& across, const DeviceArray& source,
