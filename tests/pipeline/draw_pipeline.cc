@@ -1,7 +1,6 @@
 #include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <set>
-#include <tuple>
 
 #include "tests/pipeline/random_pipeline.h"
 
@@ -9,6 +8,51 @@ namespace meshard::property {
 namespace {
 
 using Kind = PipelineStep::Kind;
+
+// Actions of a batch that have not happened, and those that have.
+struct Unordered {
+  int stages;
+  std::vector<PipelineAction> waiting, done;
+
+  std::vector<PipelineAction> ready() const {
+    std::vector<PipelineAction> all;
+    std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(all),
+                 [&](const PipelineAction& one) { return is_ready(one); });
+    return all;
+  }
+  void finish(const PipelineAction& one) {
+    waiting.erase(std::find(waiting.begin(), waiting.end(), one));
+    done.push_back(one);
+  }
+
+ private:
+  using Work = PipelineWork;
+  bool has(Work work, int s, int m) const { return contains(done, {work, s, m}); }
+  bool lacks(Work work, int s, int m) const { return contains(waiting, {work, s, m}); }
+  static bool contains(const std::vector<PipelineAction>& all, const PipelineAction& one) {
+    return std::find(all.begin(), all.end(), one) != all.end();
+  }
+  bool has_gradient(int s, int m) const {
+    return has(Work::kBackward, s, m) || has(Work::kInputGradient, s, m);
+  }
+  bool is_ready(const PipelineAction& one) const {
+    const int s = one.stage, m = one.microbatch;
+    switch (one.work) {
+      case Work::kForward:
+        return s == 0 || (has(Work::kForward, s - 1, m) && !lacks(Work::kSendForward, s - 1, m));
+      case Work::kBackward:
+      case Work::kInputGradient:
+        return has(Work::kForward, s, m) &&
+               (s + 1 == stages ||
+                (has_gradient(s + 1, m) && !lacks(Work::kSendBackward, s + 1, m)));
+      case Work::kWeightGradient: return has(Work::kInputGradient, s, m);
+      case Work::kSendForward: return has(Work::kForward, s, m);
+      case Work::kSendBackward: return has_gradient(s, m);
+      case Work::kUpdate: break;
+    }
+    return false;
+  }
+};
 
 class Draw {
  public:
@@ -224,70 +268,47 @@ class Draw {
 
   // Each worker does what is possible in any order; that order has no deadlock.
   PipelineSchedule any_schedule(int stages, int microbatches) {
-    using Work = PipelineWork;
     const int workers = between(1, stages);
     std::vector<int> worker_of(static_cast<std::size_t>(stages));
     for (int s = 0; s < stages; ++s)
       worker_of[static_cast<std::size_t>(s)] = s < workers ? s : between(0, workers - 1);
     std::shuffle(worker_of.begin(), worker_of.end(), random_);
-    const bool lists_sends = chance(3);
-    const int splitting = between(0, 2);  // none, some or all
-    std::set<std::tuple<Work, int, int>> done;
-    const auto has = [&](Work work, int s, int m) { return done.contains({work, s, m}); };
-    const auto crosses = [&](int s, int to) {
-      return worker_of[static_cast<std::size_t>(s)] != worker_of[static_cast<std::size_t>(to)];
-    };
-    std::vector<PipelineAction> waiting;
-    for (int s = 0; s < stages; ++s)
-      for (int m = 0; m < microbatches; ++m) {
-        waiting.push_back({Work::kForward, s, m});
-        if (splitting == 2 || (splitting == 1 && chance(2))) {
-          waiting.push_back({Work::kInputGradient, s, m});
-          waiting.push_back({Work::kWeightGradient, s, m});
-        } else {
-          waiting.push_back({Work::kBackward, s, m});
-        }
-        if (!lists_sends) continue;
-        if (s + 1 < stages && crosses(s, s + 1) && !chance(4))
-          waiting.push_back({Work::kSendForward, s, m});
-        if (s > 0 && crosses(s, s - 1) && !chance(4))
-          waiting.push_back({Work::kSendBackward, s, m});
-      }
-    const auto is_listed = [&](Work work, int s, int m) {
-      return std::find(waiting.begin(), waiting.end(), PipelineAction{work, s, m}) != waiting.end();
-    };
-    const auto has_gradient = [&](int s, int m) {
-      return has(Work::kBackward, s, m) || has(Work::kInputGradient, s, m);
-    };
-    const auto is_ready = [&](const PipelineAction& one) {
-      const int s = one.stage, m = one.microbatch;
-      switch (one.work) {
-        case Work::kForward:
-          return s == 0 ||
-                 (has(Work::kForward, s - 1, m) && !is_listed(Work::kSendForward, s - 1, m));
-        case Work::kBackward:
-        case Work::kInputGradient:
-          return has(Work::kForward, s, m) &&
-                 (s + 1 == stages ||
-                  (has_gradient(s + 1, m) && !is_listed(Work::kSendBackward, s + 1, m)));
-        case Work::kWeightGradient: return has(Work::kInputGradient, s, m);
-        case Work::kSendForward: return has(Work::kForward, s, m);
-        case Work::kSendBackward: return has_gradient(s, m);
-        case Work::kUpdate: break;
-      }
-      return false;
-    };
+    Unordered actions{stages, draw_actions(worker_of, microbatches), {}};
     std::vector<std::vector<PipelineAction>> orders(static_cast<std::size_t>(workers));
-    while (!waiting.empty()) {
-      std::vector<PipelineAction> ready;
-      std::copy_if(waiting.begin(), waiting.end(), std::back_inserter(ready), is_ready);
-      PipelineAction next = one_of(ready);
-      waiting.erase(std::find(waiting.begin(), waiting.end(), next));
-      done.insert({next.work, next.stage, next.microbatch});
+    while (!actions.waiting.empty()) {
+      PipelineAction next = one_of(actions.ready());
+      actions.finish(next);
       int worker = worker_of[static_cast<std::size_t>(next.stage)];
       orders[static_cast<std::size_t>(worker)].push_back(next);
     }
     return PipelineSchedule::of(std::move(orders), "any order").value();
+  }
+
+  // With gradients apart for none, some or all; with sends listed or not.
+  std::vector<PipelineAction> draw_actions(const std::vector<int>& worker_of, int microbatches) {
+    using Work = PipelineWork;
+    const int stages = static_cast<int>(worker_of.size());
+    const bool lists_sends = chance(3);
+    const int splitting = between(0, 2);
+    const auto crosses = [&](int s, int to) {
+      return to >= 0 && to < stages &&
+             worker_of[static_cast<std::size_t>(s)] != worker_of[static_cast<std::size_t>(to)];
+    };
+    std::vector<PipelineAction> all;
+    for (int s = 0; s < stages; ++s)
+      for (int m = 0; m < microbatches; ++m) {
+        all.push_back({Work::kForward, s, m});
+        if (splitting == 2 || (splitting == 1 && chance(2))) {
+          all.push_back({Work::kInputGradient, s, m});
+          all.push_back({Work::kWeightGradient, s, m});
+        } else {
+          all.push_back({Work::kBackward, s, m});
+        }
+        if (!lists_sends) continue;
+        if (crosses(s, s + 1) && !chance(4)) all.push_back({Work::kSendForward, s, m});
+        if (crosses(s, s - 1) && !chance(4)) all.push_back({Work::kSendBackward, s, m});
+      }
+    return all;
   }
 
   std::mt19937_64& random_;
