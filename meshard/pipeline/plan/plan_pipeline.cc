@@ -76,6 +76,7 @@ class PipelinePlanner {
     made.considered = all.size() + made.ranking.size();
     for (std::size_t i = 0; i < all.size() && i < options_.most; ++i)
       made.ranking.push_back(explained(std::move(all[i])));
+    made.considered += move_layers(made.ranking);
     bool can_any_run = std::any_of(made.ranking.begin(), made.ranking.end(),
                                    [](const auto& one) { return one.report.has_value(); });
     if (!can_any_run && first_error_) throw *first_error_;
@@ -90,6 +91,39 @@ class PipelinePlanner {
     int of = 1;
     std::vector<StageTimes> layers;
   };
+
+  // Adds variants of the best candidate to the ranking. @return how many
+  std::size_t move_layers(std::vector<PlannedPipeline>& ranking) {
+    std::size_t added = 0;
+    while (added < options_.moves && !ranking.empty()) {
+      const PlannedPipeline& best = *std::min_element(ranking.begin(), ranking.end(), is_better);
+      if (!best.report) break;
+      const std::vector<PipelineStageReport>& stages = best.report->stages();
+      auto from = best.report->slowest();
+      if (!best.fits())
+        from = static_cast<int>(std::max_element(stages.begin(), stages.end(),
+                                                 [](const auto& a, const auto& b) {
+                                                   return a.memory.total < b.memory.total;
+                                                 }) -
+                                stages.begin());
+      PipelineCandidate moved = best.candidate;
+      std::size_t before = added;
+      for (int to : {from - 1, from + 1}) {
+        if (to < 0 || to >= moved.stages() || added == options_.moves) continue;
+        moved.layers = best.candidate.layers;
+        if (--moved.layers[static_cast<std::size_t>(from)] < 1) continue;
+        ++moved.layers[static_cast<std::size_t>(to)];
+        bool is_known = std::any_of(ranking.begin(), ranking.end(),
+                                    [&](const auto& one) { return one.candidate == moved; });
+        if (is_known) continue;
+        ranking.push_back(explained({.candidate = moved}));
+        ++added;
+        break;  // the best one may be another one now
+      }
+      if (added == before) break;
+    }
+    return added;
+  }
 
   static std::int64_t missing(const PlannedPipeline& one) {
     std::int64_t most = 0;

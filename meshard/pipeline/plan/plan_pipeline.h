@@ -74,6 +74,10 @@ struct PlanPipelineOptions {
                                                  PipelineScheduleKind::kZeroBubble};
   /// The candidates that are explained, in the order of their estimates, besides the given one.
   std::size_t most = 12;
+  /// Then, how often the best candidate is changed by one layer, which moves from the slowest stage
+  /// (or the one that fits least) to a neighbor, as long as that helps. 0: the divisions by the
+  /// layers' own times only.
+  std::size_t moves = 6;
   /// What runs now. It is explained too, and ranked among the others. Default: none.
   std::optional<PipelineCandidate> given = std::nullopt;
   /// How stages are compiled; `times` is not used.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 
 #include "meshard/base/json_reader.h"
@@ -46,6 +47,7 @@ class PlanPipeline : public testing::Test {
 TEST_F(PlanPipeline, BalancesLayersByWhatTheirProgramsTake) {
   // The last layer takes as long as the four others.
   options_ = {.workers = {2}, .microbatches = {4}, .chunks = {1}, .explain = options_.explain};
+  options_.moves = 0;
   PipelinePlan plan = plan_pipeline(target_, layers({64, 64, 64, 64, 256}), batch(32), options_);
   ASSERT_EQ(plan.ranking.size(), 3u);
   for (const PlannedPipeline& one : plan.ranking) {
@@ -57,11 +59,29 @@ TEST_F(PlanPipeline, BalancesLayersByWhatTheirProgramsTake) {
   EXPECT_EQ(plan.considered, 3u);
 }
 
+// All divisions of the layers, judged by their reports.
+TEST_F(PlanPipeline, EqualsBruteForce) {
+  PipelineLayers model = layers({64, 128, 64, 32, 96});
+  options_ = {.workers = {2}, .microbatches = {4}, .chunks = {1}, .explain = options_.explain};
+  options_.schedules = {PipelineScheduleKind::kGpipe};
+  PipelinePlan plan = plan_pipeline(target_, model, batch(32), options_);
+  double least = std::numeric_limits<double>::infinity();
+  for (int first = 1; first < model.count; ++first) {
+    PipelineCandidate one{PipelineScheduleKind::kGpipe, 2, 1, 4, {{"x", 2}}, {first, 5 - first}};
+    least = std::min(least, explain_pipeline(target_, stages_of(one, model, target_),
+                                             schedule_of(one), batch(32 / 4), options_.explain)
+                                .time());
+  }
+  EXPECT_DOUBLE_EQ(plan.ranking.front().report->time(), least);
+}
+
 TEST_F(PlanPipeline, RanksByTheTimeOfTheReports) {
+  options_.most = 6;
+  options_.moves = 2;
   PipelinePlan plan =
       plan_pipeline(target_, layers(std::vector<std::int64_t>(4, 64)), batch(32), options_);
   ASSERT_GE(plan.ranking.size(), 4u);
-  EXPECT_LE(plan.ranking.size(), options_.most);
+  EXPECT_LE(plan.ranking.size(), options_.most + options_.moves);
   std::set<std::string> seen;
   for (std::size_t i = 0; i < plan.ranking.size(); ++i) {
     const PlannedPipeline& one = plan.ranking[i];
@@ -71,7 +91,6 @@ TEST_F(PlanPipeline, RanksByTheTimeOfTheReports) {
       EXPECT_GE(one.report->time(), plan.ranking[i - 1].report->time());
     }
     EXPECT_EQ(one.report->parts().schedule, schedule_of(one.candidate));
-    EXPECT_GT(one.estimate, 0);
     EXPECT_THAT(plan.reason(i), HasSubstr("bubble"));
   }
   EXPECT_GE(plan.considered, plan.ranking.size());
@@ -91,6 +110,7 @@ TEST_F(PlanPipeline, RanksByTheTimeOfTheReports) {
 TEST_F(PlanPipeline, CompilesEqualStagesOnce) {
   options_ = {.workers = {2}, .microbatches = {4}, .chunks = {1}, .explain = options_.explain};
   options_.schedules = {PipelineScheduleKind::kGpipe, PipelineScheduleKind::kOneForwardOneBackward};
+  options_.moves = 0;
   PipelinePlan plan =
       plan_pipeline(target_, layers(std::vector<std::int64_t>(6, 64)), batch(32), options_);
   // Of single layers: three forward and three backward passes (first, middle, last). Of the stages,
@@ -103,6 +123,7 @@ TEST_F(PlanPipeline, NeverRecommendsWorseThanTheGivenPipeline) {
   options_ = {.workers = {2}, .microbatches = {4}, .chunks = {1}, .explain = options_.explain};
   // Unbalanced: everything else is better.
   options_.given = {PipelineScheduleKind::kGpipe, 2, 1, 4, {{"x", 2}}, {1, 4}};
+  options_.moves = 0;
   PipelinePlan plan = plan_pipeline(target_, model, batch(32), options_);
   EXPECT_FALSE(plan.given_is_best());
   ASSERT_NE(plan.given(), nullptr);
@@ -116,9 +137,23 @@ TEST_F(PlanPipeline, NeverRecommendsWorseThanTheGivenPipeline) {
   EXPECT_THAT(plan.to_string(), HasSubstr("nothing better than the given pipeline was found"));
 }
 
+// From a given pipeline alone, layers move one by one until the stages are equal.
+TEST_F(PlanPipeline, MovesLayersAwayFromTheSlowestStage) {
+  PipelineLayers model = layers(std::vector<std::int64_t>(6, 64));
+  options_ = {.workers = {2}, .most = 0, .explain = options_.explain};
+  options_.given = {PipelineScheduleKind::kGpipe, 2, 1, 4, {{"x", 2}}, {1, 5}};
+  PipelinePlan plan = plan_pipeline(target_, model, batch(32), options_);
+  EXPECT_THAT(plan.ranking.front().candidate.layers, ElementsAre(3, 3));
+  EXPECT_TRUE(plan.ranking.back().as_given);
+  options_.moves = 1;
+  plan = plan_pipeline(target_, model, batch(32), options_);
+  EXPECT_THAT(plan.ranking.front().candidate.layers, ElementsAre(2, 4));
+}
+
 TEST_F(PlanPipeline, WhatDoesNotFitIsBehindWhatFits) {
   PipelineLayers model = layers(std::vector<std::int64_t>(4, 256));
   options_ = {.workers = {1, 4}, .microbatches = {4}, .chunks = {1}, .explain = options_.explain};
+  options_.moves = 1;
   PipelinePlan plan = plan_pipeline(target_, model, batch(32), options_);
   std::int64_t least = std::numeric_limits<std::int64_t>::max(), most = 0;
   for (const PlannedPipeline& one : plan.ranking) {
@@ -152,6 +187,7 @@ TEST_F(PlanPipeline, TriesAllShapesOfSubmeshes) {
   options_.microbatches = {4};
   options_.schedules = {PipelineScheduleKind::kOneForwardOneBackward};
   options_.chunks = {1};
+  options_.moves = 0;
   PipelinePlan plan =
       plan_pipeline(target_, layers(std::vector<std::int64_t>(4, 64)), batch(32), options_);
   std::set<std::int64_t> sizes;
@@ -161,8 +197,7 @@ TEST_F(PlanPipeline, TriesAllShapesOfSubmeshes) {
   EXPECT_EQ(plan.ranking.front().candidate.axes[0].size, 2);
   options_.pinned = {{"x", 1}};
   plan = plan_pipeline(target_, layers(std::vector<std::int64_t>(4, 64)), batch(32), options_);
-  ASSERT_EQ(plan.ranking.size(), 1u);
-  EXPECT_EQ(plan.ranking[0].candidate.axes[0].size, 1);
+  for (const PlannedPipeline& one : plan.ranking) EXPECT_EQ(one.candidate.axes[0].size, 1);
 }
 
 TEST_F(PlanPipeline, Refuses) {
