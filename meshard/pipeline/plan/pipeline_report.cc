@@ -12,17 +12,13 @@
 namespace meshard {
 namespace {
 
-std::string duration_text(double time, bool known) {
-  return known ? time_text(time) : cat(time, " operations");
-}
-
-std::string stage_text(const PipelineStageReport& one, bool known) {
+std::string stage_text(const PipelineReport& report, const PipelineStageReport& one) {
   std::string text =
       cat(one.name, " on worker ", one.worker, ", ", one.mesh.size(),
-          one.mesh.size() == 1 ? " device" : " devices", ": ", duration_text(one.busy, known),
-          " in a step (forward ", duration_text(one.times.forward, known), ", backward ",
-          duration_text(one.times.input_gradient + one.times.weight_gradient, known));
-  if (one.times.update > 0) append(text, cat(", update ", duration_text(one.times.update, known)));
+          one.mesh.size() == 1 ? " device" : " devices", ": ", report.duration_text(one.busy),
+          " in a step (forward ", report.duration_text(one.times.forward), ", backward ",
+          report.duration_text(one.times.input_gradient + one.times.weight_gradient));
+  if (one.times.update > 0) append(text, cat(", update ", report.duration_text(one.times.update)));
   const PipelineStageMemory& memory = one.memory;
   append(text, cat(")\n  ", one.fits() ? "" : "does not fit: ", byte_text(memory.total)));
   if (memory.capacity) append(text, cat(" of ", byte_text(*memory.capacity)));
@@ -37,13 +33,13 @@ std::string stage_text(const PipelineStageReport& one, bool known) {
   return text;
 }
 
-std::string transfer_text(const PipelineTransfer& one, bool known) {
+std::string transfer_text(const PipelineReport& report, const PipelineTransfer& one) {
   std::string text = cat(one.from, " -> ", one.to, ": ", byte_text(one.bytes), ", ",
                          byte_text(one.device_bytes), " from each device");
   if (one.time > 0) {
     append(text,
-           cat(", ", duration_text(one.time, known), ", ",
-               one.exposed > 0 ? cat("makes a step ", duration_text(one.exposed, known), " longer")
+           cat(", ", report.duration_text(one.time), ", ",
+               one.exposed > 0 ? cat("makes a step ", report.duration_text(one.exposed), " longer")
                                : std::string("hidden"),
                "; links in use ", growth_percent(one.link_use), " of the time"));
     if (one.link_use > 1) append(text, ", more than they can carry");
@@ -70,6 +66,10 @@ void write_stage(JsonWriter& json, const PipelineStageReport& one) {
 
 }  // namespace
 
+std::string PipelineReport::duration_text(double time) const {
+  return times_known() ? time_text(time) : cat(time, " operations");
+}
+
 double PipelineReport::formula_bubble() const { return timeline_of(parts_.schedule).bubble(); }
 
 int PipelineReport::slowest() const {
@@ -87,21 +87,19 @@ bool PipelineReport::fits() const {
 
 std::string PipelineReport::to_string() const {
   const PipelineSchedule& schedule = parts_.schedule;
-  bool known = times_known();
   std::string out = cat("pipeline on ", parts_.target, ": ", schedule.name(), ", ",
                         schedule.stages(), " stages, ", schedule.workers(), " workers, ",
                         schedule.microbatches(), " microbatches\n");
-  append(out, cat("step      ", duration_text(time(), known), "\n"));
+  append(out, cat("step      ", duration_text(time()), "\n"));
   append(out, cat("bubble    ", growth_percent(bubble()), " of the workers' time (",
                   growth_percent(formula_bubble()), " if all stages were equal)\n"));
   const PipelineStageReport& most = parts_.stages[static_cast<std::size_t>(slowest())];
-  append(out,
-         cat("slowest   ", most.name, ", which works ", duration_text(most.busy, known), "\n"));
+  append(out, cat("slowest   ", most.name, ", which works ", duration_text(most.busy), "\n"));
   append(out, fits() ? "memory    fits\n" : "memory    does not fit\n");
   append(out, "\nstages\n");
-  for (const PipelineStageReport& one : parts_.stages) append(out, stage_text(one, known));
+  for (const PipelineStageReport& one : parts_.stages) append(out, stage_text(*this, one));
   if (!parts_.transfers.empty()) append(out, "\ntransfers of each microbatch\n");
-  for (const PipelineTransfer& one : parts_.transfers) append(out, transfer_text(one, known));
+  for (const PipelineTransfer& one : parts_.transfers) append(out, transfer_text(*this, one));
   for (const std::string& note : parts_.notes) append(out, cat("\nnote: ", note, "\n"));
   return out;
 }

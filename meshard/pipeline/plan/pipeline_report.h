@@ -122,6 +122,8 @@ class PipelineReport {
   /// time is the number of operations of one device, transfers take none, and only ratios of times
   /// mean something.
   bool times_known() const { return parts_.times_known; }
+  /// A time of the report: `1.5 ms`, or `4096 operations` if times are not known.
+  std::string duration_text(double time) const;
   /// The time of one step.
   double time() const { return parts_.timeline.length; }
   /// The fraction of the workers' time in which they wait.

@@ -5,7 +5,7 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/ops/all.h"
-#include "meshard/pipeline/plan/explain_pipeline.h"
+#include "meshard/pipeline/plan/plan_pipeline.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
 #include "meshard/target/hardware.h"
 
@@ -55,6 +55,34 @@ TEST(TpuPipeline, HasTimesMemoryAndTransfers) {
   EXPECT_EQ(report.transfers()[0].device_bytes, 1024 * 2048 * 2);
   // A device cannot send faster than over all its links, which the message may not use.
   EXPECT_GE(report.transfers()[0].time, 1024 * 2048 * 2 / figures.link_bandwidth);
+}
+
+// The last layer has a loss that is as large as two other layers.
+TEST(TpuPipeline, PlanBalancesLayers) {
+  Target target = Target::parse("v5e:2x4").value();
+  std::vector<Tensor> weights(6, abstract_tensor({2048, 2048}, DType::bf16));
+  PipelineLayers layers = pipeline_layers(
+      weights, [](const Tensor& x) { return x; },
+      [](const Tensor& w, const Tensor& h) { return tanh(matmul(h, w)); },
+      [](const Tensor& h, const Tensor& x) {
+        Tensor product = matmul(matmul(h, permute_dims(x)), x);  // [rows, rows], [rows, 2048]
+        return astype(mean(square(product)), DType::f32);
+      });
+  Tensor batch = abstract_tensor({16384, 2048}, DType::bf16, Mesh({{"x", 4}}), P("x", none));
+  std::optional<PipelinePlan> made;
+  try {
+    made =
+        plan_pipeline(target, layers, batch, {.workers = {2}, .microbatches = {8}, .chunks = {1}});
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kNotFound) GTEST_SKIP() << error.what();
+    throw;
+  }
+  const PlannedPipeline& best = made->ranking.front();
+  EXPECT_TRUE(best.fits());
+  EXPECT_TRUE(best.report->times_known());
+  // Both stages have layers, and the last one has no more than the first.
+  EXPECT_GE(best.candidate.layers[0], best.candidate.layers[1]);
+  EXPECT_LT(best.report->bubble(), 0.25);
 }
 
 }  // namespace
