@@ -45,7 +45,9 @@ TEST(PlanVerdict, OfAReport) {
 // Two programs that communicate equally long: one while it computes, the other afterward.
 TEST(PlanVerdict, HiddenCommunicationCostsNothing) {
   ProgramReport::Parts parts{.name = "f"};
-  parts.roofline = Roofline{.compute_seconds = 3, .communication_seconds = 2};
+  parts.roofline.emplace();
+  parts.roofline->compute_seconds = 3;
+  parts.roofline->communication_seconds = 2;
   PlanVerdict in_sequence = verdict_of(ProgramReport(parts), 0);
   EXPECT_EQ(in_sequence.seconds, parts.roofline->seconds_in_sequence());
   parts.schedule = Schedule{.seconds = 3, .busy_seconds = 3};
