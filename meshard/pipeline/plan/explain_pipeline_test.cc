@@ -13,6 +13,7 @@
 #include "meshard/ops/all.h"
 #include "meshard/pipeline/schedule/picture.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/runtime/runtime.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -135,6 +136,35 @@ TEST_F(ExplainPipeline, CountsMemoryByHand) {
   report = explain_pipeline(target_, stages, gpipe(2, 4), rows(stages, kBatch, kSize), options_);
   EXPECT_EQ(report.stages()[0].memory.activations, 4 * input);
   EXPECT_EQ(report.stages()[1].memory.activations, 4 * input);
+}
+
+// What a pipeline on real devices has kept is what was explained.
+TEST_F(ExplainPipeline, EqualsWhatAPipelineKeeps) {
+  install_runtime();
+  if (runtime_client().device_count() < 8) GTEST_SKIP() << "needs 8 devices";
+  constexpr std::int64_t kSize = 16;
+  Mesh mesh({{"stage", 2}, {"x", 4}});
+  const auto body = [](const Tensor& w, const Tensor& h) { return tanh(matmul(tanh(h), w)); };
+  std::vector<PipelineStage> stages{
+      {*mesh.submesh({"x"}, 0), ones({kSize, kSize}) * 0.1f,
+       [body](const Tensor& w, const Tensor& x) { return body(w, x); }},
+      {*mesh.submesh({"x"}, 4), ones({kSize, kSize}) * 0.1f,
+       [body](const Tensor& w, const Tensor& h, const Tensor&) { return mean(body(w, h)); }}};
+  for (const PipelineSchedule& schedule :
+       {gpipe(2, 4), one_forward_one_backward(2, 4), zero_bubble(2, 4)}) {
+    Tensor x = mark_sharding(ones({8, kSize}), Sharding(stages[0].mesh(), P("x", none)));
+    Pipeline pipeline(stages, schedule, {.optimizer = optim::Adam{}});
+    pipeline.step(std::vector<Tensor>(4, x));
+    options_.pipeline.optimizer = optim::Adam{};
+    PipelineReport report = explain_pipeline(target_, stages, schedule, x, options_);
+    for (std::size_t s = 0; s < 2; ++s) {
+      const PipelineStageMemory& memory = report.stages()[s].memory;
+      EXPECT_EQ(memory.kept_microbatches, pipeline.stats().peak_activations[s]) << schedule.name();
+      // All that is kept is split over the four devices.
+      EXPECT_EQ(4 * memory.activations, pipeline.stats().peak_activation_bytes[s])
+          << schedule.name() << ", stage " << s;
+    }
+  }
 }
 
 TEST_F(ExplainPipeline, StagesOnTheSameDevicesShareTheirMemory) {

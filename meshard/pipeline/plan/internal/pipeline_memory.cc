@@ -1,4 +1,3 @@
-// Tested in meshard/pipeline/plan/explain_pipeline_test.cc.
 #include "meshard/pipeline/plan/internal/pipeline_memory.h"
 
 #include <algorithm>
