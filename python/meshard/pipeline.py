@@ -87,7 +87,7 @@ class Pipeline(_pipeline.PipelineBase):
 
     The loss is the mean over the microbatches; losses and gradients equal those of the undivided model. A tensor that
     is a parameter of several stages is one parameter (tied weights). `clip_norm` limits the norm of the gradients of
-    all stages together; 0 is no limit.
+    all stages together; 0 (the default): not limited.
     """
 
     def __init__(self, stages: Sequence[Stage], schedule: Schedule, *,
