@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <chrono>
 
-#include "meshard/processes/internal/hmac.h"
 #include "meshard/base/quiet_thread.h"
+#include "meshard/processes/internal/hmac.h"
 
 namespace meshard::internal {
 namespace {
