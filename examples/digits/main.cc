@@ -34,12 +34,14 @@ int run(const Options& options) {
   Trainer trainer(options);
   std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
   double accuracy = trainer.accuracy(digits.held_back);
+  // All processes join the model of a pipeline.
+  const Sharding sharding = *trainer.model().columns.w.sharding();
 
   if (processes.rank() != 0) return 0;
   std::printf("\n%s\n", describe(trainer, mesh).c_str());
   std::printf("final loss %.5f\naccuracy on the held-out digits: %.2f %%\n", losses.back(),
               100 * accuracy);
-  write_pictures(options.out, losses, trainer).value();
+  write_pictures(options.out, losses, sharding).value();
   std::printf("wrote %s/loss.svg and %s/sharding.svg\n", options.out.c_str(), options.out.c_str());
   if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n").value();
   return 0;

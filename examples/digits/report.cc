@@ -77,7 +77,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
 }
 
 Result<void> write_pictures(const std::string& folder, std::span<const double> losses,
-                            const Trainer& trainer) {
+                            const Sharding& sharding) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure)
@@ -86,7 +86,7 @@ Result<void> write_pictures(const std::string& folder, std::span<const double> l
   MESHARD_RETURN_IF_ERROR(
       write_file(folder + "/loss.svg",
                  line_plot(losses, "Loss on handwritten digits", "step", "cross-entropy")));
-  return write_file(folder + "/sharding.svg", picture_svg(*trainer.model().columns.w.sharding()));
+  return write_file(folder + "/sharding.svg", picture_svg(sharding));
 }
 
 }  // namespace digits

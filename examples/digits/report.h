@@ -32,8 +32,9 @@ std::string describe(const Trainer& trainer, const meshard::Mesh& mesh);
 /// Writes a file. @error the system's error.
 meshard::Result<void> write_file(const std::string& path, const std::string& text);
 
-/// Writes loss.svg and sharding.svg to `folder`, which is created if necessary.
+/// Writes loss.svg, and sharding.svg with this sharding, to `folder`, which is created if
+/// necessary.
 meshard::Result<void> write_pictures(const std::string& folder, std::span<const double> losses,
-                                     const Trainer& trainer);
+                                     const meshard::Sharding& sharding);
 
 }  // namespace digits

@@ -72,7 +72,7 @@ double Trainer::accuracy(const Digits& digits) const {
     return mean(astype(equal(astype(answers, DType::i32), labels), DType::f32));
   });
   auto [images, labels] = to_devices(digits, mesh_);
-  return right(model(), images, labels).item<float>();
+  return gather(right(model(), images, labels)).item<float>();
 }
 
 }  // namespace digits

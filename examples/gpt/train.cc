@@ -113,10 +113,9 @@ double Trainer::held_back_loss(std::int64_t batches) const {
   for (std::int64_t i = 0; i < batches; ++i) {
     // Spreads the batches over the whole text.
     std::int64_t first = i * all / batches * options_.batch;
-    total +=
-        loss_(whole,
-              windows(windows_in_order(text_.held_back, options_.batch, options_.context, first)))
-            .item<float>();
+    Tensor loss = loss_(
+        whole, windows(windows_in_order(text_.held_back, options_.batch, options_.context, first)));
+    total += gather(loss).item<float>();  // the model of a pipeline is in some processes only
   }
   return total / static_cast<double>(batches);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Trains pipelines in several processes, and in one; losses and parameters must be equal to 1e-6 over 20 steps.
 
-usage: check_pipelines.py PROGRAM MPI_LIBRARY
+usage: check_pipelines.py PROGRAM EXAMPLES_FOLDER MPI_LIBRARY
 
 Also transfers random values between random shardings: MESHARD_ACROSS_PROGRAMS times (default 70) on each set of processes.
 
@@ -12,9 +12,9 @@ import os
 import sys
 import tempfile
 
-from across_runs import expect, expect_equal, run, run_all
+from across_runs import example, expect, expect_equal, run, run_all
 
-PROGRAM = os.path.abspath(sys.argv[1])
+PROGRAM, EXAMPLES = (os.path.abspath(path) for path in sys.argv[1:3])
 TRANSFERS = int(os.environ.get("MESHARD_ACROSS_PROGRAMS") or (500 if os.environ.get("MESHARD_NIGHTLY") else 70))
 SEED = os.environ.get("MESHARD_TEST_SEED", "1")
 
@@ -46,7 +46,20 @@ def main():
             ((2, 2, 2, 2), 4, "1f1b", "even", "tied", "clipped"), ((2, 2, 2, 2), 4, "zb-h1"),
             ((2, 2, 2, 2), 4, "gpipe", "even"), ((2, 2, 2, 2), 4, "interleaved", "even", "tied"),
             ((2, 2, 2, 2), 3, "1f1b"), ((4, 4), 2, "1f1b", "even")]
+    gpt = ("--steps", 20, "--layers", 4, "--width", 32, "--heads", 2, "--hidden", 48, "--context", 32, "--batch", 16,
+           "--sample", 4, "--microbatches", 4)
+    digits = ("--steps", 20)
+    four = (2, 2, 2, 2)
+    examples = [(four, "gpt", *gpt, "--pipeline", 4, "--mesh", "data=2", "--schedule", "1f1b"),
+                (four, "gpt", *gpt, "--pipeline", 4, "--mesh", "data=2", "--schedule", "zb-h1"),
+                (four, "gpt", *gpt, "--pipeline", 3, "--mesh", "data=2", "--schedule", "gpipe"),
+                (four, "gpt", *gpt, "--pipeline", 4, "--mesh", "data=4", "--schedule", "interleaved"),
+                (four, "gpt", *gpt, "--pipeline", 2, "--mesh", "data=2,model=2"),
+                (four, "digits", *digits, "--pipeline", 4, "--mesh", "2x1"),
+                (four, "digits", *digits, "--pipeline", 2, "--mesh", "2x2", "--schedule", "zb-h1")]
     tests = [(f"transfers of {devices}", transfers, devices, TRANSFERS) for devices in (3, (2, 2), (3, 1, 4))]
+    tests += [(f"{name} on {devices} {' '.join(map(str, arguments[-6:]))}", example, EXAMPLES, devices, name, *arguments)
+              for devices, name, *arguments in examples]
     return run_all(PROGRAM, tests + [(f"{schedule} with {stages} stages on {devices} {' '.join(options)}", trains, devices, stages, schedule, *options)
                              for devices, stages, schedule, *options in runs], probe=(2, 2, "1f1b"))
 
