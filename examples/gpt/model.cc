@@ -68,7 +68,9 @@ nn::AxisRules rules_for(const Mesh& mesh, bool sequence) {
 }
 
 Tensor loss_of(const Gpt& model, const Tensor& windows, const nn::AxisRules& rules) {
-  return cross_entropy(logits_of(model, inputs_of(windows), rules), targets_of(windows));
+  // In this order, as in gpt.py: C++ leaves that of arguments open.
+  Tensor inputs = inputs_of(windows), targets = targets_of(windows);
+  return cross_entropy(logits_of(model, inputs, rules), targets);
 }
 
 Tensor logits_of(const Gpt& model, const Tensor& bytes, const nn::AxisRules& rules) {
