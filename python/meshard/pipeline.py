@@ -16,12 +16,12 @@ from ._mesh import Mesh
 from ._meshard import Tensor
 from ._meshard import pipeline as _pipeline
 from ._meshard.pipeline import (
-    Schedule, Stats, Timeline, gpipe, interleaved, one_forward_one_backward, zero_bubble)
+    Action, Schedule, Stats, TimedAction, Timeline, gpipe, interleaved, one_forward_one_backward, zero_bubble)
 
-__all__ = ["Pipeline", "Schedule", "Stage", "Stats", "Timeline", "gpipe", "interleaved", "one_forward_one_backward",
-           "timeline", "zero_bubble"]
+__all__ = ["Action", "Pipeline", "Schedule", "Stage", "Stats", "TimedAction", "Timeline", "gpipe", "interleaved",
+           "one_forward_one_backward", "timeline", "zero_bubble"]
 
-for _class in (Schedule, Stats, Timeline):
+for _class in (Action, Schedule, Stats, TimedAction, Timeline):
     _class.__module__ = __name__
 
 Times = float | Sequence[float]
@@ -92,7 +92,11 @@ class Pipeline(_pipeline.PipelineBase):
 
     def __init__(self, stages: Sequence[Stage], schedule: Schedule, *,
                  optimizer: "_optim.Sgd | _optim.Adam | _optim.AdamW | None" = None, clip_norm: float = 0.0) -> None:
-        super().__init__(list(stages), schedule, _bound(optimizer), clip_norm)
+        stages = list(stages)
+        for stage in stages:
+            if not isinstance(stage, Stage):
+                raise TypeError(f"the stages of a pipeline are objects of class Stage, not {stage!r}")
+        super().__init__(stages, schedule, _bound(optimizer), clip_norm)
 
     if typing.TYPE_CHECKING:
         def step(self, microbatches: Sequence[typing.Any]) -> Tensor: ...
