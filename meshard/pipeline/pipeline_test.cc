@@ -423,7 +423,7 @@ TEST_F(PipelineRuns, RefuseWhatDoesNotFitTogether) {
               HasSubstr("the second argument of stage 1 has another C++ type"));
 }
 
-// A batch whose parts are found by name, and what is no tensor.
+// A batch whose parts are found by name, with values that are not tensors.
 struct NamedBatch {
   std::map<std::string, Tensor> parts;
   float scale = 1;

@@ -292,8 +292,8 @@ PipelineOptimizer adam(nb::object rate, double beta1, double beta2, double epsil
   return adam_of(std::move(rate), beta1, beta2, epsilon, weight_decay, decay_rank, efficient);
 }
 
-// A batch, as C++ passes it on: one structure for each microbatch. A string or another value that
-// is no tensor is part of the programs.
+// A batch, as C++ passes it on: one structure for each microbatch. Strings and other values that
+// are not tensors are part of the programs.
 std::vector<PyTree> trees_of(const std::vector<nb::object>& microbatches) {
   std::vector<PyTree> trees;
   for (const nb::object& one : microbatches)
