@@ -24,11 +24,11 @@ __all__ = ["Action", "Pipeline", "Schedule", "Stage", "Stats", "TimedAction", "T
 for _class in (Action, Schedule, Stats, TimedAction, Timeline):
     _class.__module__ = __name__
 
-Times = float | Sequence[float]
 
-
-def timeline(schedule: Schedule, *, forward: Times = 1.0, input_gradient: Times = 1.0, weight_gradient: Times = 1.0,
-             update: Times = 0.0, send_forward: Times = 0.0, send_backward: Times = 0.0) -> Timeline:
+def timeline(schedule: Schedule, *, forward: float | Sequence[float] = 1.0,
+             input_gradient: float | Sequence[float] = 1.0, weight_gradient: float | Sequence[float] = 1.0,
+             update: float | Sequence[float] = 0.0, send_forward: float | Sequence[float] = 0.0,
+             send_backward: float | Sequence[float] = 0.0) -> Timeline:
     """The schedule with each action as early as its worker's order and what it needs allow.
 
     Each time is a number, or one for each stage, in any unit. A backward pass takes input_gradient + weight_gradient.
