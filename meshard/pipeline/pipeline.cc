@@ -189,6 +189,10 @@ class Pipeline::State {
       throw_invalid(where, "[pipeline] got ", microbatches.size(),
                     " microbatches for a schedule of ", schedule_.microbatches());
     for (std::size_t m = 1; m < microbatches.size(); ++m) {
+      if (!microbatches[m].same_around_tensors(microbatches[0]))
+        throw_invalid(where, "[pipeline] microbatch ", m,
+                      " has another structure than microbatch 0: lengths, keys and values that are "
+                      "not tensors must be equal");
       const auto &first = microbatches[0].tensors, &other = microbatches[m].tensors;
       bool same = first.size() == other.size();
       for (std::size_t i = 0; same && i < first.size(); ++i)
@@ -204,9 +208,11 @@ class Pipeline::State {
     return join(types, ", ");
   }
 
-  // Traces the stages, if the types of the batch have changed; makes accumulators of zeros.
+  // Traces the stages, if the batch has another structure or other types; makes accumulators of
+  // zeros.
   void prepare(const AnyStructure& batch) {
-    if (batch.type != batch_type_ || !internal::types_match(batch_types_, batch.tensors)) {
+    if (!batch.same_around_tensors(batch_) || !internal::types_match(batch_types_, batch.tensors)) {
+      batch_ = {};  // an error below leaves no programs
       for (StageState& one : stages_) {
         one.programs.reset();
         one.zeros.reset();
@@ -225,7 +231,7 @@ class Pipeline::State {
         for (const TensorType& type : one.programs->result_types())
           carry.tensors.push_back(zeros(type.shape, type.dtype));  // only its type is used
       }
-      batch_type_ = batch.type;
+      batch_ = batch.with({});
       batch_types_.clear();
       for (const Tensor& each : batch.tensors) batch_types_.push_back(each.type());
     }
@@ -483,7 +489,7 @@ class Pipeline::State {
   bool has_gradients_ = false;
 
   // The types that the programs are for.
-  const void* batch_type_ = nullptr;
+  AnyStructure batch_;  // of the last run, without its tensors
   std::vector<TensorType> batch_types_;
 
   // Of the step that is being run.

@@ -49,7 +49,7 @@ struct PipelineStats {
 ///        return mean(square(matmul(h, w) - sum(x, {1})));
 ///      }}};
 /// Pipeline pipeline(stages, one_forward_one_backward(2, 4), {.optimizer = optim::Sgd{.rate =
-/// 0.1}}); std::vector<Tensor> microbatches(4, ones({2, 4})); float before =
+/// 0.01}}); std::vector<Tensor> microbatches(4, ones({2, 4})); float before =
 /// pipeline.step(microbatches).item<float>(); std::cout <<
 /// (pipeline.step(microbatches).item<float>() < before) << "\n";
 /// @endcode

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/leaf.h"
@@ -417,6 +421,63 @@ TEST_F(PipelineRuns, RefuseWhatDoesNotFitTogether) {
       [](const Layers&, const Layer& h, const Batch&) { return sum(h.bias); });
   EXPECT_THAT(error_of({good[0], other_carry}, run),
               HasSubstr("the second argument of stage 1 has another C++ type"));
+}
+
+// A batch whose parts are found by name, with values that are not tensors.
+struct NamedBatch {
+  std::map<std::string, Tensor> parts;
+  float scale = 1;
+  Static<std::string> loss{"square"};
+  MESHARD_FIELDS(parts, scale, loss)
+};
+
+std::vector<PipelineStage> named_stages() {
+  std::vector<PipelineStage> stages = stages_of(layers(2), 2);
+  return {PipelineStage(stages[0].mesh(), numbers({kWidth}, 1),
+                        [](const Tensor& w, const NamedBatch& batch) {
+                          const auto x = batch.parts.find("x");
+                          if (x == batch.parts.end()) throw std::runtime_error("no x");
+                          return x->second * w * batch.scale;
+                        }),
+          PipelineStage(stages[1].mesh(), numbers({kWidth}, 2),
+                        [](const Tensor& w, const Tensor& h, const NamedBatch& batch) {
+                          Tensor y = h * w;
+                          return mean(batch.loss.value == "square" ? square(y) : abs(y));
+                        })};
+}
+
+TEST_F(PipelineRuns, TraceAgainWhenWhatIsNoTensorChanges) {
+  Pipeline pipeline(named_stages(), one_forward_one_backward(2, 2));
+  const auto loss_of = [&](const NamedBatch& one) {
+    return pipeline.backward(std::vector<NamedBatch>(2, one)).item<float>();
+  };
+  Tensor x = numbers({kRows, kWidth}, 3);
+  Tensor y = x * numbers({kWidth}, 1) * numbers({kWidth}, 2);
+  const float squares = mean(square(y)).item<float>(), absolute = mean(abs(y)).item<float>();
+  EXPECT_NEAR(loss_of({{{"x", x}}}), squares, 1e-6);
+  EXPECT_NEAR(loss_of({{{"x", x}}, 3.0f}), 9 * squares, 1e-5);
+  EXPECT_NEAR(loss_of({{{"x", x}}, 1.0f, {"absolute"}}), absolute, 1e-6);
+  EXPECT_NEAR(loss_of({{{"x", x}, {"z", x}}}), squares, 1e-6);
+  EXPECT_NEAR(loss_of({{{"a", x * 5.0f}, {"x", x}}}), squares, 1e-6);
+  // Without programs after an error, the old batch is traced again too.
+  EXPECT_THROW(loss_of({{{"z", x}}}), std::runtime_error);
+  EXPECT_NEAR(loss_of({{{"a", x * 5.0f}, {"x", x}}}), squares, 1e-6);
+}
+
+TEST_F(PipelineRuns, RefuseMicrobatchesOfDifferentStructures) {
+  Pipeline pipeline(named_stages(), one_forward_one_backward(2, 2));
+  Tensor x = numbers({kRows, kWidth}, 3);
+  const NamedBatch good{{{"x", x}}};
+  const NamedBatch others[] = {{{{"z", x}}}, {{{"x", x}}, 2.0f}, {{{"x", x}}, 1.0f, {"absolute"}}};
+  for (const NamedBatch& other : others) {
+    try {
+      pipeline.backward(std::vector<NamedBatch>{good, other});
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  testing::HasSubstr("microbatch 1 has another structure than microbatch 0"));
+    }
+  }
 }
 
 }  // namespace

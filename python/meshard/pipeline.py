@@ -16,19 +16,19 @@ from ._mesh import Mesh
 from ._meshard import Tensor
 from ._meshard import pipeline as _pipeline
 from ._meshard.pipeline import (
-    Schedule, Stats, Timeline, gpipe, interleaved, one_forward_one_backward, zero_bubble)
+    Action, Schedule, Stats, TimedAction, Timeline, gpipe, interleaved, one_forward_one_backward, zero_bubble)
 
-__all__ = ["Pipeline", "Schedule", "Stage", "Stats", "Timeline", "gpipe", "interleaved", "one_forward_one_backward",
-           "timeline", "zero_bubble"]
+__all__ = ["Action", "Pipeline", "Schedule", "Stage", "Stats", "TimedAction", "Timeline", "gpipe", "interleaved",
+           "one_forward_one_backward", "timeline", "zero_bubble"]
 
-for _class in (Schedule, Stats, Timeline):
+for _class in (Action, Schedule, Stats, TimedAction, Timeline):
     _class.__module__ = __name__
 
-Times = float | Sequence[float]
 
-
-def timeline(schedule: Schedule, *, forward: Times = 1.0, input_gradient: Times = 1.0, weight_gradient: Times = 1.0,
-             update: Times = 0.0, send_forward: Times = 0.0, send_backward: Times = 0.0) -> Timeline:
+def timeline(schedule: Schedule, *, forward: float | Sequence[float] = 1.0,
+             input_gradient: float | Sequence[float] = 1.0, weight_gradient: float | Sequence[float] = 1.0,
+             update: float | Sequence[float] = 0.0, send_forward: float | Sequence[float] = 0.0,
+             send_backward: float | Sequence[float] = 0.0) -> Timeline:
     """The schedule with each action as early as its worker's order and what it needs allow.
 
     Each time is a number, or one for each stage, in any unit. A backward pass takes input_gradient + weight_gradient.
@@ -92,7 +92,11 @@ class Pipeline(_pipeline.PipelineBase):
 
     def __init__(self, stages: Sequence[Stage], schedule: Schedule, *,
                  optimizer: "_optim.Sgd | _optim.Adam | _optim.AdamW | None" = None, clip_norm: float = 0.0) -> None:
-        super().__init__(list(stages), schedule, _bound(optimizer), clip_norm)
+        stages = list(stages)
+        for stage in stages:
+            if not isinstance(stage, Stage):
+                raise TypeError(f"the stages of a pipeline are objects of class Stage, not {stage!r}")
+        super().__init__(stages, schedule, _bound(optimizer), clip_norm)
 
     if typing.TYPE_CHECKING:
         def step(self, microbatches: Sequence[typing.Any]) -> Tensor: ...

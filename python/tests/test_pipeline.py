@@ -1,12 +1,16 @@
 """Pipelines against the undivided model, and their schedules against formulas."""
 
+import copy
+import inspect
+import pickle
+
 import numpy as np
 import pytest
 
 import meshard
 from meshard import Mesh, optim
 from meshard.pipeline import (
-    Pipeline, Schedule, Stage, gpipe, interleaved, one_forward_one_backward, timeline, zero_bubble)
+    Action, Pipeline, Schedule, Stage, gpipe, interleaved, one_forward_one_backward, timeline, zero_bubble)
 
 MICROBATCHES = 4
 WIDTH = 8
@@ -108,7 +112,49 @@ def test_interleaved_equals_the_undivided_model():
     assert [schedule.worker_of(s) for s in range(4)] == [0, 1, 0, 1]
     pipeline = Pipeline(divided(meshes(2) * 2, weights(4)), schedule, optimizer=sgd)
     losses = [float(pipeline.step(batch_of(i))) for i in range(20)]
-    close(losses, np.array(undivided(4, sgd, 20)[0]))
+    expected, params = undivided(4, sgd, 20)
+    close(losses, np.array(expected))
+    for s in range(4):
+        for name, value in params[s].items():
+            close(pipeline.parameters(s)[name].numpy(), value.numpy())
+
+
+def test_a_parsed_schedule_equals_the_undivided_model():
+    sgd = optim.Sgd(rate=0.1)
+    schedule = Schedule.parse("0F0 0F1 0F2 0B0 0F3 0B1 0B2 0B3\n1F0 1B0 1F1 1F2 1B2 1B1 1F3 1I3 1W3", name="mine")
+    assert schedule.peak_activations == [3, 2]
+    pipeline = Pipeline(divided(meshes(2), weights(2)), schedule, optimizer=sgd)
+    losses = [float(pipeline.step(batch_of(i))) for i in range(20)]
+    expected, params = undivided(2, sgd, 20)
+    close(losses, np.array(expected))
+    for s in range(2):
+        for name, value in params[s].items():
+            close(pipeline.parameters(s)[name].numpy(), value.numpy())
+
+
+def test_the_norm_of_all_stages_is_clipped():
+    sgd = optim.Sgd(rate=1.0)
+    pipeline = Pipeline(divided(meshes(2), weights(2)), gpipe(2, MICROBATCHES), optimizer=sgd, clip_norm=0.01)
+    pipeline.step(batch_of(0))
+    moved = sum(float(meshard.sum(meshard.square(pipeline.parameters(s)[name] - value)))
+                for s, params in enumerate(weights(2)) for name, value in params.items())
+    assert moved ** 0.5 == pytest.approx(0.01, rel=1e-4)
+
+
+def test_checkpoint_keeps_only_inputs():
+    def peak(checkpoint):
+        def first(p, batch):
+            return meshard.tanh(meshard.tanh(batch["x"] @ p["w"]) @ p["w"])
+
+        places = meshes(2)
+        stages = [Stage(places[0], {"w": numbers(WIDTH, WIDTH)}, first, checkpoint=checkpoint),
+                  Stage(places[1], weights(1)[0], lambda p, h, batch: loss_of(layer(p, h), batch))]
+        pipeline = Pipeline(stages, gpipe(2, MICROBATCHES))
+        return float(pipeline.backward(batch_of(0))), pipeline.stats.peak_activation_bytes[0]
+
+    (loss, kept), (same, inputs) = peak(False), peak(True)
+    assert loss == pytest.approx(same, abs=1e-6)
+    assert inputs == MICROBATCHES * 6 * WIDTH * 4 < kept
 
 
 def test_tied_weights_are_one_parameter():
@@ -139,6 +185,83 @@ def test_backward_returns_gradients():
         pipeline.step(batch_of(0))
 
 
+def scaled_stages():
+    places = meshes(2)
+
+    def last(p, h, batch):
+        return meshard.mean(meshard.square(h * p) if batch["loss"] == "square" else meshard.abs(h * p))
+
+    return [Stage(places[0], numbers(WIDTH), lambda p, batch: batch["x"] * p * batch["scale"], name="scaled"),
+            Stage(places[1], numbers(WIDTH, first=2.0), last)]
+
+
+def test_what_is_no_tensor_is_part_of_the_programs():
+    pipeline = Pipeline(scaled_stages(), gpipe(2, 2))
+    x = numbers(6, WIDTH)
+    h = x * numbers(WIDTH) * numbers(WIDTH, first=2.0)
+    for scales, loss in [((1.0, 2.0), "square"), ((1.0, 2.0), "absolute"), ((3.0, 0.5), "square")]:
+        batch = [{"x": x, "scale": scale, "loss": loss} for scale in scales]
+        values = [np.square(scale * h) if loss == "square" else np.abs(scale * h) for scale in scales]
+        close(float(pipeline.backward(batch)), np.mean(values))
+    with pytest.raises(TypeError, match="unhashable"):
+        pipeline.backward([{"x": x, "scale": 1.0, "loss": {1}}] * 2)
+
+
+@pytest.mark.parametrize("other", [{"x": 1, "scale": 1.0, "loss": "absolute"}, {"x": 1, "scale": 1.0, "other": "square"},
+                                   {"x": (1,), "scale": 1.0, "loss": "square"}, {"x": 1, "scale": None, "loss": "square"}])
+def test_microbatches_have_one_structure(other):
+    x = numbers(6, WIDTH)
+    wrong = {key: x if value == 1 and key == "x" else (x,) if value == (1,) else value for key, value in other.items()}
+    pipeline = Pipeline(scaled_stages(), gpipe(2, 2))
+    with pytest.raises(meshard.InvalidArgumentError, match="microbatch 1 has another structure than microbatch 0"):
+        pipeline.backward([{"x": x, "scale": 1.0, "loss": "square"}, wrong])
+
+
+def test_errors_name_the_line_of_the_stage():
+    def last(p, h, batch):
+        return meshard.mean(h @ p["w"] - meshard.ones((3,)))
+
+    places = meshes(2)
+    stages = [Stage(places[0], weights(1)[0], lambda p, batch: layer(p, batch["x"])),
+              Stage(places[1], weights(2)[1], last)]
+    pipeline = Pipeline(stages, gpipe(2, MICROBATCHES), optimizer=optim.Sgd(rate=0.1))
+    line = inspect.getsourcelines(last)[1] + 1
+    with pytest.raises(meshard.InvalidArgumentError, match=rf"test_pipeline\.py:{line}: .*\[6, 8\] and \[3\]"):
+        pipeline.step(batch_of(0))
+    np.testing.assert_array_equal(pipeline.parameters(0)["w"].numpy(), weights(1)[0]["w"])
+
+
+def test_actions_and_their_times():
+    action = Action("2F5")
+    assert (action.work, action.stage, action.microbatch, str(action)) == ("forward", 2, 5, "2F5")
+    assert action == Action("2F5") != Action("2B5") and hash(action) == hash(Action("2F5"))
+    one = one_forward_one_backward(2, 2)
+    assert [str(each) for each in one.order(0)] == ["0F0", "0F1", "0B0", "0B1", "0U"]
+    orders = [one.order(worker) for worker in range(one.workers)]
+    assert Schedule.of(orders, name="same") == one
+    assert Schedule.of([["0F0", Action("0B0")]]).peak_activations == [1]
+    times = timeline(one, forward=2.0, input_gradient=1.0, weight_gradient=1.5)
+    assert [(str(each.action), each.start, each.end) for each in times.workers[1][:2]] == [
+        ("1F0", 2.0, 4.0), ("1B0", 4.0, 6.5)]
+
+
+def test_schedules_are_values():
+    one = zero_bubble(3, 4)
+    for same in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one)):
+        assert same == one and hash(same) == hash(one) and same.name == one.name
+    assert pickle.loads(pickle.dumps(Action("1W2"))) == Action("1W2")
+    assert one._repr_html_() == timeline(one).svg() == timeline(one)._repr_html_()
+
+
+def test_texts():
+    pipeline = Pipeline(scaled_stages(), gpipe(2, 2))
+    stage = scaled_stages()[0]
+    assert repr(pipeline) == "<meshard.pipeline.Pipeline of 2 stages, GPipe with 2 microbatches>"
+    assert repr(stage).startswith("<meshard.pipeline.Stage scaled on ") and not stage.checkpoint
+    np.testing.assert_array_equal(stage.parameters.numpy(), numbers(WIDTH))
+    assert "peak_activations=[0, 0]" in repr(pipeline.stats)
+
+
 def test_schedules():
     one = one_forward_one_backward(3, 4)
     assert (one.name, one.stages, one.workers, one.microbatches) == ("1F1B", 3, 3, 4)
@@ -158,6 +281,11 @@ def test_schedules():
     (lambda: gpipe(0, 2), meshard.InvalidArgumentError, "stages"),
     (lambda: gpipe(2, 2).worker_of(2), IndexError, "no stage 2 of 2"),
     (lambda: Stage(Mesh({"x": 1}), {}, lambda p: p), TypeError, "not of 1 arguments"),
+    (lambda: gpipe(2, 2).order(-1), IndexError, "no worker -1 of 2"),
+    (lambda: Action("F2"), meshard.InvalidArgumentError, '"F2" is not an action'),
+    (lambda: Schedule.of([["0F0", "0B0", 3]]), TypeError, "not 3"),
+    (lambda: Schedule.of([["0F0"]]), meshard.InvalidArgumentError, "0B0"),
+    (lambda: Pipeline(["0F0"], gpipe(2, 2)), TypeError, "objects of class Stage, not '0F0'"),
     (lambda: Pipeline([], gpipe(2, 2)), meshard.InvalidArgumentError, "0 stages for a schedule of 2"),
     (lambda: Pipeline([], gpipe(2, 2), optimizer=3), TypeError, "optim.Sgd, optim.Adam or optim.AdamW"),
 ])

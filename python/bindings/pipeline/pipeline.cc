@@ -2,11 +2,17 @@
 #include "meshard/pipeline/pipeline.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "meshard/pipeline/schedule/picture.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
@@ -21,6 +27,10 @@ namespace meshard::python {
 namespace {
 
 // --- schedules ---------------------------------------------------------------------------------
+
+std::int64_t text_hash(std::string_view text) {
+  return static_cast<std::int64_t>(std::hash<std::string_view>()(text) >> 1);
+}
 
 void check_place(int index, int count, std::string_view what) {
   if (index < 0 || index >= count)
@@ -37,6 +47,49 @@ std::vector<StageTimes> times_of(const std::vector<std::vector<double>>& rows) {
                      .send_forward = row[4],
                      .send_backward = row[5]});
   return times;
+}
+
+PipelineAction action_of(nb::handle object) {
+  const PipelineAction* action = nullptr;
+  if (nb::try_cast(object, action) && action) return *action;
+  std::string_view text;
+  if (nb::try_cast(object, text)) return PipelineAction::parse(text).value();
+  throw nb::type_error(cat("an action is an Action or its text, such as \"2F5\", not ",
+                           nb::cast<std::string>(nb::repr(object)))
+                           .c_str());
+}
+
+void bind_action(nb::module_& pipelines) {
+  nb::class_<PipelineAction>(
+      pipelines, "Action",
+      "One piece of work of a stage. A value; Action(\"2F5\") is the forward pass of stage 2 for "
+      "microbatch 5.\n\nRaises InvalidArgumentError for a text that is not an action.")
+      .def(
+          "__init__",
+          [](PipelineAction* self, std::string_view text) {
+            CallerLine line;
+            new (self) PipelineAction(PipelineAction::parse(text).value());
+          },
+          nb::arg("text"))
+      .def_prop_ro(
+          "work", [](const PipelineAction& a) { return std::string(enum_name(a.work)); },
+          "\"forward\", \"backward\", \"input gradient\", \"weight gradient\", \"update\", "
+          "\"send forward\" or \"send backward\".")
+      .def_ro("stage", &PipelineAction::stage)
+      .def_ro("microbatch", &PipelineAction::microbatch,
+              "0 for an update, which belongs to all microbatches.")
+      .def("__str__", &PipelineAction::to_string)
+      .def("__repr__", [](const PipelineAction& a) { return cat("Action('", a.to_string(), "')"); })
+      .def("__eq__",
+           [](const PipelineAction& a, nb::handle b) {
+             PipelineAction* other = nullptr;
+             return nb::try_cast(b, other) && other && a == *other;
+           })
+      .def("__hash__", [](const PipelineAction& a) { return text_hash(a.to_string()); })
+      .def("__getstate__", &PipelineAction::to_string)
+      .def("__setstate__", [](PipelineAction& self, const std::string& text) {
+        new (&self) PipelineAction(PipelineAction::parse(text).value());
+      });
 }
 
 void bind_schedule(nb::module_& pipelines) {
@@ -56,6 +109,20 @@ void bind_schedule(nb::module_& pipelines) {
           "optimizer's step.\n\n"
           "Raises InvalidArgumentError for actions that are missing, twice or of no use, and for "
           "a deadlock, with what each worker waits for.")
+      .def_static(
+          "of",
+          [](const std::vector<std::vector<nb::object>>& orders, std::string name) {
+            CallerLine line;
+            std::vector<std::vector<PipelineAction>> all;
+            for (const auto& order : orders) {
+              all.emplace_back();
+              for (const nb::object& one : order) all.back().push_back(action_of(one));
+            }
+            return Schedule::of(std::move(all), std::move(name)).value();
+          },
+          nb::arg("orders"), nb::arg("name") = "custom",
+          "A schedule of one's own, from the actions of each worker in order: Actions or their "
+          "texts. Raises as parse() does.")
       .def_prop_ro("name", [](const Schedule& s) { return s.name(); })
       .def_prop_ro("stages", &Schedule::stages)
       .def_prop_ro("workers", &Schedule::workers)
@@ -73,17 +140,44 @@ void bind_schedule(nb::module_& pipelines) {
             return s.worker_of(stage);
           },
           nb::arg("stage"))
+      .def(
+          "order",
+          [](const Schedule& s, int worker) {
+            check_place(worker, s.workers(), "worker");
+            return s.order(worker);
+          },
+          nb::arg("worker"), "The actions of a worker, in order.")
       .def("__str__", &Schedule::to_string)
       .def("__repr__",
            [](const Schedule& s) {
              return cat("<meshard.pipeline.Schedule ", s.name(), ": ", s.stages(), " stages, ",
                         s.microbatches(), " microbatches>");
            })
-      .def("__eq__", [](const Schedule& a, nb::handle b) {
-        Schedule* other = nullptr;
-        return nb::try_cast(b, other) && other && a == *other;
+      .def("__eq__",
+           [](const Schedule& a, nb::handle b) {
+             Schedule* other = nullptr;
+             return nb::try_cast(b, other) && other && a == *other;
+           })
+      .def("__hash__", [](const Schedule& s) { return text_hash(s.to_string()); })
+      .def("__getstate__", [](const Schedule& s) { return std::pair(s.to_string(), s.name()); })
+      .def("__setstate__",
+           [](Schedule& self, const std::pair<std::string, std::string>& state) {
+             new (&self) Schedule(Schedule::parse(state.first, state.second).value());
+           })
+      .def(
+          "_repr_html_", [](const Schedule& s) { return picture_svg(timeline_of(s)); },
+          "The picture of its timeline, for notebooks.");
+  nb::class_<PipelineTimeline::Entry>(pipelines, "TimedAction", "An action and when it runs.")
+      .def_ro("action", &PipelineTimeline::Entry::action)
+      .def_ro("start", &PipelineTimeline::Entry::start)
+      .def_ro("end", &PipelineTimeline::Entry::end)
+      .def("__repr__", [](const PipelineTimeline::Entry& e) {
+        return cat("<", e.action.to_string(), " from ", e.start, " to ", e.end, ">");
       });
   nb::class_<PipelineTimeline>(pipelines, "Timeline", "A schedule with the time of each action.")
+      .def_ro("workers", &PipelineTimeline::workers,
+              "The actions of each worker, in order. Sends are among them if the schedule lists "
+              "them.")
       .def_ro("length", &PipelineTimeline::length, "The end of the last action.")
       .def_prop_ro("bubble", &PipelineTimeline::bubble,
                    "The fraction of the workers' time in which they wait.")
@@ -173,7 +267,17 @@ void bind_stage(nb::module_& pipelines) {
           },
           nb::arg("mesh"), nb::arg("parameters").none(), nb::arg("function"),
           nb::arg("takes_carry"), nb::arg("name"), nb::arg("checkpoint"))
-      .def_prop_ro("mesh", [](const PipelineStage& s) { return s.mesh(); });
+      .def_prop_ro("mesh", [](const PipelineStage& s) { return s.mesh(); })
+      .def_prop_ro(
+          "parameters", [](const PipelineStage& s) { return s.parameters().as<PyTree>(); },
+          "The parameters that it was made with; those of the pipeline are "
+          "Pipeline.parameters(stage).")
+      .def_prop_ro("name", [](const PipelineStage& s) { return s.options().name; })
+      .def_prop_ro("checkpoint", [](const PipelineStage& s) { return s.options().checkpoint; })
+      .def("__repr__", [](const PipelineStage& s) {
+        return cat("<meshard.pipeline.Stage", s.options().name.empty() ? "" : " ", s.options().name,
+                   " on ", s.mesh().to_string(), ">");
+      });
 }
 
 // --- the pipeline ------------------------------------------------------------------------------
@@ -188,10 +292,12 @@ PipelineOptimizer adam(nb::object rate, double beta1, double beta2, double epsil
   return adam_of(std::move(rate), beta1, beta2, epsilon, weight_decay, decay_rank, efficient);
 }
 
-// A batch, as C++ passes it on: one structure for each microbatch.
+// A batch, as C++ passes it on: one structure for each microbatch. Strings and other values that
+// are not tensors are part of the programs.
 std::vector<PyTree> trees_of(const std::vector<nb::object>& microbatches) {
   std::vector<PyTree> trees;
-  for (const nb::object& one : microbatches) trees.push_back(PyTree::of(one));
+  for (const nb::object& one : microbatches)
+    trees.push_back(PyTree::of(one).with_statics_in_form());
   return trees;
 }
 
@@ -205,7 +311,11 @@ void bind_running(nb::module_& pipelines) {
       .def_ro("peak_activations", &PipelineStats::peak_activations,
               "For each stage, the largest number of microbatches whose activations it kept.")
       .def_ro("peak_activation_bytes", &PipelineStats::peak_activation_bytes,
-              "The same in bytes, on all its devices together.");
+              "The same in bytes, on all its devices together.")
+      .def("__repr__", [](const PipelineStats& s) {
+        return cat("Stats(launches=", s.launches, ", sends=", s.sends, ", peak_activations=[",
+                   join(s.peak_activations, ", "), "])");
+      });
   nb::class_<Pipeline>(pipelines, "PipelineBase")
       .def(
           "__init__",
@@ -265,13 +375,19 @@ void bind_running(nb::module_& pipelines) {
           },
           nb::arg("stage"), "The gradients of the last backward().")
       .def_prop_ro("schedule", [](const Pipeline& self) { return self.schedule(); })
-      .def_prop_ro("stats", [](const Pipeline& self) { return self.stats(); });
+      .def_prop_ro("stats", [](const Pipeline& self) { return self.stats(); })
+      .def("__repr__", [](const Pipeline& self) {
+        const PipelineSchedule& schedule = self.schedule();
+        return cat("<meshard.pipeline.Pipeline of ", schedule.stages(), " stages, ",
+                   schedule.name(), " with ", schedule.microbatches(), " microbatches>");
+      });
 }
 
 }  // namespace
 
 void bind_pipeline(nb::module_& module) {
   nb::module_ pipelines = module.def_submodule("pipeline", "Pipelines of stages.");
+  bind_action(pipelines);
   bind_schedule(pipelines);
   bind_stage(pipelines);
   bind_running(pipelines);
