@@ -1,0 +1,262 @@
+// Pipelines over devices of several processes, which check_pipeline.py starts under mpirun.
+// usage: pipeline_program SCENARIO ARGUMENTS...
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "meshard/meshard.h"
+#include "meshard/pipeline/pipeline.h"
+#include "meshard/pipeline/schedule/standard_schedules.h"
+
+namespace {
+
+using namespace meshard;
+
+constexpr std::int64_t kVocabulary = 9, kWidth = 12, kLength = 3, kRows = 24;
+constexpr int kSteps = 20, kMicrobatches = 4, kLayers = 6;
+
+void say(const std::string& text) {
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+Tensor numbers(Shape shape, int seed) {
+  std::vector<float> all(static_cast<std::size_t>(shape.size()));
+  for (std::size_t i = 0; i < all.size(); ++i)
+    all[i] = 0.03f * static_cast<float>((static_cast<int>(i) * 7 + seed * 13) % 23 - 11);
+  return from_host(std::move(all), std::move(shape));
+}
+
+// A language model: an embedding, layers with a skip around each, and logits.
+struct Layer {
+  Tensor weight, bias;
+  MESHARD_FIELDS(weight, bias)
+  Tensor operator()(const Tensor& h) const { return h + tanh(matmul(h, weight) + bias); }
+};
+
+struct Part {
+  std::vector<Tensor> table;  // of the first and the last part
+  std::vector<Layer> layers;
+  MESHARD_FIELDS(table, layers)
+  Tensor through(Tensor h) const {
+    for (const Layer& layer : layers) h = layer(h);
+    return h;
+  }
+};
+
+struct Batch {
+  Tensor tokens, next;
+  MESHARD_FIELDS(tokens, next)
+};
+
+Tensor embedded(const Tensor& tokens, const Tensor& table) {
+  return matmul(one_hot(tokens, kVocabulary), table);
+}
+
+Tensor loss_of(const Tensor& h, const Tensor& table, const Tensor& next) {
+  return cross_entropy(matmul(h, matrix_transpose(table)), next);
+}
+
+Batch batch_of(int step) {
+  std::vector<std::int32_t> tokens, next;
+  for (std::int64_t i = 0; i < kRows * kLength; ++i) {
+    auto at = static_cast<std::int32_t>((i * 5 + i / 7 + step) % kVocabulary);
+    tokens.push_back(at);
+    next.push_back((at * 2 + 1) % static_cast<std::int32_t>(kVocabulary));
+  }
+  return {from_host(std::move(tokens), {kRows, kLength}),
+          from_host(std::move(next), {kRows, kLength})};
+}
+
+std::vector<Batch> microbatches_of(const Batch& batch) {
+  std::vector<Batch> all;
+  constexpr std::int64_t rows = kRows / kMicrobatches;
+  for (std::int64_t m = 0; m < kMicrobatches; ++m) {
+    auto part = [&](const Tensor& whole) {
+      return from_host(whole.to_host().slice(Box{{m * rows, (m + 1) * rows}, {0, kLength}}));
+    };
+    all.push_back({part(batch.tokens), part(batch.next)});
+  }
+  return all;
+}
+
+struct Options {
+  bool tied = false;
+  double clip = 0;
+};
+
+std::vector<Layer> layers() {
+  std::vector<Layer> all;
+  for (int i = 0; i < kLayers; ++i)
+    all.push_back({numbers({kWidth, kWidth}, i), numbers({kWidth}, i + 50)});
+  return all;
+}
+
+// What a training run gives.
+struct Outcome {
+  std::vector<double> losses, parameters;
+  void add(const HostArray& values) {
+    for (double value : values.astype(DType::f64).to_vector<double>()) parameters.push_back(value);
+  }
+};
+
+const optim::AdamW kOptimizer{.rate = 0.01, .decay_rank = 2};
+
+// Without stages, computed by each process for itself.
+Outcome undivided(const Options& options) {
+  Part model{{numbers({kVocabulary, kWidth}, 7)}, layers()};
+  if (!options.tied) model.table.push_back(numbers({kVocabulary, kWidth}, 8));
+  auto state = optim::init(kOptimizer, model);
+  auto step = jit([&](const Part& now, const decltype(state)& before, const Batch& batch) {
+    auto [loss, gradients] = value_and_grad([](const Part& all, const Batch& given) {
+      Tensor h = all.through(embedded(given.tokens, all.table.front()));
+      return loss_of(h, all.table.back(), given.next);
+    })(now, batch);
+    if (options.clip > 0) gradients = optim::clip_by_global_norm(gradients, options.clip).first;
+    return std::pair(loss, optim::update(kOptimizer, now, gradients, before));
+  });
+  Outcome outcome;
+  for (int k = 0; k < kSteps; ++k) {
+    auto [loss, next] = step(model, state, batch_of(k));
+    outcome.losses.push_back(loss.template item<float>());
+    model = next.first;
+    state = next.second;
+  }
+  outcome.add(model.table.front().to_host());
+  for (const Layer& layer : model.layers) {
+    outcome.add(layer.weight.to_host());
+    outcome.add(layer.bias.to_host());
+  }
+  outcome.add(model.table.back().to_host());
+  return outcome;
+}
+
+using Workers = std::vector<std::vector<std::int64_t>>;  // the devices of each
+
+// `0/1,2,3`
+Workers workers_of(const std::string& text) {
+  Workers all(1, {0});
+  for (char each : text)
+    if (each == '/')
+      all.push_back({0});
+    else if (each == ',')
+      all.back().push_back(0);
+    else
+      all.back().back() = all.back().back() * 10 + (each - '0');
+  return all;
+}
+
+std::vector<PipelineStage> stages_of(const Workers& workers, int count, const Options& options) {
+  std::vector<Layer> all = layers();
+  Tensor table = numbers({kVocabulary, kWidth}, 7);
+  Tensor other = options.tied ? table : numbers({kVocabulary, kWidth}, 8);
+  std::vector<PipelineStage> stages;
+  for (int s = 0; s < count; ++s) {
+    const auto& devices = workers[static_cast<std::size_t>(s) % workers.size()];
+    Mesh mesh({{"data", std::ssize(devices)}}, devices);
+    auto at = [&](int stage) { return kLayers * stage / count; };
+    Part part{{}, {all.begin() + at(s), all.begin() + at(s + 1)}};
+    for (Layer& layer : part.layers)
+      layer.weight = mark_sharding(layer.weight, mesh, P(none, "data"));
+    if (s == 0) {
+      part.table.push_back(table);
+      stages.emplace_back(mesh, part, [mesh](const Part& own, const Batch& batch) {
+        Tensor tokens = mark_sharding(batch.tokens, mesh, P("data", none));
+        return own.through(embedded(tokens, own.table[0]));
+      });
+    } else if (s + 1 < count) {
+      stages.emplace_back(mesh, part, [](const Part& own, const Tensor& h, const Batch&) {
+        return own.through(h);
+      });
+    } else {
+      part.table.push_back(other);
+      stages.emplace_back(mesh, part, [](const Part& own, const Tensor& h, const Batch& batch) {
+        return loss_of(own.through(h), own.table[0], batch.next);
+      });
+    }
+  }
+  return stages;
+}
+
+PipelineSchedule schedule_of(const std::string& name, int workers) {
+  if (name == "gpipe") return gpipe(workers, kMicrobatches);
+  if (name == "1f1b") return one_forward_one_backward(workers, kMicrobatches);
+  if (name == "interleaved") return interleaved(workers, 2, kMicrobatches);
+  if (name == "zero_bubble") return zero_bubble(workers, kMicrobatches);
+  throw InternalError(cat("no schedule ", name));
+}
+
+Outcome divided(const Workers& workers, const PipelineSchedule& schedule, const Options& options) {
+  const int count = schedule.stages();
+  Pipeline pipeline(stages_of(workers, count, options), schedule,
+                    {.optimizer = kOptimizer, .clip_norm = options.clip});
+  Outcome outcome;
+  for (int k = 0; k < kSteps; ++k) {
+    Tensor loss = pipeline.step(microbatches_of(batch_of(k)));
+    outcome.losses.push_back(gather(loss).item<float>());
+  }
+  std::vector<Part> parts;
+  for (int s = 0; s < count; ++s) parts.push_back(pipeline.parameters<Part>(s));
+  outcome.add(gather(parts.front().table[0]));
+  for (const Part& part : parts)
+    for (const Layer& layer : part.layers) {
+      outcome.add(gather(layer.weight));
+      outcome.add(gather(layer.bias));
+    }
+  outcome.add(gather(parts.back().table[0]));
+  return outcome;
+}
+
+void expect_equal(const char* what, const std::vector<double>& got,
+                  const std::vector<double>& expected) {
+  if (got.size() != expected.size())
+    throw InternalError(cat(got.size(), " ", what, ", not ", expected.size()));
+  for (std::size_t i = 0; i < got.size(); ++i)
+    if (!(std::abs(got[i] - expected[i]) <= 1e-6 * std::max(1.0, std::abs(expected[i]))))
+      throw InternalError(cat(what, " number ", i, " is ", got[i], ", not ", expected[i]));
+}
+
+/// training WORKERS SCHEDULE...: losses and parameters are those of the model without stages, in
+/// each process.
+void training(const std::vector<std::string>& arguments) {
+  const Workers workers = workers_of(arguments.at(0));
+  for (const Options& options : {Options{}, Options{.tied = true, .clip = 0.2}}) {
+    const Outcome expected = undivided(options);
+    if (!(expected.losses.back() < expected.losses.front() - 0.1))
+      throw InternalError("the model learns nothing");
+    for (std::size_t i = 1; i < arguments.size(); ++i) {
+      PipelineSchedule schedule = schedule_of(arguments[i], static_cast<int>(workers.size()));
+      Outcome got = divided(workers, schedule, options);
+      expect_equal("losses", got.losses, expected.losses);
+      expect_equal("parameters", got.parameters, expected.parameters);
+      say(cat("process ", processes().rank(), " has trained by ", schedule.name(),
+              options.tied ? ", tied" : ""));
+    }
+  }
+}
+
+/// A program without stages, to find out whether there is a plugin.
+void plugin(const std::vector<std::string>&) { say(cat(sum(ones({4})).item<float>())); }
+
+const std::map<std::string, void (*)(const std::vector<std::string>&)> kScenarios = {
+    {"training", training},
+    {"plugin", plugin},
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    (void)initialize_processes().value();
+    kScenarios.at(count > 1 ? arguments[1] : "")({arguments + 2, arguments + count});
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "process %d: %s\n", processes().rank(), error.what());
+    return 1;
+  }
+}
