@@ -14,6 +14,7 @@
 #include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/internal/stage_state.h"
 #include "meshard/pipeline/schedule/timeline.h"
+#include "meshard/runtime/gather.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
@@ -71,6 +72,7 @@ class Pipeline::State {
       for (const Tensor& each : one.stage.parameters().tensors)
         one.parameters.push_back(internal::placed(each, one.stage.mesh()));
     }
+    for (const StageState& one : stages_) meshes_.push_back(one.stage.mesh());
     order_actions();
     stats_.peak_activations.assign(stages_.size(), 0);
     stats_.peak_activation_bytes.assign(stages_.size(), 0);
@@ -90,12 +92,16 @@ class Pipeline::State {
     log_.clear();
     is_logged_ = update;
     losses_.assign(microbatches.size(), Tensor());
+    bool has_begun = false;
     try {
       prepare(microbatches.front());
       if (update)
         for (const StageState& one : stages_) internal::check_trainable(one);
+      processes_ = internal::processes_of_run(meshes_);
+      has_begun = true;
       for (const PipelineAction& action : order_) perform(action, microbatches, where);
       Tensor loss = mean_(losses_);
+      if (processes_.size() > 1) loss = internal::in_each_process(loss, processes_);
       sum_ties();
       has_gradients_ = true;
       if (update) take_step(where);
@@ -105,6 +111,7 @@ class Pipeline::State {
     } catch (...) {
       // What was computed from a failed value has failed with it: find where it began.
       std::optional<FailedAction> first = log_.first_failure();
+      if (has_begun && processes_.size() > 1) tell_others(first);
       log_.clear();
       flights_.clear();
       has_gradients_ = false;
@@ -144,6 +151,19 @@ class Pipeline::State {
         if (!is_new && owner->second.first != s)
           ties_.push_back({s, i, owner->second.first, owner->second.second});
       }
+    }
+  }
+
+  // Called while an exception is handled.
+  void tell_others(const std::optional<FailedAction>& first) const {
+    if (first)
+      return internal::give_up_across_processes(first->error.with_note(place_of(first->action)));
+    try {
+      throw;
+    } catch (const Error& error) {
+      internal::give_up_across_processes(error);
+    } catch (const std::exception& error) {
+      internal::give_up_across_processes(Error(ErrorCode::kUnknown, error.what()));
     }
   }
 
@@ -454,6 +474,8 @@ class Pipeline::State {
       jit(internal::SumRun{}, {.name = "sum of tied gradients", .donate = {0}});
   PipelineStats stats_;
   bool has_gradients_ = false;
+  std::vector<Mesh> meshes_;    // by stage
+  std::vector<int> processes_;  // of the stages; empty in a run of one process
 
   // The types that the programs are for.
   const void* batch_type_ = nullptr;

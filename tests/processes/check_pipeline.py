@@ -7,6 +7,7 @@ Skipped (status 77) without mpirun, libmeshard_mpi.so or a plugin. The last line
 """
 
 import os
+import re
 import sys
 
 from across_runs import expect, run, run_all
@@ -25,6 +26,46 @@ def training(devices, workers):
     expect(sorted(output.splitlines()) == sorted(expected), output)
 
 
+LAYERS = r"f32\[6,3,12\]"  # what goes between stages
+
+
+def lines_of(output):
+    """The lines `process K what: text`, by process and what."""
+    found = (re.match(r"process (\d+) (fails(?: again)?): (.*)", line) for line in output.splitlines())
+    return {(int(match[1]), match[2]): match[3] for match in found if match}
+
+
+def failing():
+    """A step that fails in one process fails in all of them, and says where and why. Nothing waits for ever."""
+    status, output, errors = run(2, PROGRAM, "failing", "0/1", 1, limit=120)
+    expect(status == 0, output, errors)
+    lines = lines_of(output)
+    cause = r"the function fails here"
+    expect(re.search(rf"data loss: .*{cause}.*note: in stage 1, forward of microbatch 1$", lines[1, "fails"]), output)
+    expect(re.search(rf"aborted: .*process 1 \(pid \d+ on .*\) has failed: .*{cause}.*"
+                     r"note: in stage 1, send backward of microbatch 1$", lines[0, "fails"]), output)
+    for process in (0, 1):
+        expect(cause in lines[process, "fails again"], output)
+
+
+def absent(process):
+    """A process that does not take part is named when the time is over."""
+    status, output, errors = run(2, PROGRAM, "absent", "0/1", process, limit=120, MESHARD_PROCESS_WAIT_SECONDS="2")
+    expect(status == 0, output, errors)
+    send = "stage 0, send forward of microbatch 0" if process == 0 else "stage 1, send backward of microbatch 0"
+    expect(re.search(rf"deadline exceeded: .*{LAYERS} has not come from process {process} within 2 s.*note: in {send}$",
+                     lines_of(output)[1 - process, "fails"]), output)
+
+
+def failing_in_collective():
+    """One of the processes of a stage fails, and the other one waits for it in a collective, which nothing but its end
+    can end."""
+    status, output, errors = run(3, PROGRAM, "failing", "0/1,2", 1, limit=120)
+    expect(status != 0 and re.search(r"^\[processes\] process 2 of 3 ends: process \d \(pid \d+ on .*\) has given up: process 1 "
+                                     r"\(pid \d+ on .*\) has failed: .*the function fails here", errors, re.MULTILINE),
+           status, output, errors)
+
+
 def main():
     tests = [(f"training of {devices} by {workers}", training, devices, workers)
              for devices, workers in ((2, "0/1"), (3, "0/1/2"), (4, "0/1/2/3"),
@@ -32,6 +73,8 @@ def main():
                                       (3, "0,1/1,2"),                   # stages that share a process
                                       ((2, 2, 2, 2), "0/1,2,3/4,5/6,7"),  # a stage on parts of two processes
                                       ((1, 3), "0,1/2/3"))]
+    tests += [("failing", failing), ("absent 0", absent, 0), ("absent 1", absent, 1),
+              ("failing in a collective", failing_in_collective)]
     return run_all(PROGRAM, tests, ("plugin",))
 
 

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,6 +90,8 @@ std::vector<Batch> microbatches_of(const Batch& batch) {
 struct Options {
   bool tied = false;
   double clip = 0;
+  // Called in each forward pass of the last stage, in its processes.
+  std::function<void()> forward = {};
 };
 
 std::vector<Layer> layers() {
@@ -151,6 +155,15 @@ Workers workers_of(const std::string& text) {
   return all;
 }
 
+// Zeros, for which the program calls a function.
+Tensor observed(const Tensor& h, const std::function<void()>& function) {
+  auto call = [function](std::span<const HostArray> of) {
+    function();
+    return std::vector{HostArray::zeros(of[0].type())};
+  };
+  return stop_gradient(pure_callback(call, {h}, {h.type()})[0]);
+}
+
 std::vector<PipelineStage> stages_of(const Workers& workers, int count, const Options& options) {
   std::vector<Layer> all = layers();
   Tensor table = numbers({kVocabulary, kWidth}, 7);
@@ -175,9 +188,12 @@ std::vector<PipelineStage> stages_of(const Workers& workers, int count, const Op
       });
     } else {
       part.table.push_back(other);
-      stages.emplace_back(mesh, part, [](const Part& own, const Tensor& h, const Batch& batch) {
-        return loss_of(own.through(h), own.table[0], batch.next);
-      });
+      stages.emplace_back(
+          mesh, part,
+          [forward = options.forward](const Part& own, const Tensor& h, const Batch& batch) {
+            Tensor in = forward ? h + observed(stop_gradient(h), forward) : h;
+            return loss_of(own.through(in), own.table[0], batch.next);
+          });
     }
   }
   return stages;
@@ -196,9 +212,14 @@ Outcome divided(const Workers& workers, const PipelineSchedule& schedule, const 
   Pipeline pipeline(stages_of(workers, count, options), schedule,
                     {.optimizer = kOptimizer, .clip_norm = options.clip});
   Outcome outcome;
+  std::optional<double> last;
   for (int k = 0; k < kSteps; ++k) {
     Tensor loss = pipeline.step(microbatches_of(batch_of(k)));
+    // Each process reads it, and not all in each step.
+    if (k % processes().size() == processes().rank() || k + 1 == kSteps) last = loss.item<float>();
     outcome.losses.push_back(gather(loss).item<float>());
+    if (last && *last != outcome.losses.back()) throw InternalError("the losses differ");
+    last.reset();
   }
   std::vector<Part> parts;
   for (int s = 0; s < count; ++s) parts.push_back(pipeline.parameters<Part>(s));
@@ -240,11 +261,65 @@ void training(const std::vector<std::string>& arguments) {
   }
 }
 
+// What a step throws, on one line.
+std::string error_of(Pipeline& pipeline) {
+  try {
+    pipeline.step(microbatches_of(batch_of(0)));
+  } catch (const std::exception& error) {
+    std::string text = error.what();
+    std::ranges::replace(text, '\n', '|');
+    return text;
+  }
+  return "no error";
+}
+
+void say_error(const char* what, const std::string& text) {
+  say(cat("process ", processes().rank(), " ", what, ": ", text));
+}
+
+/// failing WORKERS PROCESS: the last stage fails in its second forward pass in this process.
+void failing(const std::vector<std::string>& arguments) {
+  const Workers workers = workers_of(arguments.at(0));
+  const bool fails = processes().rank() == std::stoi(arguments.at(1));
+  Options options;
+  options.forward = [fails, calls = std::make_shared<int>(0)] {
+    if (++*calls == 2 && fails) throw Error(ErrorCode::kDataLoss, "the function fails here");
+  };
+  const int count = static_cast<int>(workers.size());
+  Pipeline pipeline(stages_of(workers, count, options), one_forward_one_backward(count, 4),
+                    {.optimizer = kOptimizer});
+  say_error("fails", error_of(pipeline));
+  say_error("fails again", error_of(pipeline));
+  // Nothing has changed.
+  const Part first = pipeline.parameters<Part>(0);
+  if (processes().rank() == 0) {
+    Outcome now, before;
+    for (std::size_t i = 0; i < first.layers.size(); ++i) {
+      now.add(first.layers[i].bias.to_host());
+      before.add(layers()[i].bias.to_host());
+    }
+    expect_equal("parameters", now.parameters, before.parameters);
+  }
+}
+
+/// absent WORKERS PROCESS: this process takes one step less than the others.
+void absent(const std::vector<std::string>& arguments) {
+  const Workers workers = workers_of(arguments.at(0));
+  const int count = static_cast<int>(workers.size());
+  Pipeline pipeline(stages_of(workers, count, {}), one_forward_one_backward(count, 4),
+                    {.optimizer = kOptimizer});
+  pipeline.step(microbatches_of(batch_of(0)));
+  if (processes().rank() != std::stoi(arguments.at(1))) say_error("fails", error_of(pipeline));
+  (void)processes().barrier("the end").value();
+}
+
 /// A program without stages, to find out whether there is a plugin.
 void plugin(const std::vector<std::string>&) { say(cat(sum(ones({4})).item<float>())); }
 
 const std::map<std::string, void (*)(const std::vector<std::string>&)> kScenarios = {
     {"training", training},
+    {"failing", failing},
+    {"absent", absent},
     {"plugin", plugin},
 };
 

@@ -61,7 +61,8 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
     across->services_.push_back(std::move(service));
   }
   run.set_activity_source([history](auto& since) { return history->activity(since); });
-  across->watch_.emplace(run, history, across->announcement({}, "launches/"));
+  across->watch_.emplace(run, history, across->announcement({}, "launches/"),
+                         [made](int rank) { return made->told_failure(rank); });
   return across;
 }
 
@@ -80,28 +81,35 @@ std::string AcrossProcesses::failure_key(int rank) const {
   return announcement({}, cat("failures/", rank));
 }
 
-std::optional<Error> AcrossProcesses::failure_of(int rank) const {
+Result<std::optional<std::string>> AcrossProcesses::told_failure(int rank) const {
   // Also fails if a process of the run is lost.
   Result<std::string> found = run().store().get(failure_key(rank), std::chrono::milliseconds(1));
-  if (!found.ok())
-    return found.error().code() == ErrorCode::kDeadlineExceeded ? std::nullopt
-                                                                : std::optional(found.error());
-  return Error(ErrorCode::kAborted, cat(kOfAnotherProcess, *found));
+  if (found.ok()) return std::optional(*std::move(found));
+  if (found.error().code() == ErrorCode::kDeadlineExceeded) return std::optional<std::string>();
+  return found.error();
+}
+
+std::optional<Error> AcrossProcesses::failure_of(int rank) const {
+  Result<std::optional<std::string>> told = told_failure(rank);
+  if (!told.ok()) return told.error();
+  if (!*told) return std::nullopt;
+  return Error(ErrorCode::kAborted, cat(kOfAnotherProcess, **told));
 }
 
 void AcrossProcesses::tell_failure(const Error& error) {
-  std::string_view told = error.message();
-  const bool is_of_another =
-      error.code() == ErrorCode::kAborted && told.starts_with(kOfAnotherProcess);
+  std::string_view text = error.message();
+  auto at = text.find(kOfAnotherProcess);  // the plugin may have put words before it
   const ProcessInfo& own = run().members()[static_cast<std::size_t>(rank())];
   (void)run().store().put(failure_key(rank()),
-                          is_of_another ? std::string(told.substr(kOfAnotherProcess.size()))
-                                        : cat(own.to_string(), " has failed: ", error.what()));
+                          at == text.npos
+                              ? cat(own.to_string(), " has failed: ", error.what())
+                              : std::string(text.substr(at + kOfAnotherProcess.size())));
 }
 
 void AcrossProcesses::give_up(const Error& error) {
   order_.fail(error);
   messages_->fail(error);
+  tell_failure(error);  // says more than what the messages may have told
 }
 
 Result<pjrt::Client> AcrossProcesses::partitioner() {
