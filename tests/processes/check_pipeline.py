@@ -13,6 +13,9 @@ import sys
 from across_runs import expect, run, run_all
 
 PROGRAM = os.path.abspath(sys.argv[1])
+NIGHTLY = os.environ.get("MESHARD_NIGHTLY")
+TRANSFERS = 1000 if NIGHTLY else 50  # in each run
+SEED = int(os.environ.get("MESHARD_TEST_SEED", "1"))
 SCHEDULES = {"gpipe": "GPipe", "1f1b": "1F1B", "interleaved": "interleaved 1F1B", "zero_bubble": "ZB-H1"}
 
 
@@ -24,6 +27,14 @@ def training(devices, workers):
     expected = [f"process {k} has trained by {name}{tied}"
                 for k in range(count) for name in SCHEDULES.values() for tied in ("", ", tied")]
     expect(sorted(output.splitlines()) == sorted(expected), output)
+
+
+def transfers(devices, seed, count):
+    """Values that move between random shardings are where they should be, and equal those of the host."""
+    total = devices if isinstance(devices, int) else sum(devices)
+    status, output, errors = run(devices, PROGRAM, "transfers", seed, count, total)
+    expect(status == 0, output, errors)
+    expect(output.count(f" has moved {count} values") == (devices if isinstance(devices, int) else len(devices)), output)
 
 
 LAYERS = r"f32\[6,3,12\]"  # what goes between stages
@@ -73,6 +84,8 @@ def main():
                                       (3, "0,1/1,2"),                   # stages that share a process
                                       ((2, 2, 2, 2), "0/1,2,3/4,5/6,7"),  # a stage on parts of two processes
                                       ((1, 3), "0,1/2/3"))]
+    tests += [(f"transfers of {devices} from {seed}", transfers, devices, seed, TRANSFERS)
+              for seed, devices in enumerate((4, (2, 2), (1, 3), (2, 2, 2, 2)), SEED)]
     tests += [("failing", failing), ("absent 0", absent, 0), ("absent 1", absent, 1),
               ("failing in a collective", failing_in_collective)]
     return run_all(PROGRAM, tests, ("plugin",))

@@ -7,7 +7,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -313,14 +315,92 @@ void absent(const std::vector<std::string>& arguments) {
   (void)processes().barrier("the end").value();
 }
 
+// Draws the same in each process.
+struct Draw : std::mt19937_64 {
+  using std::mt19937_64::mt19937_64;
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    return low + static_cast<std::int64_t>((*this)() % static_cast<std::uint64_t>(high - low + 1));
+  }
+  Sharding sharding(const char* first, const char* second, std::size_t rank, int devices) {
+    std::vector<std::int64_t> ids(static_cast<std::size_t>(devices));
+    std::iota(ids.begin(), ids.end(), 0);
+    for (std::size_t i = ids.size(); i > 1; --i)
+      std::swap(ids[i - 1], ids[static_cast<std::size_t>(between(0, std::int64_t(i) - 1))]);
+    std::int64_t rows = between(1, std::min(3, devices)), columns = between(1, devices / rows);
+    ids.resize(static_cast<std::size_t>(rows * columns));
+    std::vector<AxisList> split(rank);
+    for (const char* name : {first, second})
+      if (auto d = static_cast<std::size_t>(between(0, std::int64_t(rank))); d < rank)
+        split[d].push_back(AxisRef(name));
+    std::vector<DimensionSpec> dimensions;
+    for (AxisList& each : split) dimensions.emplace_back(std::move(each));
+    return Sharding(Mesh({{first, rows}, {second, columns}}, ids),
+                    PartitionSpec(std::move(dimensions)));
+  }
+};
+
+struct Moved {
+  Tensor tensor;
+  HostArray whole;
+  std::string what;
+};
+
+// Each device of this process has its part of the value.
+void expect_placed(const Moved& moved) {
+  const Mesh& mesh = moved.tensor.sharding()->mesh();
+  const ProcessInfo& own = processes().members()[static_cast<std::size_t>(processes().rank())];
+  std::int64_t count = 0;
+  for (std::int64_t id : mesh.device_ids())
+    count += processes().size() == 1 ||
+             (id >= own.first_device && id < own.first_device + own.local_devices);
+  const std::vector<LocalShard> shards = local_shards(moved.tensor);
+  if (std::ssize(shards) != count) throw InternalError(cat(shards.size(), " shards, not ", count));
+  for (const LocalShard& shard : shards)
+    if (!(shard.data() == moved.whole.slice(shard.box())))
+      throw InternalError(cat(moved.what, ": ", shard.to_string(), " is wrong"));
+}
+
+/// transfers SEED COUNT DEVICES: values of random types move between random shardings. Several are
+/// under way at the same time; the processes wait for them in orders of their own.
+void transfers(const std::vector<std::string>& arguments) {
+  Draw draw(std::stoull(arguments.at(0)));
+  const int count = std::stoi(arguments.at(1)), devices = std::stoi(arguments.at(2));
+  const DType dtypes[] = {DType::f32, DType::bf16, DType::bool_, DType::i8,
+                          DType::u64, DType::c64,  DType::f64,   DType::f8e4m3fn};
+  std::mt19937 own(static_cast<unsigned>(processes().rank()));
+  std::vector<Moved> under_way;
+  for (int k = 0; k < count; ++k) {
+    const auto rank = static_cast<std::size_t>(draw.between(0, 3));
+    Dimensions sizes;
+    for (std::size_t d = 0; d < rank; ++d) sizes.push_back(draw.between(1, k % 8 == 0 ? 60 : 7));
+    const DType dtype = dtypes[draw.between(0, 7)];
+    Shape shape(sizes);
+    std::vector<float> values(static_cast<std::size_t>(shape.size()));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = static_cast<float>((i * 7 + static_cast<std::size_t>(k)) % 53);
+    HostArray whole = from_host(std::move(values), shape).to_host().astype(dtype);
+    const Sharding source = draw.sharding("a", "b", rank, devices),
+                   target = draw.sharding("r", "c", rank, devices);
+    Tensor placed = mark_sharding(from_host(whole), source);
+    Tensor moved = transfer(placed, target);
+    // What has been sent may be donated at once.
+    if (k % 16 == 1) jit([](const Tensor& t) { return t + t; }, {.donate = {0}})(placed);
+    under_way.push_back(
+        {moved, whole, cat(whole.type(), " from ", source, " to ", target, ", number ", k)});
+    if (under_way.size() < 8 && k + 1 < count) continue;
+    std::ranges::shuffle(under_way, own);
+    for (const Moved& each : under_way) expect_placed(each);
+    under_way.clear();
+  }
+  say(cat("process ", processes().rank(), " has moved ", count, " values"));
+}
+
 /// A program without stages, to find out whether there is a plugin.
 void plugin(const std::vector<std::string>&) { say(cat(sum(ones({4})).item<float>())); }
 
 const std::map<std::string, void (*)(const std::vector<std::string>&)> kScenarios = {
-    {"training", training},
-    {"failing", failing},
-    {"absent", absent},
-    {"plugin", plugin},
+    {"training", training},   {"failing", failing}, {"absent", absent},
+    {"transfers", transfers}, {"plugin", plugin},
 };
 
 }  // namespace
