@@ -46,6 +46,12 @@ def lines_of(output):
     return {(int(match[1]), match[2]): match[3] for match in found if match}
 
 
+def ahead(devices, workers):
+    """A process launches all of its work before another one has begun."""
+    status, output, errors = run(devices, PROGRAM, "ahead", workers)
+    expect(status == 0 and output.count(" was ahead") == (devices if isinstance(devices, int) else len(devices)), output, errors)
+
+
 def failing():
     """A step that fails in one process fails in all of them, and says where and why. Nothing waits for ever."""
     status, output, errors = run(2, PROGRAM, "failing", "0/1", 1, limit=120)
@@ -86,6 +92,8 @@ def main():
                                       ((1, 3), "0,1/2/3"))]
     tests += [(f"transfers of {devices} from {seed}", transfers, devices, seed, TRANSFERS)
               for seed, devices in enumerate((4, (2, 2), (1, 3), (2, 2, 2, 2)), SEED)]
+    tests += [(f"ahead with {workers}", ahead, devices, workers)
+              for devices, workers in ((2, "0/1"), (3, "0/1/2"), ((2, 2), "0,1/2,3"))]
     tests += [("failing", failing), ("absent 0", absent, 0), ("absent 1", absent, 1),
               ("failing in a collective", failing_in_collective)]
     return run_all(PROGRAM, tests, ("plugin",))

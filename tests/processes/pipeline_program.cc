@@ -1,6 +1,7 @@
 // Pipelines over devices of several processes, which check_pipeline.py starts under mpirun.
 // usage: pipeline_program SCENARIO ARGUMENTS...
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -315,6 +316,26 @@ void absent(const std::vector<std::string>& arguments) {
   (void)processes().barrier("the end").value();
 }
 
+/// ahead WORKERS: one process after the other launches all of its work before the next one has
+/// begun. Nothing that a process launches waits for another one.
+void ahead(const std::vector<std::string>& arguments) {
+  const Workers workers = workers_of(arguments.at(0));
+  const int count = static_cast<int>(workers.size());
+  Pipeline pipeline(stages_of(workers, count, {}), one_forward_one_backward(count, 4));
+  const auto microbatches = microbatches_of(batch_of(0));
+  const float expected = pipeline.backward(microbatches).item<float>();
+  const int size = processes().size();
+  for (int first = 0; first < size; ++first) {
+    Tensor loss;
+    for (int turn = 0; turn < size; ++turn) {
+      if ((first + turn) % size == processes().rank()) loss = pipeline.backward(microbatches);
+      processes().barrier("turn", std::chrono::seconds(60)).value();
+    }
+    if (loss.item<float>() != expected) throw InternalError("another loss");
+  }
+  say(cat("process ", processes().rank(), " was ahead"));
+}
+
 // Draws the same in each process.
 struct Draw : std::mt19937_64 {
   using std::mt19937_64::mt19937_64;
@@ -399,7 +420,8 @@ void transfers(const std::vector<std::string>& arguments) {
 void plugin(const std::vector<std::string>&) { say(cat(sum(ones({4})).item<float>())); }
 
 const std::map<std::string, void (*)(const std::vector<std::string>&)> kScenarios = {
-    {"training", training},   {"failing", failing}, {"absent", absent},
+    {"training", training},   {"failing", failing}, {"absent", absent}, {"ahead", ahead},
+
     {"transfers", transfers}, {"plugin", plugin},
 };
 
