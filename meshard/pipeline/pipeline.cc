@@ -24,6 +24,10 @@ struct SumRun {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a + b; }
 };
 
+struct CopyRun {
+  Tensor operator()(const Tensor& a) const { return optimization_barrier(a); }
+};
+
 struct MeanRun {
   Tensor operator()(const std::vector<Tensor>& losses) const {
     Tensor sum = losses[0];
@@ -280,7 +284,7 @@ class Pipeline::State {
         case PipelineWork::kInputGradient:
           input_gradient(action.work, s, m, std::move(arrived));
           break;
-        case PipelineWork::kWeightGradient: weight_gradient(s, m); break;
+        case PipelineWork::kWeightGradient: weight_gradient(action.work, s, m); break;
         case PipelineWork::kSendForward: send_forward(s, m); break;
         case PipelineWork::kSendBackward: send_backward(s, m); break;
         case PipelineWork::kUpdate: break;
@@ -384,6 +388,8 @@ class Pipeline::State {
         break;
       }
     ++stats_.launches;
+    // A backward action of a stage that has the two gradients apart for other microbatches.
+    if (one.splits_gradients && work == PipelineWork::kBackward) weight_gradient(work, s, m);
   }
 
   void send_backward(std::size_t s, std::size_t m) {
@@ -397,13 +403,12 @@ class Pipeline::State {
     gradients.clear();
   }
 
-  void weight_gradient(std::size_t s, std::size_t m) {
+  void weight_gradient(PipelineWork work, std::size_t s, std::size_t m) {
     stages_[s].programs->weight_gradient(stages_[s].accumulators, std::move(flights_[s][m].kept));
     flights_[s][m].kept = {};
     ++stats_.launches;
     forget(s, m);
-    if (!stages_[s].accumulators.empty())
-      log(PipelineWork::kWeightGradient, s, m, stages_[s].accumulators.front());
+    if (!stages_[s].accumulators.empty()) log(work, s, m, stages_[s].accumulators.front());
   }
 
   // To another stage's devices; what these have to do is launched when the value is used.
@@ -437,11 +442,21 @@ class Pipeline::State {
     }
   }
 
+  // Each stage's update uses up its gradients: stages on the same devices, which have one tensor
+  // for the sum of a tied parameter, need one each.
+  void separate_ties() {
+    for (const Tie& tie : ties_) {
+      Tensor* own = stages_[tie.stage].accumulator(tie.leaf);
+      if (own && internal::is_on(*own, stages_[tie.owner_stage].stage.mesh())) *own = copy_(*own);
+    }
+  }
+
   // All stages take their steps, or none does.
   void take_step(SourceLocation where) {
     std::vector<UpdatedStage> next(stages_.size());
     std::vector<Tensor> factor = norm_.factor(stages_, ties_, options_.clip_norm);
     has_gradients_ = false;
+    separate_ties();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       if (stages_[s].parameters.empty()) continue;
       const PipelineAction action{PipelineWork::kUpdate, static_cast<int>(s), 0};
@@ -472,6 +487,7 @@ class Pipeline::State {
   Jit<internal::MeanRun> mean_ = jit(internal::MeanRun{}, {.name = "mean of losses"});
   Jit<internal::SumRun> add_ =
       jit(internal::SumRun{}, {.name = "sum of tied gradients", .donate = {0}});
+  Jit<internal::CopyRun> copy_ = jit(internal::CopyRun{}, {.name = "copy of tied gradients"});
   PipelineStats stats_;
   bool has_gradients_ = false;
   std::vector<Mesh> meshes_;    // by stage

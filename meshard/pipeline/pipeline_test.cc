@@ -225,6 +225,19 @@ TEST_F(PipelineRuns, SendWhenTheScheduleSaysSo) {
                undivided(model, sgd));
 }
 
+TEST_F(PipelineRuns, ComputeBothGradientsWhereOnlySomeMicrobatchesHaveThemApart) {
+  Layers model = layers(2);
+  optim::Sgd sgd{.rate = 0.2};
+  PipelineSchedule mixed = PipelineSchedule::parse(
+                               "0F0 0F1 0B0 0I1 0F2 0W1 0F3 0B2 0B3\n"
+                               "1F0 1I0 1F1 1B1 1W0 1F2 1B2 1F3 1I3 1W3\n")
+                               .value();
+  Pipeline pipeline(stages_of(model, 2), mixed, {.optimizer = sgd});
+  pipeline.backward(microbatches_of(batch_of(0), kMicrobatches));
+  EXPECT_EQ(pipeline.stats().peak_activations, mixed.peak_activations());
+  expect_equal(divided(std::move(pipeline), 2), undivided(model, sgd));
+}
+
 TEST_F(PipelineRuns, CountWhatTheyKeepAndSend) {
   Layers model = layers(4);
   for (const PipelineSchedule& schedule :
@@ -302,6 +315,37 @@ TEST_F(PipelineRuns, SumTheGradientsOfTiedWeightsAndOfSkippedStages) {
     pipeline.step(both);
     expect_near(pipeline.parameters<Tensor>(0), shared - std::get<0>(gradients));
     expect_near(pipeline.parameters<Tensor>(2), shared - std::get<0>(gradients));
+  }
+}
+
+// Of one worker, as in an interleaved pipeline, whose first and last stages may share a weight.
+TEST_F(PipelineRuns, UpdateTiedWeightsOfStagesOnTheSameDevices) {
+  Tensor shared = numbers({kWidth, kWidth}, 3);
+  Batch batch = batch_of(0);
+  const auto undivided_loss = [](const Tensor& w, const Batch& given) {
+    return squared_error(tanh(matmul(tanh(matmul(tanh(matmul(given.x, w)), w)), w)), given.y);
+  };
+  Mesh mesh({{"data", 4}});
+  const auto middle = [](const Tensor& w, const Tensor& h, const Batch&) {
+    return tanh(matmul(h, w));
+  };
+  std::vector<PipelineStage> stages{
+      {mesh, shared, [](const Tensor& w, const Batch& given) { return tanh(matmul(given.x, w)); }},
+      {mesh, shared, middle},
+      {Mesh({{"data", 2}}, {4, 5}), shared,
+       [](const Tensor& w, const Tensor& h, const Batch& given) {
+         return squared_error(tanh(matmul(h, w)), given.y);
+       }}};
+  Pipeline pipeline(stages, one_forward_one_backward(3, 2),
+                    {.optimizer = optim::Sgd{.rate = 0.5, .momentum = 0.5}});
+  Tensor expected = shared, momentum = zeros({kWidth, kWidth});
+  for (int k = 0; k < 3; ++k) {
+    pipeline.step(microbatches_of(batch, 2));
+    momentum = 0.5 * momentum + grad(undivided_loss)(expected, batch);
+    expected = expected - 0.5 * momentum;
+    for (int s = 0; s < 3; ++s)
+      EXPECT_THAT(pipeline.parameters<Tensor>(s).to_vector<float>(),
+                  Pointwise(testing::FloatNear(1e-6f), expected.to_vector<float>()));
   }
 }
 

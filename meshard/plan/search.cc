@@ -276,6 +276,7 @@ std::string_view to_string(PlanOutcome outcome) {
 }
 
 double seconds_of(const ProgramReport& report) {
+  if (const std::optional<Schedule>& schedule = report.parts().schedule) return schedule->seconds;
   const std::optional<Roofline>& roofline = report.parts().roofline;
   return roofline ? roofline->seconds_in_sequence() : 0;
 }

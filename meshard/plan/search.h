@@ -55,8 +55,9 @@ struct PlanVerdict {
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 
-/// The estimated time of a run by which plans are ranked: the sum of the roofline's bounds, so that
-/// two programs with the same largest bound still differ. 0 if the hardware's figures are unknown.
+/// The estimated time of a run by which plans are ranked: that of the schedule, in which some of
+/// the communication is hidden. Without a schedule: the sum of the roofline's bounds, so that two
+/// programs with the same largest bound still differ. 0 if the hardware's figures are unknown.
 double seconds_of(const ProgramReport& report);
 
 /// The verdict for a report. @param margin the fraction of memory that must stay free

@@ -42,6 +42,22 @@ TEST(PlanVerdict, OfAReport) {
   EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
 }
 
+// Two programs that communicate equally long: one while it computes, the other afterward.
+TEST(PlanVerdict, HiddenCommunicationCostsNothing) {
+  ProgramReport::Parts parts{.name = "f"};
+  parts.roofline.emplace();
+  parts.roofline->compute_seconds = 3;
+  parts.roofline->communication_seconds = 2;
+  PlanVerdict in_sequence = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(in_sequence.seconds, parts.roofline->seconds_in_sequence());
+  parts.schedule = Schedule{.seconds = 3, .busy_seconds = 3};
+  PlanVerdict hidden = verdict_of(ProgramReport(parts), 0);
+  parts.schedule = Schedule{.seconds = 5, .busy_seconds = 3};
+  PlanVerdict exposed = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(hidden.seconds, 3);
+  EXPECT_TRUE(better(hidden, exposed));
+}
+
 // A problem without a compiler: the report's memory is what the specs place on one device.
 PlanProblem paper_problem() {
   PlanProblem problem;

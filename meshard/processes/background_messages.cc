@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/quiet_thread.h"
 #include "meshard/processes/internal/member_text.h"
-#include "meshard/processes/internal/quiet_thread.h"
 
 namespace meshard {
 namespace {

@@ -118,8 +118,8 @@ def programs_on_disk(program, devices):
         expect(int(hits[0][1]) == 0 and int(hits[1][1]) > 0, hits)
 
 
-def missing(program, *probe):
-    """Why nothing can be run, or nothing. `probe` are arguments of a short run."""
+def missing(program, probe):
+    """Why nothing can be run, or nothing."""
     if shutil.which("mpirun") is None or not os.path.exists(LIBRARY):
         return "no mpirun (Debian package openmpi-bin), or no libmeshard_mpi.so (libopenmpi-dev)"
     status, _, errors = run(1, program, *probe)
@@ -127,8 +127,9 @@ def missing(program, *probe):
 
 
 def run_all(program, tests, probe=(4, "lazy")):
-    """Runs (name, function, arguments...) whose name contains MESHARD_ACROSS_TEST. @return the status of the program"""
-    if reason := missing(program, *probe):
+    """Runs (name, function, arguments...) whose name contains MESHARD_ACROSS_TEST. @return the status of the program
+    @param probe arguments with which the program does little, to find out whether there is a plugin"""
+    if reason := missing(program, probe):
         print(f"skipped: {reason}")
         return SKIPPED
     passed, failed = 0, 0

@@ -32,15 +32,16 @@ bool same_shard(const HloShape& a, const HloShape& b) {
 }
 
 // Ops that a model applies to a parameter and an optimizer does not.
-bool is_of_model(const HloInstruction& one) {
-  if (phase_of_op(one.metadata.op_name) != ProgramPhase::kUnknown) return true;
+bool is_of_model(const HloInstruction& one, const ProgramPhases& phases) {
+  if (is_of_model(phases.of_op(one.metadata.op_name))) return true;
   return one.opcode == "dot" || one.opcode == "convolution" || one.opcode == "gather" ||
          one.opcode == "broadcast";
 }
 
 }  // namespace
 
-BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& names)
+BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& names,
+                             const ProgramPhases& phases)
     : executions_(executions), argument_names_(names.arguments), result_names_(names.results) {
   const HloModule& module = executions.module().module();
   const InstructionIndex& entry = executions.module().entry();
@@ -62,12 +63,12 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
       const std::string& op_name = user.instruction->metadata.op_name;
       if (std::string used = op_in_layer(op_name); !used.empty())
         ops_[number].push_back(std::move(used));
-      if (scopes_[number].empty() && phase_of_op(op_name) != ProgramPhase::kUnknown)
+      if (scopes_[number].empty() && is_of_model(phases.of_op(op_name)))
         scopes_[number] = op_scope(op_name);
     }
-    read_by_model_[number] =
-        std::any_of(uses.consumers.begin(), uses.consumers.end(),
-                    [](const LocatedInstruction& user) { return is_of_model(*user.instruction); });
+    read_by_model_[number] = std::any_of(
+        uses.consumers.begin(), uses.consumers.end(),
+        [&](const LocatedInstruction& user) { return is_of_model(*user.instruction, phases); });
   }
   std::size_t results = module.result.is_tuple ? module.result.tuple.size() : 1;
   result_names_.resize(std::max(result_names_.size(), results));

@@ -2,11 +2,11 @@
 #include "meshard/runtime/internal/order_watch.h"
 
 #include <algorithm>
-#include <csignal>
 #include <optional>
 #include <set>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/quiet_thread.h"
 
 namespace meshard {
 namespace {
@@ -14,16 +14,6 @@ namespace {
 constexpr std::chrono::seconds kInterval{1};
 // A process that has failed may have taken part in the collective before.
 constexpr std::chrono::seconds kLongCollective{4};
-
-// Signals are for the program's own threads.
-std::thread thread_without_signals(std::function<void()> work) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(work));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 }  // namespace
 
@@ -33,7 +23,7 @@ OrderWatch::OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> histo
       history_(std::move(history)),
       key_(std::move(key)),
       told_failure_(std::move(told_failure)) {
-  thread_ = thread_without_signals([this] { run_thread(); });
+  thread_ = internal::start_quiet_thread([this] { run_thread(); });
 }
 
 OrderWatch::~OrderWatch() {
