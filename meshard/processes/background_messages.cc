@@ -178,7 +178,7 @@ void BackgroundMessages::look_for_failures(Clock::time_point now) {
       if (std::optional<Error> found = options_.failure_of(process)) return fail(*found);
 }
 
-// Until it is told to stop, or MPI is about to end.
+// Until stops_ is set, or MPI is about to end.
 void BackgroundMessages::work() {
   // Pauses are shorter than the slack that timers have otherwise.
   (void)::prctl(PR_SET_TIMERSLACK, 1000UL);

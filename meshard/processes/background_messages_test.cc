@@ -98,18 +98,18 @@ TEST_F(InBackground, WhatDoesNotComeIsAnErrorThatNamesItAndItsProcess) {
 
 TEST_F(InBackground, TheFailureOfAnotherProcessEndsTheWait) {
   std::atomic<bool> has_failed = false;
-  std::promise<std::string> told;
+  std::promise<std::string> reported;
   BackgroundMessagesOptions options;
   options.failure_of = [&](int process) -> std::optional<Error> {
     if (!has_failed || process != 0) return std::nullopt;
     return Error(ErrorCode::kAborted, "process 0 has failed");
   };
-  options.on_failure = [&](const Error& error) { told.set_value(error.what()); };
+  options.on_failure = [&](const Error& error) { reported.set_value(error.what()); };
   begin(2, options);
   auto lost = receive(of(1), 0);
   has_failed = true;
   EXPECT_THAT(lost.get(), HasSubstr("process 0 has failed"));
-  EXPECT_THAT(told.get_future().get(), HasSubstr("process 0 has failed"));
+  EXPECT_THAT(reported.get_future().get(), HasSubstr("process 0 has failed"));
 }
 
 TEST_F(InBackground, AFailureEndsWhatIsReceived) {

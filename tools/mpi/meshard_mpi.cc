@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "meshard/processes/mpi_abi.h"
@@ -44,10 +45,9 @@ struct PendingExchange {
   bool ask(MpiState& state);
 };
 
-/// A message that was started, in one piece or several.
+/// The pieces of a message that was started.
 struct StartedPieces {
   std::vector<MPI_Request> requests;
-  bool sends = false;
 };
 
 struct MpiState {
@@ -62,7 +62,7 @@ struct MpiState {
   std::vector<PendingExchange*> pending;
   bool is_asking = false;            // a thread asks MPI
   MPI_Comm started = MPI_COMM_NULL;  // messages of start_message()
-  std::mutex started_mutex;          // of the next two; MPI does not end while it is held
+  std::mutex started_mutex;          // of the next two
   std::set<StartedPieces*> sends;    // those that have not ended
   bool has_ended = false;
   int rank = 0;
@@ -293,12 +293,10 @@ int initialize(int threads, int* rank, int* size, MeshardMpiError* error) {
     }
     state.several_threads = level == MPI_THREAD_MULTIPLE;
     if (state.all == MPI_COMM_NULL) {
-      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.all));
-      check(MPI_Comm_set_errhandler(state.all, MPI_ERRORS_RETURN));
-      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.messages));
-      check(MPI_Comm_set_errhandler(state.messages, MPI_ERRORS_RETURN));
-      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.started));
-      check(MPI_Comm_set_errhandler(state.started, MPI_ERRORS_RETURN));
+      for (MPI_Comm* comm : {&state.all, &state.messages, &state.started}) {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, comm));
+        check(MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
+      }
       int* largest = nullptr;
       int known = 0;
       check(MPI_Comm_get_attr(state.messages, MPI_TAG_UB, &largest, &known));
@@ -333,8 +331,7 @@ int finalize(MeshardMpiError* error) {
     int ended = 0;
     check(MPI_Finalized(&ended));
     std::lock_guard lock(state.started_mutex);
-    if (!ended && !state.has_ended) end_sends(state);
-    state.has_ended = true;
+    if (!ended && !std::exchange(state.has_ended, true)) end_sends(state);
     if (state.started_here && !ended) check(MPI_Finalize());
   });
 }
@@ -539,21 +536,14 @@ int start_message(MeshardMpiMessage message, int sends, void** started, MeshardM
   return guarded_until_end(error, [&](MpiState& state) {
     check_tags(&message, 1, state);
     auto own = std::make_unique<StartedPieces>();
-    own->sends = sends != 0;
-    post_in_pieces(&message, 1, state,
-                   [&](const MeshardMpiMessage& each, std::uint64_t begin, int count) {
-                     MPI_Request* next = &own->requests.emplace_back(MPI_REQUEST_NULL);
-                     auto start = sends ? [](void* data, int n, int to, int tag, MPI_Comm comm,
-                                             MPI_Request* request) {
-                       return MPI_Isend(data, n, MPI_BYTE, to, tag, comm, request);
-                     } : [](void* data, int n, int from, int tag, MPI_Comm comm,
-                            MPI_Request* request) {
-                       return MPI_Irecv(data, n, MPI_BYTE, from, tag, comm, request);
-                     };
-                     check(start(bytes_at(each.data, begin), count, each.process, each.tag,
-                                 state.started, next));
-                   });
-    if (own->sends) state.sends.insert(own.get());
+    auto start = [&](const MeshardMpiMessage& each, std::uint64_t begin, int count) {
+      auto* next = &own->requests.emplace_back(MPI_REQUEST_NULL);
+      void* data = bytes_at(each.data, begin);
+      check(sends ? MPI_Isend(data, count, MPI_BYTE, each.process, each.tag, state.started, next)
+                  : MPI_Irecv(data, count, MPI_BYTE, each.process, each.tag, state.started, next));
+    };
+    post_in_pieces(&message, 1, state, start);
+    if (sends) state.sends.insert(own.get());
     *started = own.release();
   });
 }

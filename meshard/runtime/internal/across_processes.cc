@@ -37,7 +37,7 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
       .tags = tags,
       .limit = limit,
       .failure_of = [made](int rank) { return made->failure_of(rank); },
-      .on_failure = [made](const Error& error) { made->tell_failure(error); }};
+      .on_failure = [made](const Error& error) { made->report_failure(error); }};
   across->messages_ =
       std::make_unique<BackgroundMessages>(*run.communicator(), std::move(messages));
   internal::before_finalize([made]() -> Result<void> {
@@ -62,7 +62,7 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
   }
   run.set_activity_source([history](auto& since) { return history->activity(since); });
   across->watch_.emplace(run, history, across->announcement({}, "launches/"),
-                         [made](int rank) { return made->told_failure(rank); });
+                         [made](int rank) { return made->reported_failure(rank); });
   return across;
 }
 
@@ -81,7 +81,7 @@ std::string AcrossProcesses::failure_key(int rank) const {
   return announcement({}, cat("failures/", rank));
 }
 
-Result<std::optional<std::string>> AcrossProcesses::told_failure(int rank) const {
+Result<std::optional<std::string>> AcrossProcesses::reported_failure(int rank) const {
   // Also fails if a process of the run is lost.
   Result<std::string> found = run().store().get(failure_key(rank), std::chrono::milliseconds(1));
   if (found.ok()) return std::optional(*std::move(found));
@@ -90,13 +90,13 @@ Result<std::optional<std::string>> AcrossProcesses::told_failure(int rank) const
 }
 
 std::optional<Error> AcrossProcesses::failure_of(int rank) const {
-  Result<std::optional<std::string>> told = told_failure(rank);
-  if (!told.ok()) return told.error();
-  if (!*told) return std::nullopt;
-  return Error(ErrorCode::kAborted, cat(kOfAnotherProcess, **told));
+  Result<std::optional<std::string>> reported = reported_failure(rank);
+  if (!reported.ok()) return reported.error();
+  if (!*reported) return std::nullopt;
+  return Error(ErrorCode::kAborted, cat(kOfAnotherProcess, **reported));
 }
 
-void AcrossProcesses::tell_failure(const Error& error) {
+void AcrossProcesses::report_failure(const Error& error) {
   std::string_view text = error.message();
   auto at = text.find(kOfAnotherProcess);  // the plugin may have put words before it
   const ProcessInfo& own = run().members()[static_cast<std::size_t>(rank())];
@@ -109,7 +109,7 @@ void AcrossProcesses::tell_failure(const Error& error) {
 void AcrossProcesses::give_up(const Error& error) {
   order_.fail(error);
   messages_->fail(error);
-  tell_failure(error);  // says more than what the messages may have told
+  report_failure(error);  // says more than what the messages may have reported
 }
 
 Result<pjrt::Client> AcrossProcesses::partitioner() {

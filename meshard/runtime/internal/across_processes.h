@@ -57,11 +57,11 @@ class AcrossProcesses : public ProcessSteps {
   AcrossProcesses(Processes run, const pjrt::Client& client)
       : ProcessSteps(run, client), order_(client) {}
   std::string failure_key(int rank) const;
-  // What a process has told of its failure.
-  Result<std::optional<std::string>> told_failure(int rank) const;
+  // What a process has reported of its failure.
+  Result<std::optional<std::string>> reported_failure(int rank) const;
   // Why nothing more comes from a process.
   std::optional<Error> failure_of(int rank) const;
-  void tell_failure(const Error& error);
+  void report_failure(const Error& error);
 
   CollectiveOrder order_;
   std::vector<CollectiveService> services_;  // of each device

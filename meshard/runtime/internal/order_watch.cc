@@ -18,11 +18,11 @@ constexpr std::chrono::seconds kLongCollective{4};
 }  // namespace
 
 OrderWatch::OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> history, std::string key,
-                       ToldFailure told_failure)
+                       ReportedFailure reported_failure)
     : run_(run),
       history_(std::move(history)),
       key_(std::move(key)),
-      told_failure_(std::move(told_failure)) {
+      reported_failure_(std::move(reported_failure)) {
   thread_ = internal::start_quiet_thread([this] { run_thread(); });
 }
 
@@ -55,8 +55,9 @@ bool OrderWatch::is_abandoned() {
       others.insert(ranks.begin(), ranks.end());
   others.erase(run_.rank());
   for (int rank : others)
-    if (Result<std::optional<std::string>> told = told_failure_(rank); told.ok() && *told) {
-      run_.report_given_up(rank, **told);
+    if (Result<std::optional<std::string>> reported = reported_failure_(rank);
+        reported.ok() && *reported) {
+      run_.report_given_up(rank, **reported);
       return true;
     }
   return false;

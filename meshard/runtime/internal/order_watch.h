@@ -20,11 +20,12 @@ namespace meshard {
 /// more than their record in the history.
 class OrderWatch {
  public:
-  using ToldFailure = std::function<Result<std::optional<std::string>>(int rank)>;
+  using ReportedFailure = std::function<Result<std::optional<std::string>>(int rank)>;
   /// @param key of the histories in the store; ends with a slash
-  /// @param told_failure what a process has told of its failure; nothing as long as it works
+  /// @param reported_failure what a process has reported of its failure; nothing as long as it
+  /// works
   OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> history, std::string key,
-             ToldFailure told_failure);
+             ReportedFailure reported_failure);
   ~OrderWatch();
   OrderWatch(const OrderWatch&) = delete;
   OrderWatch& operator=(const OrderWatch&) = delete;
@@ -37,7 +38,7 @@ class OrderWatch {
   Processes run_;
   std::shared_ptr<const LaunchHistory> history_;
   std::string key_;
-  ToldFailure told_failure_;
+  ReportedFailure reported_failure_;
   std::uint64_t told_ = 0;  // the launches that the others know of
   std::mutex mutex_;
   std::condition_variable stopped_;

@@ -1,4 +1,4 @@
-// Tested in tests/processes/check_across.py and check_pipelines.py.
+// Tested in tests/processes/check_pipelines.py.
 #include "meshard/runtime/internal/receive_tiles.h"
 
 #include <cstddef>
