@@ -403,7 +403,10 @@ void transfers(const std::vector<std::string>& arguments) {
     Tensor placed = mark_sharding(from_host(whole), source);
     Tensor moved = transfer(placed, target);
     // What has been sent may be donated at once.
-    if (k % 16 == 1) jit([](const Tensor& t) { return t + t; }, {.donate = {0}})(placed);
+    auto changed = [](const Tensor& t) {
+      return t.dtype() == DType::bool_ ? logical_not(t) : t + t;
+    };
+    if (k % 16 == 1) jit(changed, {.donate = {0}})(placed);
     under_way.push_back(
         {moved, whole, cat(whole.type(), " from ", source, " to ", target, ", number ", k)});
     if (under_way.size() < 8 && k + 1 < count) continue;
