@@ -14,7 +14,7 @@
 #include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/internal/stage_state.h"
 #include "meshard/pipeline/schedule/timeline.h"
-#include "meshard/processes/processes.h"
+#include "meshard/runtime/gather.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
@@ -35,16 +35,6 @@ struct MeanRun {
     return sum * (1.0 / static_cast<double>(losses.size()));
   }
 };
-
-// The value on a device of each process of a run, so that each can read it.
-inline Tensor readable_by_all(const Tensor& value) {
-  const Processes run = meshard::processes();
-  if (run.size() == 1) return value;
-  std::vector<std::int64_t> devices;
-  for (const ProcessInfo& member : run.members()) devices.push_back(member.first_device);
-  Mesh mesh({{"process", run.size()}}, devices);
-  return transfer(value, Sharding(mesh, P(), static_cast<std::size_t>(value.rank())));
-}
 
 // One microbatch at one stage.
 struct Flight {
@@ -86,6 +76,7 @@ class Pipeline::State {
       for (const Tensor& each : one.stage.parameters().tensors)
         one.parameters.push_back(internal::placed(each, one.stage.mesh()));
     }
+    for (const StageState& one : stages_) meshes_.push_back(one.stage.mesh());
     order_actions();
     stats_.peak_activations.assign(stages_.size(), 0);
     stats_.peak_activation_bytes.assign(stages_.size(), 0);
@@ -105,12 +96,16 @@ class Pipeline::State {
     log_.clear();
     is_logged_ = update;
     losses_.assign(microbatches.size(), Tensor());
+    bool has_begun = false;
     try {
       prepare(microbatches.front());
       if (update)
         for (const StageState& one : stages_) internal::check_trainable(one);
+      processes_ = internal::processes_of_run(meshes_);
+      has_begun = true;
       for (const PipelineAction& action : order_) perform(action, microbatches, where);
-      Tensor loss = internal::readable_by_all(mean_(losses_));
+      Tensor loss = mean_(losses_);
+      if (processes_.size() > 1) loss = internal::in_each_process(loss, processes_);
       sum_ties();
       has_gradients_ = true;
       if (update) take_step(where);
@@ -120,6 +115,7 @@ class Pipeline::State {
     } catch (...) {
       // What was computed from a failed value has failed with it: find where it began.
       std::optional<FailedAction> first = log_.first_failure();
+      if (has_begun && processes_.size() > 1) tell_others(first);
       log_.clear();
       flights_.clear();
       has_gradients_ = false;
@@ -159,6 +155,19 @@ class Pipeline::State {
         if (!is_new && owner->second.first != s)
           ties_.push_back({s, i, owner->second.first, owner->second.second});
       }
+    }
+  }
+
+  // Called while an exception is handled.
+  void tell_others(const std::optional<FailedAction>& first) const {
+    if (first)
+      return internal::give_up_across_processes(first->error.with_note(place_of(first->action)));
+    try {
+      throw;
+    } catch (const Error& error) {
+      internal::give_up_across_processes(error);
+    } catch (const std::exception& error) {
+      internal::give_up_across_processes(Error(ErrorCode::kUnknown, error.what()));
     }
   }
 
@@ -487,6 +496,8 @@ class Pipeline::State {
   Jit<internal::CopyRun> copy_ = jit(internal::CopyRun{}, {.name = "copy of tied gradients"});
   PipelineStats stats_;
   bool has_gradients_ = false;
+  std::vector<Mesh> meshes_;    // by stage
+  std::vector<int> processes_;  // of the stages; empty in a run of one process
 
   // The types that the programs are for.
   AnyStructure batch_;  // of the last run, without its tensors

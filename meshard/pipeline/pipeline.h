@@ -67,8 +67,8 @@ class Pipeline {
 
   /// Computes the loss and the gradients of one batch, without an update.
   /// @param microbatches equal parts of the batch, as many as the schedule has
-  /// @return the mean of the microbatches' losses; in a run of several processes, on the first
-  /// device of each, so that all can read it
+  /// @return the mean of the microbatches' losses. If the stages are in several processes, it is on
+  /// a device of each of these, and item() waits for no other process than those that compute it
   /// @error invalid argument: another number of microbatches, or microbatches of different types;
   /// errors of the stages' functions, of the compiler and the plugin. Parameters are unchanged.
   template <class Batch>
