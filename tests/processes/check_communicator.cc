@@ -44,7 +44,8 @@ T combined(Reduction op, T a, T b) {
     bool wants_both = op == Reduction::kProduct || op == Reduction::kMin || op == Reduction::kAnd;
     return op == Reduction::kXor ? a != b : wants_both ? a && b : a || b;
   } else if constexpr (std::is_integral_v<T>) {
-    auto x = static_cast<std::uint64_t>(a), y = static_cast<std::uint64_t>(b);
+    using Unsigned = std::make_unsigned_t<T>;
+    const std::uint64_t x = static_cast<Unsigned>(a), y = static_cast<Unsigned>(b);
     switch (op) {
       case Reduction::kSum: return static_cast<T>(x + y);
       case Reduction::kProduct: return static_cast<T>(x * y);
@@ -274,77 +275,91 @@ bool all_end(std::vector<std::unique_ptr<StartedMessage>>& messages) {
   return right;
 }
 
-}  // namespace
+std::vector<unsigned char> content_between(int from, int to, std::size_t bytes, int tag) {
+  std::vector<unsigned char> data(bytes);
+  for (std::size_t i = 0; i < bytes; ++i)
+    data[i] =
+        static_cast<unsigned char>(i * 7 + static_cast<std::size_t>(from * 50 + to * 9 + tag));
+  return data;
+}
 
-CommunicatorChecks check_started_messages(ProcessCommunicator& c) {
-  CommunicatorChecks checks;
-  const int size = c.size(), rank = c.rank();
-  const auto count = static_cast<std::size_t>(size);
-  const auto content = [&](int from, int to, std::size_t bytes, int tag) {
-    std::vector<unsigned char> data(bytes);
-    for (std::size_t i = 0; i < bytes; ++i)
-      data[i] =
-          static_cast<unsigned char>(i * 7 + static_cast<std::size_t>(from * 50 + to * 9 + tag));
-    return data;
+std::vector<int> other_ranks(const ProcessCommunicator& c) {
+  std::vector<int> others(static_cast<std::size_t>(c.size()));
+  std::iota(others.begin(), others.end(), 0);
+  std::erase(others, c.rank());
+  return others;
+}
+
+// Two messages with each process, which are sent in the other order than they are received in;
+// exchange() beside them has tags of its own.
+void check_messages_of(std::size_t bytes, ProcessCommunicator& c, CommunicatorChecks& checks) {
+  const int rank = c.rank();
+  const auto count = static_cast<std::size_t>(c.size());
+  const auto place = [](int other, int tag) {
+    return 2 * static_cast<std::size_t>(other) + static_cast<std::size_t>(tag);
   };
-  for (std::size_t bytes :
-       {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{70001}}) {
-    // Two with each process, which are sent in the other order than they are received in.
-    std::vector<std::unique_ptr<StartedMessage>> messages;
-    std::vector<std::vector<unsigned char>> sent(2 * count), got(2 * count);
-    for (int tag : {0, 1})
-      for (int other = 0; other < size; ++other) {
-        if (other == rank) continue;
-        auto& memory = got[2 * static_cast<std::size_t>(other) + static_cast<std::size_t>(tag)];
-        memory.resize(bytes);
-        messages.push_back(c.start_receive({other, tag, memory.data(), bytes}).value());
-      }
-    for (int tag : {1, 0})
-      for (int other = 0; other < size; ++other) {
-        if (other == rank) continue;
-        auto& memory = sent[2 * static_cast<std::size_t>(other) + static_cast<std::size_t>(tag)];
-        memory = content(rank, other, bytes, tag);
-        messages.push_back(c.start_send({other, tag, memory.data(), bytes}).value());
-      }
-    // Those of exchange() have tags of their own.
-    std::vector<OutgoingMessage> out;
-    std::vector<IncomingMessage> in;
-    std::vector<int> numbers(count, -1);
-    for (int other = 0; other < size; ++other) {
-      if (other == rank) continue;
-      out.push_back({other, 0, &rank, sizeof rank});
-      in.push_back({other, 0, &numbers[static_cast<std::size_t>(other)], sizeof rank});
+  std::vector<std::unique_ptr<StartedMessage>> messages;
+  std::vector<std::vector<unsigned char>> sent(2 * count), got(2 * count);
+  for (int tag : {0, 1})
+    for (int other : other_ranks(c)) {
+      auto& memory = got[place(other, tag)];
+      memory.resize(bytes);
+      messages.push_back(c.start_receive({other, tag, memory.data(), bytes}).value());
     }
-    c.exchange(out, in).value();
-    check(checks, c, all_end(messages), cat("messages of ", bytes, " bytes have ended"));
-    for (int other = 0; other < size; ++other) {
-      if (other == rank) continue;
-      const auto place = static_cast<std::size_t>(other);
-      check(checks, c, numbers[place] == other, "exchange() beside started messages");
-      for (int tag : {0, 1})
-        check(checks, c,
-              got[2 * place + static_cast<std::size_t>(tag)] == content(other, rank, bytes, tag),
-              cat("a message of ", bytes, " bytes from ", other, " with tag ", tag));
+  for (int tag : {1, 0})
+    for (int other : other_ranks(c)) {
+      auto& memory = sent[place(other, tag)];
+      memory = content_between(rank, other, bytes, tag);
+      messages.push_back(c.start_send({other, tag, memory.data(), bytes}).value());
     }
+  std::vector<OutgoingMessage> out;
+  std::vector<IncomingMessage> in;
+  std::vector<int> numbers(count, -1);
+  for (int other : other_ranks(c)) {
+    out.push_back({other, 0, &rank, sizeof rank});
+    in.push_back({other, 0, &numbers[static_cast<std::size_t>(other)], sizeof rank});
   }
-  // A receive that is given up leaves its memory alone, and takes no message.
+  c.exchange(out, in).value();
+  check(checks, c, all_end(messages), cat("messages of ", bytes, " bytes have ended"));
+  for (int other : other_ranks(c)) {
+    check(checks, c, numbers[static_cast<std::size_t>(other)] == other,
+          "exchange() beside started messages");
+    for (int tag : {0, 1})
+      check(checks, c, got[place(other, tag)] == content_between(other, rank, bytes, tag),
+            cat("a message of ", bytes, " bytes from ", other, " with tag ", tag));
+  }
+}
+
+// A receive that is given up leaves its memory alone, and takes no message.
+void check_given_up_receive(ProcessCommunicator& c, CommunicatorChecks& checks) {
+  const int size = c.size(), rank = c.rank();
   const int next = (rank + 1) % size, before = (rank + size - 1) % size;
   int given_up = -1, received = -1;
   auto receive = c.start_receive({before, 5, &given_up, sizeof given_up}).value();
   check(checks, c, !*receive->has_ended(), "nothing was sent");
   receive->cancel();
-  std::vector<int> all(count);
+  std::vector<int> all(static_cast<std::size_t>(size));
   std::iota(all.begin(), all.end(), 0);
   char byte = 0;
-  std::vector<char> bytes(count);
+  std::vector<char> bytes(all.size());
   c.all_gather(all, &byte, bytes.data(), 1).value();  // all have given up
   std::vector<std::unique_ptr<StartedMessage>> messages;
   messages.push_back(c.start_send({next, 5, &rank, sizeof rank}).value());
   messages.push_back(c.start_receive({before, 5, &received, sizeof received}).value());
   check(checks, c, all_end(messages) && received == before && given_up == -1,
         "a message after a receive that was given up");
+}
+
+}  // namespace
+
+CommunicatorChecks check_started_messages(ProcessCommunicator& c) {
+  CommunicatorChecks checks;
+  for (std::size_t bytes : {0, 1, 1000, 70001}) check_messages_of(bytes, c, checks);
+  check_given_up_receive(c, checks);
+  const int rank = c.rank(), next = (rank + 1) % c.size();
+  int received = -1;
   check(checks, c, !c.start_send({rank, 0, &rank, 1}).ok(), "a message to itself");
-  check(checks, c, !c.start_receive({size, 0, &received, 1}).ok(), "a message from nobody");
+  check(checks, c, !c.start_receive({c.size(), 0, &received, 1}).ok(), "a message from nobody");
   check(checks, c, !c.start_send({next, -1, &rank, 1}).ok(), "a tag below 0");
   check(checks, c, c.largest_tag() >= 32767, "tags are too small");
   return checks;
