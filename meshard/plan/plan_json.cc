@@ -20,6 +20,9 @@ void write_planned(JsonWriter& json, const PlannedCandidate& one,
   json.end_array();
   json.member("outcome", to_string(one.verdict.outcome)).member("memory", one.verdict.memory);
   json.member("capacity", one.verdict.capacity).member("seconds", one.verdict.seconds);
+  json.member("basis", to_string(one.verdict.basis));
+  json.member("exposed_seconds", one.verdict.exposed_seconds);
+  json.member("hidden_seconds", one.verdict.hidden_seconds);
   json.member("return_seconds", one.verdict.return_seconds);
   json.member("collective_bytes", one.verdict.collective_bytes);
   json.member("problem", one.verdict.problem);

@@ -25,6 +25,10 @@ std::string verdict_text(const PlanVerdict& verdict) {
   if (verdict.memory > 0) append(text, cat(", ", byte_text(verdict.memory)));
   if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
   if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
+  if (verdict.basis == TimeBasis::kSchedule)
+    append(text, cat(" by the schedule (", seconds_text(verdict.exposed_seconds),
+                     " exposed communication, ", seconds_text(verdict.hidden_seconds), " hidden)"));
+  if (verdict.basis == TimeBasis::kRoofline) append(text, " by the roofline");
   if (verdict.return_seconds > 0)
     append(text, cat(" with ", seconds_text(verdict.return_seconds),
                      " to reshard results for the next run"));

@@ -275,9 +275,24 @@ std::string_view to_string(PlanOutcome outcome) {
   return "";
 }
 
+std::string_view to_string(TimeBasis basis) {
+  switch (basis) {
+    case TimeBasis::kUnknown: return "unknown";
+    case TimeBasis::kRoofline: return "roofline";
+    case TimeBasis::kSchedule: return "schedule";
+  }
+  return "";
+}
+
+TimeBasis time_basis_of(const ProgramReport& report) {
+  if (report.parts().schedule) return TimeBasis::kSchedule;
+  return report.parts().roofline ? TimeBasis::kRoofline : TimeBasis::kUnknown;
+}
+
 double seconds_of(const ProgramReport& report) {
-  const std::optional<Roofline>& roofline = report.parts().roofline;
-  return roofline ? roofline->seconds_in_sequence() : 0;
+  const ProgramReport::Parts& parts = report.parts();
+  if (parts.schedule) return parts.schedule->seconds;
+  return parts.roofline ? parts.roofline->seconds_in_sequence() : 0;
 }
 
 PlanVerdict verdict_of(const ProgramReport& report, double margin) {
@@ -285,6 +300,11 @@ PlanVerdict verdict_of(const ProgramReport& report, double margin) {
   for (const Collective& one : report.collectives())
     verdict.collective_bytes += one.bytes() * one.executions;
   verdict.seconds = seconds_of(report);
+  verdict.basis = time_basis_of(report);
+  if (const std::optional<Schedule>& schedule = report.parts().schedule) {
+    verdict.exposed_seconds = schedule->links.exposed_seconds;
+    verdict.hidden_seconds = schedule->links.hidden_seconds;
+  }
   if (const std::optional<MemoryUse>& memory = report.memory()) {
     verdict.memory = memory->total();
     verdict.capacity = memory->capacity.value_or(0);

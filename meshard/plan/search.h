@@ -37,6 +37,16 @@ enum class PlanOutcome {
 /// `fits`, `too big`, `refused`
 std::string_view to_string(PlanOutcome outcome);
 
+/// What an estimated time of a run is taken from.
+enum class TimeBasis {
+  kUnknown,   ///< the hardware's figures are unknown
+  kRoofline,  ///< the roofline's bounds, one after the other, because there is no schedule
+  kSchedule,  ///< the order of the compiled instructions, so that hidden transfers take no time
+};
+
+/// `unknown`, `roofline`, `schedule`
+std::string_view to_string(TimeBasis basis);
+
 /// Value type: what compiling a candidate showed.
 struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
@@ -45,6 +55,11 @@ struct PlanVerdict {
   /// Estimated time of one run: seconds_of() the report, and `return_seconds`. 0 if the hardware's
   /// figures are unknown.
   double seconds = 0;
+  /// What `seconds` is taken from.
+  TimeBasis basis = TimeBasis::kUnknown;
+  /// By the schedule: the part of `seconds` that waits for transfers between devices, and the time
+  /// of transfers that run behind computation. 0 without a schedule.
+  double exposed_seconds = 0, hidden_seconds = 0;
   /// The part of `seconds` that brings results to the shardings of the arguments that they are in
   /// the next run.
   double return_seconds = 0;
@@ -55,9 +70,13 @@ struct PlanVerdict {
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 
-/// The estimated time of a run by which plans are ranked: the sum of the roofline's bounds, so that
-/// two programs with the same largest bound still differ. 0 if the hardware's figures are unknown.
+/// The estimated time of a run, by which plans are ranked. It is Schedule::seconds; in a report
+/// without a schedule, the sum of the roofline's bounds, so that two programs with the same largest
+/// bound still differ. 0 if the hardware's figures are unknown.
 double seconds_of(const ProgramReport& report);
+
+/// What seconds_of() the report is taken from.
+TimeBasis time_basis_of(const ProgramReport& report);
 
 /// The verdict for a report. @param margin the fraction of memory that must stay free
 PlanVerdict verdict_of(const ProgramReport& report, double margin);

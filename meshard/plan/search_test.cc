@@ -42,6 +42,24 @@ TEST(PlanVerdict, OfAReport) {
   EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
 }
 
+TEST(PlanVerdict, TheTimeIsThatOfTheScheduleIfThereIsOne) {
+  ProgramReport::Parts parts{.name = "f"};
+  EXPECT_EQ(verdict_of(ProgramReport(parts), 0).basis, TimeBasis::kUnknown);
+  EXPECT_EQ(seconds_of(ProgramReport(parts)), 0);
+  parts.roofline.emplace().compute_seconds = 3;
+  parts.roofline->memory_seconds = 1;
+  PlanVerdict bound = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(bound.basis, TimeBasis::kRoofline);
+  EXPECT_EQ(bound.seconds, 4);
+  parts.schedule = Schedule{
+      .seconds = 3.5, .busy_seconds = 3, .links = {.hidden_seconds = 2, .exposed_seconds = 0.5}};
+  PlanVerdict scheduled = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(scheduled.basis, TimeBasis::kSchedule);
+  EXPECT_EQ(scheduled.seconds, 3.5);
+  EXPECT_EQ(scheduled.exposed_seconds, 0.5);
+  EXPECT_EQ(scheduled.hidden_seconds, 2);
+}
+
 // A problem without a compiler: the report's memory is what the specs place on one device.
 PlanProblem paper_problem() {
   PlanProblem problem;
@@ -245,6 +263,38 @@ TEST(Search, AnEqualCandidateThatNamesItsShardingsPrecedesAnOpenGivenOne) {
   EXPECT_EQ(found.ranking[0].candidate.specs[0], P("x", none));
   EXPECT_TRUE(found.ranking[1].as_given);
   EXPECT_TRUE(found.given_is_best());
+}
+
+// Compute of 4 s, and a collective of 3 s that runs behind it or not.
+ProgramReport with_a_collective(bool is_hidden) {
+  ProgramReport::Parts parts{.name = is_hidden ? "hidden" : "exposed"};
+  parts.memory = MemoryUse{.arguments = 10};
+  parts.roofline.emplace().compute_seconds = 4;
+  parts.roofline->links = {{.axes = "x", .link = "ICI", .bytes = 100, .seconds = 3}};
+  parts.schedule = Schedule{.seconds = is_hidden ? 4.0 : 7.0, .busy_seconds = 4};
+  (is_hidden ? parts.schedule->links.hidden_seconds : parts.schedule->links.exposed_seconds) = 3;
+  return ProgramReport(std::move(parts));
+}
+
+TEST(Search, AHiddenCollectiveRanksBeforeAnExposedOne) {
+  PlanProblem problem = paper_problem();
+  problem.pinned = {{"x", 1}};
+  for (bool first_hides : {true, false}) {
+    problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+      return with_a_collective((candidate.specs[0] == P(none, none)) == first_hides);
+    };
+    PlanResult found = search(problem);
+    ASSERT_EQ(found.ranking.size(), 2u);
+    EXPECT_EQ(found.ranking[0].report->name(), "hidden");
+    EXPECT_EQ(found.ranking[0].candidate.specs[0] == P(none, none), first_hides);
+    // The roofline says the same of both.
+    EXPECT_EQ(found.ranking[0].report->parts().roofline, found.ranking[1].report->parts().roofline);
+    std::string text = found.to_string();
+    std::size_t hidden = text.find("4 s by the schedule (0 ns exposed communication, 3 s hidden)"),
+                exposed = text.find("7 s by the schedule (3 s exposed communication, 0 ns hidden)");
+    EXPECT_LT(hidden, exposed) << text;
+    EXPECT_NE(exposed, std::string::npos) << text;
+  }
 }
 
 TEST(Search, FindsTheBestWithFewCompiles) {

@@ -233,6 +233,17 @@ void bind_candidates(nb::module_& module) {
           "The estimated time of a run, with `return_seconds`; 0 if the hardware's figures are "
           "unknown.")
       .def_prop_ro(
+          "basis",
+          [](const FoundPlan& p) { return std::string(to_string(p.candidate.verdict.basis)); },
+          "What `seconds` is taken from: `schedule`, the order of the compiled instructions; "
+          "`roofline`, the bounds one after the other, where there is no schedule; `unknown`.")
+      .def_prop_ro(
+          "exposed_seconds", [](const FoundPlan& p) { return p.candidate.verdict.exposed_seconds; },
+          "By the schedule: the part of `seconds` that waits for transfers between devices.")
+      .def_prop_ro(
+          "hidden_seconds", [](const FoundPlan& p) { return p.candidate.verdict.hidden_seconds; },
+          "By the schedule: the time of transfers that run behind computation.")
+      .def_prop_ro(
           "return_seconds", [](const FoundPlan& p) { return p.candidate.verdict.return_seconds; },
           "The part of `seconds` that brings results to the shardings of the arguments that they "
           "are in the next run.")
