@@ -39,6 +39,7 @@ std::string to_json(const PlanResult& result, const std::vector<FreeValue>& valu
   JsonWriter json(indent);
   json.begin_object().member("schema", "meshard.plan").member("version", 1);
   json.member("considered", result.candidates).member("ruled_out", result.ruled_out);
+  json.member("repeated", result.repeated);
   json.member("compiled", result.compiled).member("resumed", result.resumed);
   json.member("exhaustive", result.exhaustive).member("ended_by", result.ended_by);
   json.member("anything_fits", result.anything_fits());

@@ -70,7 +70,8 @@ std::string PlanResult::to_string(std::size_t most) const {
   std::string out =
       cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
           ruled_out, " ruled out by the bytes of their arguments");
-  std::size_t left = candidates - compiled - resumed - ruled_out;
+  if (repeated > 0) append(out, cat(", ", repeated, " equal to others but for the names of axes"));
+  std::size_t left = candidates - compiled - resumed - ruled_out - repeated;
   if (left > 0) append(out, cat(", ", left, " not tried"));
   append(out, "\n");
   if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
@@ -141,6 +143,23 @@ TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
   EXPECT_EQ(nothing.compiled, 0u);
   EXPECT_FALSE(nothing.anything_fits());
   EXPECT_THAT(nothing.to_string(), HasSubstr("nothing fits"));
+}
+
+TEST(Search, OneOfEqualProgramsIsCompiled) {
+  PlanProblem problem = paper_problem();
+  // The program depends on the memory of one device only.
+  problem.program_key = [&](const PlanCandidate& candidate) {
+    return std::to_string(problem.compile(candidate).value().memory()->total());
+  };
+  PlanResult found = search(problem);
+  std::set<std::int64_t> sizes;
+  for (const PlannedCandidate& one : found.ranking)
+    EXPECT_TRUE(sizes.insert(one.verdict.memory).second) << one.verdict.memory;
+  EXPECT_EQ(found.candidates, 52u);
+  EXPECT_GT(found.repeated, 0u);
+  EXPECT_EQ(found.compiled + found.repeated, found.candidates);
+  EXPECT_EQ(found.ranking.front().verdict.memory, 48 + 12);
+  EXPECT_THAT(found.to_string(), HasSubstr(" equal to others but for the names of axes"));
 }
 
 TEST(Search, LimitsAndProgress) {
@@ -329,6 +348,35 @@ TEST(Search, SeveralCompilesAtTheSameTime) {
     throw std::runtime_error("the user's own");
   };
   EXPECT_THROW(search(problem, {.jobs = 4}), std::runtime_error);
+}
+
+TEST(Search, TheTimeLimitStopsRunningCompiles) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  problem.ended = std::make_shared<std::atomic<bool>>(false);
+  auto compile = problem.compile;
+  std::size_t calls = 0;
+  problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    if (++calls < 3) return compile(candidate);
+    while (!problem.ended->load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Error(ErrorCode::kCancelled, "stopped");
+  };
+  PlanResult found = search(problem, {.time_limit = std::chrono::milliseconds(50)});
+  EXPECT_EQ(found.ended_by, "the time limit");
+  EXPECT_FALSE(found.exhaustive);
+  EXPECT_EQ(found.ranking.size(), found.compiled);
+  EXPECT_LE(found.compiled, 2u);
+  EXPECT_FALSE(problem.ended->load()) << "a later compile of the problem would be stopped";
+  // The given program is not stopped.
+  problem.compile_given = [&]() -> Result<ProgramReport> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    if (problem.ended->load()) return Error(ErrorCode::kCancelled, "stopped");
+    return compile(*problem.given);
+  };
+  found = search(problem, {.time_limit = std::chrono::milliseconds(1)});
+  ASSERT_EQ(found.ranking.size(), 1u);
+  EXPECT_TRUE(found.ranking[0].as_given);
+  EXPECT_EQ(found.ended_by, "the time limit");
 }
 
 TEST(PlanResult, TheFrontOfTimeAndMemory) {

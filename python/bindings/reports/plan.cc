@@ -162,7 +162,8 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   ExplainForOptions given;
   given.overrides = compile.overrides;
   given.links = compile.links();
-  given.compile = compile.compile();
+  problem.ended = std::make_shared<std::atomic<bool>>(false);
+  given.compile = internal::compile_in_search(compile.compile(), problem.ended);
   problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
     TracedProgram traced;
     {
@@ -397,6 +398,10 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro(
           "candidates", [](const FoundPlans& f) { return f.result.candidates; },
           "Number of all candidates.")
+      .def_prop_ro(
+          "repeated", [](const FoundPlans& f) { return f.result.repeated; },
+          "The number of candidates that are the same program as another one, but for the names of "
+          "axes.")
       .def_prop_ro(
           "ruled_out", [](const FoundPlans& f) { return f.result.ruled_out; },
           "Number of those whose arguments alone do not fit.")
