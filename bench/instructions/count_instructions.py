@@ -5,7 +5,8 @@ usage: count_instructions.py PROGRAM PLUGIN [--record | --check] [--compiler TEX
 
 PROGRAM is meshard-call-instructions, PLUGIN the fake plugin. Counted are the instructions of meshard, and CALL_COST for each
 call that it makes to another library except the plugin: what malloc takes depends on the state of the heap, and on the
-system's library. Unlike times, they repeat. --record writes recorded.json beside this file;
+system's library. Unlike times, they repeat. The process has one core, so that the calling thread also destroys the buffers, which
+another thread does elsewhere. --record writes recorded.json beside this file;
 --check compares with it: a call that takes more than 5 % (and 500) more instructions fails, with the functions that grew. The
 counts depend on the compiler, which --compiler names; those of another one are not compared.
 """
@@ -81,7 +82,8 @@ def measure(program, plugin, case):
             done = subprocess.run(
                 ["valgrind", "--tool=callgrind", "--toggle-collect=*meshard_measured_calls*",
                  f"--callgrind-out-file={out}", program, *map(str, case), str(calls)],
-                capture_output=True, encoding="utf-8", check=False, env={**os.environ, "MESHARD_PLUGIN": plugin})
+                capture_output=True, encoding="utf-8", check=False, env={**os.environ, "MESHARD_PLUGIN": plugin},
+                preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
             if done.returncode != 0:
                 sys.exit(f"{' '.join(done.args)}: exit status {done.returncode}\n{done.stdout}{done.stderr}")
             return counts_of(out.read_text(encoding="utf-8"), os.path.realpath(program))

@@ -11,6 +11,7 @@ namespace digits {
 
 inline constexpr std::int64_t kPixels = 64;
 inline constexpr std::int64_t kClasses = 10;
+inline constexpr std::int64_t kBatch = 128;  ///< digits of a training step
 
 /// Images (64 pixels in [0, 1] each, row-major) and their labels (0 to 9).
 struct Digits {

@@ -24,18 +24,24 @@ int run(const Options& options) {
   Mesh mesh = options.mesh();
   std::printf("%lld training digits, %lld held out\n", static_cast<long long>(digits.train.size()),
               static_cast<long long>(digits.held_back.size()));
-  std::printf("an MLP 64-256-128-10 on %s; compiling its step ...\n", mesh.to_string().c_str());
+  std::printf("an MLP 64-256-128-10 on %s; compiling its step ...\n",
+              options.stages == 1 ? mesh.to_string().c_str()
+                                  : cat(options.workers(), " meshes of ", options.data_devices,
+                                        " x ", options.model_devices, " devices")
+                                        .c_str());
   std::fflush(stdout);
 
-  Trainer trainer(mesh, options.seed);
+  Trainer trainer(options);
   std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
   double accuracy = trainer.accuracy(digits.held_back);
+  // All processes join the model of a pipeline.
+  const Sharding sharding = *trainer.model().columns.w.sharding();
 
   if (processes.rank() != 0) return 0;
   std::printf("\n%s\n", describe(trainer, mesh).c_str());
   std::printf("final loss %.5f\naccuracy on the held-out digits: %.2f %%\n", losses.back(),
               100 * accuracy);
-  write_pictures(options.out, losses, trainer).value();
+  write_pictures(options.out, losses, sharding).value();
   std::printf("wrote %s/loss.svg and %s/sharding.svg\n", options.out.c_str(), options.out.c_str());
   if (!options.losses.empty()) write_file(options.losses, join(losses, "\n") + "\n").value();
   return 0;

@@ -24,8 +24,6 @@ Tensor zero_bias(std::int64_t outputs, const Mesh& mesh, const PartitionSpec& sp
   return mark_sharding(from_host(HostArray::zeros({DType::f32, {outputs}})), mesh, spec);
 }
 
-Tensor apply(const Linear& layer, const Tensor& x) { return matmul(x, layer.w) + layer.b; }
-
 }  // namespace
 
 Classifier make_classifier(const Mesh& mesh, std::uint64_t seed) {
@@ -40,10 +38,11 @@ Classifier make_classifier(const Mesh& mesh, std::uint64_t seed) {
 }
 
 Tensor logits_of(const Classifier& model, const Tensor& images) {
-  Tensor hidden = relu(apply(model.columns, images));
-  hidden = relu(apply(model.rows, hidden));
-  return apply(model.head, hidden);
+  return apply(model.head, hidden(model.rows, hidden(model.columns, images)));
 }
+
+Tensor hidden(const Linear& layer, const Tensor& x) { return relu(apply(layer, x)); }
+Tensor apply(const Linear& layer, const Tensor& x) { return matmul(x, layer.w) + layer.b; }
 
 Tensor loss_of(const Classifier& model, const Tensor& images, const Tensor& labels) {
   return cross_entropy(logits_of(model, images), labels);

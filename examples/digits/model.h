@@ -29,6 +29,10 @@ Classifier make_classifier(const meshard::Mesh& mesh, std::uint64_t seed);
 /// The logits of each image, f32[images, 10]; the largest is the predicted class.
 meshard::Tensor logits_of(const Classifier& model, const meshard::Tensor& images);
 
+/// One layer, followed by a relu if it is a hidden one.
+meshard::Tensor hidden(const Linear& layer, const meshard::Tensor& x);
+meshard::Tensor apply(const Linear& layer, const meshard::Tensor& x);
+
 /// The mean cross-entropy of the predictions.
 meshard::Tensor loss_of(const Classifier& model, const meshard::Tensor& images,
                         const meshard::Tensor& labels);

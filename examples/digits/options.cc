@@ -44,6 +44,13 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
   if (name == "--mesh") return read_mesh(value, out);
   if (name == "--devices") return read_list(value, out.devices);
   if (name == "--steps") return read_number(value, out.steps) && out.steps > 0;
+  if (name == "--pipeline") return read_number(value, out.stages) && out.stages > 0;
+  if (name == "--chunks") return read_number(value, out.chunks) && out.chunks > 0;
+  if (name == "--microbatches") return read_number(value, out.microbatches) && out.microbatches > 0;
+  if (name == "--schedule") {
+    out.schedule = value;
+    return value == "gpipe" || value == "1f1b" || value == "interleaved" || value == "zb-h1";
+  }
   if (name == "--seed") return read_number(value, out.seed);
   std::string* text = name == "--data"     ? &out.data
                       : name == "--out"    ? &out.out
@@ -51,6 +58,19 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
                                            : nullptr;
   if (text) *text = value;
   return text && !value.empty();
+}
+
+meshard::Result<void> check_pipeline(const Options& options) {
+  if (options.stages == 1) return {};
+  if (options.stages > 4) return wrong(cat("the model has 4 stages, not ", options.stages));
+  std::int64_t rows = options.microbatches * options.data_devices;
+  if (kBatch % rows != 0)
+    return wrong(cat("a batch of ", kBatch, " cannot be divided into ", options.microbatches,
+                     " microbatches over ", options.data_devices, " devices each"));
+  if (options.schedule == "interleaved" && options.stages % options.chunks != 0)
+    return wrong(cat(options.stages, " stages cannot be divided into ", options.chunks,
+                     " chunks for each worker"));
+  return {};
 }
 
 }  // namespace
@@ -62,6 +82,10 @@ Trains a small classifier of handwritten digits over a mesh of devices, and show
 
   --mesh 2x4         devices along "data" (the batch) and "model" (the weights)
   --devices 4,5,..   the ids of the devices, in row-major order; default 0, 1, 2, ...
+  --pipeline N       up to 4 stages, each on a mesh of its own as --mesh says: the layers, and the loss (default 1)
+  --schedule NAME    the order of the stages' work: gpipe, 1f1b (default), interleaved or zb-h1
+  --microbatches N   the parts of a batch, which the stages work on at the same time (default 8)
+  --chunks N         the stages of each worker of an interleaved pipeline (default 2)
   --steps N          training steps (default 600)
   --seed N           of the initial weights and of the order of the digits (default 1)
   --data FILE        the digits: 64 pixels of 0..16 and a label in each line
@@ -82,21 +106,27 @@ meshard::Result<Options> parse_options(int count, const char* const* arguments) 
     std::string_view value = arguments[++i];
     if (!read_option(name, value, options)) return wrong(cat("cannot use: ", name, " ", value));
   }
-  auto wanted = static_cast<std::size_t>(options.data_devices * options.model_devices);
-  if (!options.devices.empty() && options.devices.size() != wanted)
-    return wrong(cat("--mesh ", options.data_devices, "x", options.model_devices, " needs ", wanted,
+  MESHARD_RETURN_IF_ERROR(check_pipeline(options));
+  std::int64_t wanted = options.workers() * options.data_devices * options.model_devices;
+  if (!options.devices.empty() && static_cast<std::int64_t>(options.devices.size()) != wanted)
+    return wrong(cat(options.workers() > 1 ? cat(options.workers(), " workers with ") : "",
+                     "--mesh ", options.data_devices, "x", options.model_devices,
+                     options.workers() > 1 ? " need " : " needs ", wanted,
                      " devices, but --devices lists ", options.devices.size()));
   if (options.data.empty()) options.data = default_data_path();
   return options;
 }
 
-meshard::Mesh Options::mesh() const {
-  std::vector<meshard::MeshAxis> axes{{"data", data_devices}, {"model", model_devices}};
-  return devices.empty() ? meshard::Mesh(axes) : meshard::Mesh(axes, devices);
+meshard::Mesh Options::mesh(std::int64_t worker) const {
+  std::vector<std::int64_t> own;
+  std::int64_t size = data_devices * model_devices;
+  for (std::int64_t i = worker * size; i < (worker + 1) * size; ++i)
+    own.push_back(devices.empty() ? i : devices[static_cast<std::size_t>(i)]);
+  return meshard::Mesh({{"data", data_devices}, {"model", model_devices}}, own);
 }
 
 int Options::device_count() const {
-  std::int64_t most = data_devices * model_devices;
+  std::int64_t most = workers() * data_devices * model_devices;
   for (std::int64_t id : devices) most = std::max(most, id + 1);
   return static_cast<int>(std::max<std::int64_t>(most, 8));
 }

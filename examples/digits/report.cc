@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -37,7 +38,18 @@ void Progress::operator()(std::int64_t step, double loss) {
   std::fflush(stdout);
 }
 
+std::string describe_pipeline(const Pipeline& pipeline) {
+  const PipelineSchedule& schedule = pipeline.schedule();
+  PipelineTimeline timeline = timeline_of(schedule);
+  std::string out =
+      cat(schedule.name(), ", ", schedule.stages(), " stages on ", schedule.workers(), " workers, ",
+          schedule.microbatches(), " microbatches; if stages were equal, workers would wait ",
+          std::lround(100 * timeline.bubble()), " % of the time:\n");
+  return out + picture(timeline);
+}
+
 std::string describe(const Trainer& trainer, const Mesh& mesh) {
+  if (trainer.pipeline()) return describe_pipeline(*trainer.pipeline());
   const Training& state = trainer.state();
   const Tensor& weight = state.model.columns.w;
   std::string out = cat("the mesh, ", mesh, ":\n", picture(mesh), "\n");
@@ -65,7 +77,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
 }
 
 Result<void> write_pictures(const std::string& folder, std::span<const double> losses,
-                            const Trainer& trainer) {
+                            const Sharding& sharding) {
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
   if (failure)
@@ -74,8 +86,7 @@ Result<void> write_pictures(const std::string& folder, std::span<const double> l
   MESHARD_RETURN_IF_ERROR(
       write_file(folder + "/loss.svg",
                  line_plot(losses, "Loss on handwritten digits", "step", "cross-entropy")));
-  return write_file(folder + "/sharding.svg",
-                    picture_svg(*trainer.state().model.columns.w.sharding()));
+  return write_file(folder + "/sharding.svg", picture_svg(sharding));
 }
 
 }  // namespace digits

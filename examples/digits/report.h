@@ -25,14 +25,16 @@ class Progress {
   Clock::time_point began_ = Clock::now(), shown_{};
 };
 
-/// Describes the mesh, a weight's sharding, the step's collectives, and the memory of each device.
+/// Describes the mesh, a weight's sharding, the step's collectives, and the memory of each device;
+/// or who works when in a pipeline.
 std::string describe(const Trainer& trainer, const meshard::Mesh& mesh);
 
 /// Writes a file. @error the system's error.
 meshard::Result<void> write_file(const std::string& path, const std::string& text);
 
-/// Writes loss.svg and sharding.svg to `folder`, which is created if necessary.
+/// Writes loss.svg, and sharding.svg with this sharding, to `folder`, which is created if
+/// necessary.
 meshard::Result<void> write_pictures(const std::string& folder, std::span<const double> losses,
-                                     const Trainer& trainer);
+                                     const meshard::Sharding& sharding);
 
 }  // namespace digits

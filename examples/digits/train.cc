@@ -2,13 +2,14 @@
 
 #include <utility>
 
+#include "examples/digits/pipeline.h"
+
 namespace digits {
 
 using namespace meshard;
 
 namespace {
 
-constexpr std::int64_t kBatch = 128;
 const optim::Adam kAdam{.rate = 2e-3, .epsilon = 1e-6, .form = optim::AdamForm::kEfficient};
 
 }  // namespace
@@ -37,15 +38,29 @@ Trainer::Trainer(const Mesh& mesh, std::uint64_t seed)
       state_(make_training(mesh, seed)),
       step_(jit(&train_step, {.name = "train_step", .donate = {0}})) {}
 
+Trainer::Trainer(const Options& options) : Trainer(options.mesh(), options.seed) {
+  if (options.stages == 1) return;
+  microbatches_ = options.microbatches;
+  pipeline_ = make_pipeline(state_.model, options, {.optimizer = kAdam});
+  state_ = {};
+}
+
+Classifier Trainer::model() const { return pipeline_ ? joined(*pipeline_) : state_.model; }
+
+double Trainer::train_on(const Digits& batch) {
+  if (pipeline_) return pipeline_->step(microbatches_of(batch, microbatches_)).item<float>();
+  auto [images, labels] = to_devices(batch, mesh_);
+  auto [next, loss] = step_(state_, images, labels);
+  state_ = std::move(next);
+  return loss.item<float>();
+}
+
 std::vector<double> Trainer::run(const Digits& digits, std::int64_t steps,
                                  const std::function<void(std::int64_t, double)>& progress) {
   Batches batches(digits, kBatch, seed_);
   std::vector<double> losses;
   for (std::int64_t i = 1; i <= steps; ++i) {
-    auto [images, labels] = to_devices(batches.next(), mesh_);
-    auto [next, loss] = step_(state_, images, labels);
-    state_ = std::move(next);
-    losses.push_back(loss.item<float>());
+    losses.push_back(train_on(batches.next()));
     if (progress) progress(i, losses.back());
   }
   return losses;
@@ -57,7 +72,7 @@ double Trainer::accuracy(const Digits& digits) const {
     return mean(astype(equal(astype(answers, DType::i32), labels), DType::f32));
   });
   auto [images, labels] = to_devices(digits, mesh_);
-  return right(state_.model, images, labels).item<float>();
+  return gather(right(model(), images, labels)).item<float>();
 }
 
 }  // namespace digits

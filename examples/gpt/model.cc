@@ -9,6 +9,7 @@ using namespace meshard;
 
 namespace {
 const nn::Attending kAttending{.causal = true, .rotary = nn::Rotary{}};
+const PartitionSpec kStream = P("batch", "time", none);  // of the values between layers
 
 nn::Embedding make_bytes(nn::Maker& make, const Sizes& sizes) {
   return nn::make_embedding(make, kBytes, sizes.width, nn::init::normal(0.5));
@@ -67,20 +68,35 @@ nn::AxisRules rules_for(const Mesh& mesh, bool sequence) {
 }
 
 Tensor loss_of(const Gpt& model, const Tensor& windows, const nn::AxisRules& rules) {
-  Tensor inputs = index(windows, {whole, range(0, -1)});
-  Tensor targets = index(windows, {whole, range(1, none)});
+  // In this order, as in gpt.py: C++ leaves that of arguments open.
+  Tensor inputs = inputs_of(windows), targets = targets_of(windows);
   return cross_entropy(logits_of(model, inputs, rules), targets);
 }
 
 Tensor logits_of(const Gpt& model, const Tensor& bytes, const nn::AxisRules& rules) {
-  auto spread = [&](const Tensor& x) { return rules.mark(x, P("batch", "time", none)); };
-  Tensor x = spread(nn::embedding(model.bytes, bytes));
-  for (const Block& block : model.blocks) {
+  return to_logits(model.norm, model.head,
+                   through(model.blocks, embed(model.bytes, bytes, rules), rules));
+}
+
+Tensor inputs_of(const Tensor& windows) { return index(windows, {whole, range(0, -1)}); }
+Tensor targets_of(const Tensor& windows) { return index(windows, {whole, range(1, none)}); }
+
+Tensor embed(const nn::Embedding& table, const Tensor& bytes, const nn::AxisRules& rules) {
+  return rules.mark(nn::embedding(table, bytes), kStream);
+}
+
+Tensor through(const nn::Layers<Block>& blocks, Tensor x, const nn::AxisRules& rules) {
+  auto spread = [&](const Tensor& stream) { return rules.mark(stream, kStream); };
+  for (const Block& block : blocks) {
     x = spread(x +
                nn::attention(block.attention, nn::rms_norm(block.attention_norm, x), kAttending));
     x = spread(x + nn::gated_mlp(block.mlp, nn::rms_norm(block.mlp_norm, x)));
   }
-  return nn::linear(model.head, nn::rms_norm(model.norm, x));
+  return x;
+}
+
+Tensor to_logits(const nn::RmsNorm& norm, const nn::Linear& head, const Tensor& x) {
+  return nn::linear(head, nn::rms_norm(norm, x));
 }
 
 Caches make_caches(const Decoder& model, const nn::AxisRules& rules, std::int64_t batch,

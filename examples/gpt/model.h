@@ -65,6 +65,19 @@ meshard::Tensor loss_of(const Gpt& model, const meshard::Tensor& windows,
 meshard::Tensor logits_of(const Gpt& model, const meshard::Tensor& bytes,
                           const meshard::nn::AxisRules& rules);
 
+/// The inputs and the targets of windows, both i32 [batch, time].
+meshard::Tensor inputs_of(const meshard::Tensor& windows);
+meshard::Tensor targets_of(const meshard::Tensor& windows);
+
+/// The three parts of logits_of(): from the bytes to f32 [batch, time, width], through layers, and
+/// from there to the logits. A pipeline calls them in different stages.
+meshard::Tensor embed(const meshard::nn::Embedding& table, const meshard::Tensor& bytes,
+                      const meshard::nn::AxisRules& rules);
+meshard::Tensor through(const meshard::nn::Layers<Block>& blocks, meshard::Tensor x,
+                        const meshard::nn::AxisRules& rules);
+meshard::Tensor to_logits(const meshard::nn::RmsNorm& norm, const meshard::nn::Linear& head,
+                          const meshard::Tensor& x);
+
 /// A key-value cache for each block.
 using Caches = std::vector<meshard::nn::KeyValueCache>;
 

@@ -11,6 +11,9 @@ namespace gpt {
 struct Options {
   std::int64_t data_devices = 1, model_devices = 1;
   bool sequence = false;
+  // With more than one stage, the mesh is that of each worker of the pipeline.
+  std::int64_t stages = 1, chunks = 2, microbatches = 8;
+  std::string schedule = "1f1b";
   Sizes sizes;
   std::int64_t steps = 1000, batch = 16, context = 64;
   double rate = 2e-3;
@@ -25,7 +28,13 @@ struct Options {
   double temperature = 0.5;
   bool help = false;
 
-  meshard::Mesh mesh() const;
+  /// The sets of devices that work at the same time: one for each stage, or for `chunks` stages of
+  /// an interleaved pipeline.
+  std::int64_t workers() const { return schedule == "interleaved" ? stages / chunks : stages; }
+  /// The mesh of a worker: of all devices, if there is one stage.
+  meshard::Mesh mesh(std::int64_t worker = 0) const;
+  /// All devices that the program needs.
+  std::int64_t device_count() const;
 };
 
 /// The text of --help.

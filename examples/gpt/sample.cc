@@ -46,7 +46,8 @@ std::string sample(const Decoder& model, const nn::AxisRules& rules, const std::
              number(count - 1), Static{positions_to_read(window.read + count, sampling.context)});
     caches = std::move(next);
     window.read += count;
-    all += static_cast<char>(drawn(logits.to_vector<float>(), sampling.temperature, random));
+    all +=
+        static_cast<char>(drawn(gather(logits).to_vector<float>(), sampling.temperature, random));
     if (on_byte) on_byte(all.back());
   }
   return all.substr(prompt.size());

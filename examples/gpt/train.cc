@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "examples/gpt/pipeline.h"
+
 namespace gpt {
 
 using namespace meshard;
@@ -41,10 +43,17 @@ Trainer::Trainer(const Options& options, Text text)
                       return loss_of(model, windows, rules);
                     }),
                 {.name = "loss"})) {
-  state_.model = nn::create(rules_, static_cast<std::int64_t>(options.seed),
-                            [&](nn::Maker& make) { return make_gpt(make, options.sizes); });
-  state_.adam = optim::init(optimizer_of(options), state_.model);
+  Gpt model = nn::create(rules_, static_cast<std::int64_t>(options.seed),
+                         [&](nn::Maker& make) { return make_gpt(make, options.sizes); });
+  if (options.stages > 1) {
+    pipeline_ =
+        make_pipeline(model, options, {.optimizer = optimizer_of(options), .clip_norm = kLimit});
+    return;
+  }
+  state_ = {model, optim::init(optimizer_of(options), model)};
 }
+
+Gpt Trainer::model() const { return pipeline_ ? joined(*pipeline_) : state_.model; }
 
 Tensor Trainer::windows(std::vector<std::int32_t> bytes) const {
   std::int64_t length = options_.context + 1;
@@ -52,22 +61,36 @@ Tensor Trainer::windows(std::vector<std::int32_t> bytes) const {
   return rules_.mark(from_host(std::move(bytes), {rows, length}), P("batch", none));
 }
 
+double Trainer::train_on(std::vector<std::int32_t> bytes) {
+  if (pipeline_) {
+    std::vector<Tensor> microbatches;
+    std::int64_t length = options_.context + 1, rows = options_.batch / options_.microbatches;
+    for (auto first = bytes.begin(); first != bytes.end(); first += rows * length)
+      microbatches.push_back(
+          from_host(std::vector<std::int32_t>(first, first + rows * length), {rows, length}));
+    return pipeline_->step(microbatches).item<float>();
+  }
+  auto [next, metrics] = step_(state_, windows(std::move(bytes)));
+  state_ = std::move(next);
+  return metrics.loss.item<float>();
+}
+
 std::vector<double> Trainer::run(const Progress& progress) {
   std::vector<double> losses;
   io::Saving saving;
   while (steps_ < options_.steps) {
-    Tensor batch = windows(
-        windows_of_step(text_.train, options_.batch, options_.context, options_.seed, steps_));
-    auto [next, metrics] = step_(state_, batch);
-    state_ = std::move(next);
-    losses.push_back(metrics.loss.item<float>());
+    losses.push_back(train_on(
+        windows_of_step(text_.train, options_.batch, options_.context, options_.seed, steps_)));
     ++steps_;
     if (progress) progress(steps_, losses.back());
     bool due = steps_ % options_.save_every == 0 || steps_ == options_.steps;
     if (!due || options_.checkpoint.empty()) continue;
     saving.wait().value();  // the one before
-    saving = io::save_async(options_.checkpoint,
-                            Checkpoint{state_.model, state_.adam, options_.context});
+    if (pipeline_)
+      saving = io::save_async(options_.checkpoint, Trained{decoder_of(model()), options_.context});
+    else
+      saving = io::save_async(options_.checkpoint,
+                              Checkpoint{state_.model, state_.adam, options_.context});
   }
   saving.wait().value();
   return losses;
@@ -86,13 +109,13 @@ double Trainer::held_back_loss(std::int64_t batches) const {
   std::int64_t all = std::max<std::int64_t>(rows / options_.batch, 1);
   if (batches == 0 || batches > all) batches = all;
   double total = 0;
+  const Gpt whole = model();
   for (std::int64_t i = 0; i < batches; ++i) {
     // Spreads the batches over the whole text.
     std::int64_t first = i * all / batches * options_.batch;
-    total +=
-        loss_(state_.model,
-              windows(windows_in_order(text_.held_back, options_.batch, options_.context, first)))
-            .item<float>();
+    Tensor loss = loss_(
+        whole, windows(windows_in_order(text_.held_back, options_.batch, options_.context, first)));
+    total += gather(loss).item<float>();  // the model of a pipeline is in some processes only
   }
   return total / static_cast<double>(batches);
 }

@@ -195,7 +195,7 @@ class Backward {
     if (own.cotangents.empty()) return;
     if (const Value* outer =
             internal::recorder().body ? internal::recorder().body->outside(*node) : nullptr) {
-      internal::InheritSource line(node->where());
+      internal::InheritSource line(node->where().of_derivative());
       Value inner(node);
       return add(*outer,
                  cotangent_of_captured(inner, *outer, cotangent_like(inner, own.cotangents[0])));
@@ -207,7 +207,7 @@ class Backward {
                   cat("[grad] ", op.name,
                       " has no derivative, and the result depends on an input through it"),
                   node->where());
-    internal::InheritSource line(node->where());
+    internal::InheritSource line(node->where().of_derivative());
     // A vjp runs inside the manual axes of its node, wherever the gradient was requested.
     std::optional<ManualAxes> place;
     if (node->annotations() && node->annotations()->manual)

@@ -245,6 +245,7 @@ class Differentiator final : public BodyDifferentiator {
   BodyVjp differentiate(const Body& body, const std::vector<bool>& has_cotangent,
                         const std::vector<bool>& wanted, std::span<const InBackward> back,
                         const ResidualPolicy& policy, SourceLocation where) const override {
+    internal::InheritSource forward_pass(where);  // which is recorded again
     std::optional<ManualAxes> place;
     for (const Value& parameter : body.graph().parameters())
       if (const ManualAxes* manual = manual_axes(parameter)) place = *manual;

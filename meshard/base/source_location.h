@@ -16,6 +16,8 @@ struct SourceLocation {
   const char* file = "";
   const char* function = "";
   std::uint32_t line = 0;
+  /// Whether the op was recorded by the derivative of the call on this line.
+  bool is_derivative = false;
 
   /// The location of the call that evaluates this default argument.
   static constexpr SourceLocation current(const char* file = __builtin_FILE(),
@@ -26,6 +28,9 @@ struct SourceLocation {
 
   /// False if default-constructed: the location is unknown.
   constexpr bool known() const { return line != 0; }
+
+  /// The same line, for the ops of the call's derivative.
+  constexpr SourceLocation of_derivative() const { return {file, function, line, true}; }
 
   /// `file.cc:42`, without the folders of the path. Empty if unknown.
   std::string to_string() const;

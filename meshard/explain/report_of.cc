@@ -102,7 +102,8 @@ class ReportMaker {
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
     MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
     mark_processes();
-    find_purposes(executions, {facts_.argument_names, facts_.result_names}, parts_.collectives);
+    find_purposes(executions, {facts_.argument_names, facts_.result_names},
+                  graph ? ProgramPhases(*graph) : ProgramPhases(), parts_.collectives);
     std::vector<LogicalCollective>& logical = parts_.logical_collectives;
     logical = find_logical_collectives(executions, parts_.collectives);
     MESHARD_RETURN_IF_ERROR(estimate(executions, nodes));

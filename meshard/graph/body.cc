@@ -31,11 +31,15 @@ bool is_splat(const Node& node) {
 }
 
 Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {
+  // What is computed again for a derivative belongs to it.
+  const SourceLocation* outer = internal::recorder().outer;
+  SourceLocation where =
+      outer && outer->is_derivative ? node.where().of_derivative() : node.where();
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
-  internal::InheritSource line(node.where());
+  internal::InheritSource line(where);
   return record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
-                std::span<const Tensor* const>(pointers), node.where());
+                std::span<const Tensor* const>(pointers), where);
 }
 
 // The nodes of `trace` that the results need.

@@ -46,6 +46,7 @@ void checkpoint_vjp(const VjpCall& call, std::span<Tensor> out) {
     CheckpointAttributes more = attributes;
     more.bodies = {vjp.forward};
     more.extends = extension_key(*call.node.attributes(), body.num_results());
+    internal::InheritSource forward_pass(where);
     kept = record_call(call.node.op(), make_attributes(std::move(more)), call.operands, where);
   }
   for (const Tensor& cotangent : call.cotangents)

@@ -303,6 +303,7 @@ class ScanVjp {
     ScanAttributes more = scan_;
     more.bodies = {vjp_.forward};
     more.extends = extension_key(*call_.node.attributes(), body_.num_results());
+    internal::InheritSource forward_pass(call_.node.where());
     kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
                         call_.node.where());
   }

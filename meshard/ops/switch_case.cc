@@ -205,6 +205,7 @@ class SwitchVjp {
     if (extra.empty()) return;
     SwitchAttributes more = attributes_;
     more.extends = extension_key(*call_.node.attributes(), num_results());
+    internal::InheritSource forward_pass(call_.node.where());
     for (std::size_t b = 0; b < vjps_.size(); ++b) more.bodies[b] = with_zeros(b, extra);
     kept_ = record_call(call_.node.op(), make_attributes(std::move(more)), call_.operands,
                         call_.node.where());

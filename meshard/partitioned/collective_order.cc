@@ -97,6 +97,11 @@ Result<void> CollectiveOrder::communicate(const std::function<Result<void>()>& f
   return done;
 }
 
+void CollectiveOrder::fail(const Error& error) {
+  std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = error;
+}
+
 void CollectiveOrder::restart() {
   std::lock_guard lock(mutex_);
   chains_.clear();

@@ -46,6 +46,10 @@ class CollectiveOrder {
   Result<void> communicate(const std::function<Result<void>()>& function,
                            const OrderedStep& step = {}, SourceLocation where = {});
 
+  /// Later calls and launches fail with this error, unless they fail already. Launches that run go
+  /// on.
+  void fail(const Error& error);
+
   /// The launches so far that have a place. It outlives the order.
   const std::shared_ptr<LaunchHistory>& history() const { return history_; }
 

@@ -79,6 +79,11 @@ std::string LaunchHistory::activity(std::chrono::steady_clock::time_point& since
              " is ", newest_->text_of(newest_->count - 1));
 }
 
+std::optional<std::chrono::steady_clock::time_point> LaunchHistory::in_collective_since() const {
+  std::lock_guard lock(mutex_);
+  return in_collective_ ? std::optional(collective_at_) : std::nullopt;
+}
+
 std::uint64_t LaunchHistory::count() const {
   std::lock_guard lock(mutex_);
   return count_;

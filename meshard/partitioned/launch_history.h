@@ -43,6 +43,9 @@ class LaunchHistory {
   /// first launch. `since` receives when it began.
   std::string activity(std::chrono::steady_clock::time_point& since) const;
 
+  /// Since when a collective runs; nothing if none does.
+  std::optional<std::chrono::steady_clock::time_point> in_collective_since() const;
+
   /// The number of launches so far.
   std::uint64_t count() const;
   /// The sets of processes.

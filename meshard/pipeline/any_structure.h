@@ -1,6 +1,9 @@
 // Structures of tensors whose C++ types only their makers know.
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -12,6 +15,30 @@ namespace meshard::internal {
 template <class T>
 inline constexpr char kStructureTag = 0;
 
+/// True if two values of type T differ at most in their tensors: they have the same lengths and
+/// keys, the same numbers, and equal values of Static.
+template <class T>
+bool equal_around_tensors(const void* a, const void* b) {
+  const T &one = *static_cast<const T*>(a), &other = *static_cast<const T*>(b);
+  std::vector<std::uint64_t> form, other_form;
+  structure::append_form(one, form);
+  structure::append_form(other, other_form);
+  if (form != other_form) return false;
+  std::vector<const void*> leaves;
+  structure::for_each_leaf(one, [&](const auto& leaf) { leaves.push_back(&leaf); });
+  std::size_t next = 0;
+  bool equal = true;
+  structure::for_each_leaf(other, [&](const auto& leaf) {
+    using Leaf = std::remove_cvref_t<decltype(leaf)>;
+    const Leaf& before = *static_cast<const Leaf*>(leaves[next++]);
+    if constexpr (structure::Number<Leaf>)
+      equal = equal && (before == leaf || (before != before && leaf != leaf));  // NaN is itself
+    else if constexpr (structure::IsStatic<Leaf>::value)
+      equal = equal && before == leaf;
+  });
+  return equal;
+}
+
 /// Value type: a structure of tensors of any C++ type, such as what one stage of a pipeline hands
 /// to the next.
 struct AnyStructure {
@@ -20,10 +47,13 @@ struct AnyStructure {
   std::shared_ptr<const void> prototype;
   /// Identifies its C++ type.
   const void* type = nullptr;
+  /// equal_around_tensors() of that type.
+  bool (*is_equal)(const void*, const void*) = nullptr;
 
   template <class T>
   static AnyStructure of(T value) {
-    AnyStructure made{structure::tensors(value), nullptr, &kStructureTag<T>};
+    AnyStructure made{structure::tensors(value), nullptr, &kStructureTag<T>,
+                      &equal_around_tensors<T>};
     made.prototype = shared_value<T>(
         structure::with_tensors(std::move(value), std::vector<Tensor>(made.tensors.size())));
     return made;
@@ -38,7 +68,12 @@ struct AnyStructure {
     return structure::with_tensors(*static_cast<const T*>(prototype.get()), tensors);
   }
   AnyStructure with(std::vector<Tensor> others) const {
-    return {std::move(others), prototype, type};
+    return {std::move(others), prototype, type, is_equal};
+  }
+  /// True if the two differ at most in their tensors.
+  bool same_around_tensors(const AnyStructure& other) const {
+    return type == other.type &&
+           (prototype == other.prototype || is_equal(prototype.get(), other.prototype.get()));
   }
 };
 

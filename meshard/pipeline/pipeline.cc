@@ -14,6 +14,7 @@
 #include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/internal/stage_state.h"
 #include "meshard/pipeline/schedule/timeline.h"
+#include "meshard/runtime/gather.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
@@ -21,6 +22,10 @@ namespace internal {
 
 struct SumRun {
   Tensor operator()(const Tensor& a, const Tensor& b) const { return a + b; }
+};
+
+struct CopyRun {
+  Tensor operator()(const Tensor& a) const { return optimization_barrier(a); }
 };
 
 struct MeanRun {
@@ -71,6 +76,7 @@ class Pipeline::State {
       for (const Tensor& each : one.stage.parameters().tensors)
         one.parameters.push_back(internal::placed(each, one.stage.mesh()));
     }
+    for (const StageState& one : stages_) meshes_.push_back(one.stage.mesh());
     order_actions();
     stats_.peak_activations.assign(stages_.size(), 0);
     stats_.peak_activation_bytes.assign(stages_.size(), 0);
@@ -90,12 +96,16 @@ class Pipeline::State {
     log_.clear();
     is_logged_ = update;
     losses_.assign(microbatches.size(), Tensor());
+    bool has_begun = false;
     try {
       prepare(microbatches.front());
       if (update)
         for (const StageState& one : stages_) internal::check_trainable(one);
+      processes_ = internal::processes_of_run(meshes_);
+      has_begun = true;
       for (const PipelineAction& action : order_) perform(action, microbatches, where);
       Tensor loss = mean_(losses_);
+      if (processes_.size() > 1) loss = internal::in_each_process(loss, processes_);
       sum_ties();
       has_gradients_ = true;
       if (update) take_step(where);
@@ -105,6 +115,7 @@ class Pipeline::State {
     } catch (...) {
       // What was computed from a failed value has failed with it: find where it began.
       std::optional<FailedAction> first = log_.first_failure();
+      if (has_begun && processes_.size() > 1) tell_others(first);
       log_.clear();
       flights_.clear();
       has_gradients_ = false;
@@ -147,6 +158,19 @@ class Pipeline::State {
     }
   }
 
+  // Called while an exception is handled.
+  void tell_others(const std::optional<FailedAction>& first) const {
+    if (first)
+      return internal::give_up_across_processes(first->error.with_note(place_of(first->action)));
+    try {
+      throw;
+    } catch (const Error& error) {
+      internal::give_up_across_processes(error);
+    } catch (const std::exception& error) {
+      internal::give_up_across_processes(Error(ErrorCode::kUnknown, error.what()));
+    }
+  }
+
   // The actions in the order in which they begin if all stages are equal, without updates. A send
   // that no action lists follows what it sends.
   void order_actions() {
@@ -174,6 +198,10 @@ class Pipeline::State {
       throw_invalid(where, "[pipeline] got ", microbatches.size(),
                     " microbatches for a schedule of ", schedule_.microbatches());
     for (std::size_t m = 1; m < microbatches.size(); ++m) {
+      if (!microbatches[m].same_around_tensors(microbatches[0]))
+        throw_invalid(where, "[pipeline] microbatch ", m,
+                      " has another structure than microbatch 0: lengths, keys and values that are "
+                      "not tensors must be equal");
       const auto &first = microbatches[0].tensors, &other = microbatches[m].tensors;
       bool same = first.size() == other.size();
       for (std::size_t i = 0; same && i < first.size(); ++i)
@@ -189,9 +217,11 @@ class Pipeline::State {
     return join(types, ", ");
   }
 
-  // Traces the stages, if the types of the batch have changed; makes accumulators of zeros.
+  // Traces the stages, if the batch has another structure or other types; makes accumulators of
+  // zeros.
   void prepare(const AnyStructure& batch) {
-    if (batch.type != batch_type_ || !internal::types_match(batch_types_, batch.tensors)) {
+    if (!batch.same_around_tensors(batch_) || !internal::types_match(batch_types_, batch.tensors)) {
+      batch_ = {};  // an error below leaves no programs
       for (StageState& one : stages_) {
         one.programs.reset();
         one.zeros.reset();
@@ -210,7 +240,7 @@ class Pipeline::State {
         for (const TensorType& type : one.programs->result_types())
           carry.tensors.push_back(zeros(type.shape, type.dtype));  // only its type is used
       }
-      batch_type_ = batch.type;
+      batch_ = batch.with({});
       batch_types_.clear();
       for (const Tensor& each : batch.tensors) batch_types_.push_back(each.type());
     }
@@ -260,7 +290,7 @@ class Pipeline::State {
         case PipelineWork::kInputGradient:
           input_gradient(action.work, s, m, std::move(arrived));
           break;
-        case PipelineWork::kWeightGradient: weight_gradient(s, m); break;
+        case PipelineWork::kWeightGradient: weight_gradient(action.work, s, m); break;
         case PipelineWork::kSendForward: send_forward(s, m); break;
         case PipelineWork::kSendBackward: send_backward(s, m); break;
         case PipelineWork::kUpdate: break;
@@ -364,6 +394,8 @@ class Pipeline::State {
         break;
       }
     ++stats_.launches;
+    // A backward action of a stage that has the two gradients apart for other microbatches.
+    if (one.splits_gradients && work == PipelineWork::kBackward) weight_gradient(work, s, m);
   }
 
   void send_backward(std::size_t s, std::size_t m) {
@@ -377,13 +409,12 @@ class Pipeline::State {
     gradients.clear();
   }
 
-  void weight_gradient(std::size_t s, std::size_t m) {
+  void weight_gradient(PipelineWork work, std::size_t s, std::size_t m) {
     stages_[s].programs->weight_gradient(stages_[s].accumulators, std::move(flights_[s][m].kept));
     flights_[s][m].kept = {};
     ++stats_.launches;
     forget(s, m);
-    if (!stages_[s].accumulators.empty())
-      log(PipelineWork::kWeightGradient, s, m, stages_[s].accumulators.front());
+    if (!stages_[s].accumulators.empty()) log(work, s, m, stages_[s].accumulators.front());
   }
 
   // To another stage's devices; what these have to do is launched when the value is used.
@@ -417,11 +448,21 @@ class Pipeline::State {
     }
   }
 
+  // Each stage's update uses up its gradients: stages on the same devices, which have one tensor
+  // for the sum of a tied parameter, need one each.
+  void separate_ties() {
+    for (const Tie& tie : ties_) {
+      Tensor* own = stages_[tie.stage].accumulator(tie.leaf);
+      if (own && internal::is_on(*own, stages_[tie.owner_stage].stage.mesh())) *own = copy_(*own);
+    }
+  }
+
   // All stages take their steps, or none does.
   void take_step(SourceLocation where) {
     std::vector<UpdatedStage> next(stages_.size());
     std::vector<Tensor> factor = norm_.factor(stages_, ties_, options_.clip_norm);
     has_gradients_ = false;
+    separate_ties();
     for (std::size_t s = 0; s < stages_.size(); ++s) {
       if (stages_[s].parameters.empty()) continue;
       const PipelineAction action{PipelineWork::kUpdate, static_cast<int>(s), 0};
@@ -452,11 +493,14 @@ class Pipeline::State {
   Jit<internal::MeanRun> mean_ = jit(internal::MeanRun{}, {.name = "mean of losses"});
   Jit<internal::SumRun> add_ =
       jit(internal::SumRun{}, {.name = "sum of tied gradients", .donate = {0}});
+  Jit<internal::CopyRun> copy_ = jit(internal::CopyRun{}, {.name = "copy of tied gradients"});
   PipelineStats stats_;
   bool has_gradients_ = false;
+  std::vector<Mesh> meshes_;    // by stage
+  std::vector<int> processes_;  // of the stages; empty in a run of one process
 
   // The types that the programs are for.
-  const void* batch_type_ = nullptr;
+  AnyStructure batch_;  // of the last run, without its tensors
   std::vector<TensorType> batch_types_;
 
   // Of the step that is being run.

@@ -49,7 +49,7 @@ struct PipelineStats {
 ///        return mean(square(matmul(h, w) - sum(x, {1})));
 ///      }}};
 /// Pipeline pipeline(stages, one_forward_one_backward(2, 4), {.optimizer = optim::Sgd{.rate =
-/// 0.1}}); std::vector<Tensor> microbatches(4, ones({2, 4})); float before =
+/// 0.01}}); std::vector<Tensor> microbatches(4, ones({2, 4})); float before =
 /// pipeline.step(microbatches).item<float>(); std::cout <<
 /// (pipeline.step(microbatches).item<float>() < before) << "\n";
 /// @endcode
@@ -67,7 +67,8 @@ class Pipeline {
 
   /// Computes the loss and the gradients of one batch, without an update.
   /// @param microbatches equal parts of the batch, as many as the schedule has
-  /// @return the mean of the microbatches' losses
+  /// @return the mean of the microbatches' losses. If the stages are in several processes, it is on
+  /// a device of each of these, and item() waits for no other process than those that compute it
   /// @error invalid argument: another number of microbatches, or microbatches of different types;
   /// errors of the stages' functions, of the compiler and the plugin. Parameters are unchanged.
   template <class Batch>

@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/leaf.h"
@@ -225,6 +229,19 @@ TEST_F(PipelineRuns, SendWhenTheScheduleSaysSo) {
                undivided(model, sgd));
 }
 
+TEST_F(PipelineRuns, ComputeBothGradientsWhereOnlySomeMicrobatchesHaveThemApart) {
+  Layers model = layers(2);
+  optim::Sgd sgd{.rate = 0.2};
+  PipelineSchedule mixed = PipelineSchedule::parse(
+                               "0F0 0F1 0B0 0I1 0F2 0W1 0F3 0B2 0B3\n"
+                               "1F0 1I0 1F1 1B1 1W0 1F2 1B2 1F3 1I3 1W3\n")
+                               .value();
+  Pipeline pipeline(stages_of(model, 2), mixed, {.optimizer = sgd});
+  pipeline.backward(microbatches_of(batch_of(0), kMicrobatches));
+  EXPECT_EQ(pipeline.stats().peak_activations, mixed.peak_activations());
+  expect_equal(divided(std::move(pipeline), 2), undivided(model, sgd));
+}
+
 TEST_F(PipelineRuns, CountWhatTheyKeepAndSend) {
   Layers model = layers(4);
   for (const PipelineSchedule& schedule :
@@ -305,6 +322,37 @@ TEST_F(PipelineRuns, SumTheGradientsOfTiedWeightsAndOfSkippedStages) {
   }
 }
 
+// Of one worker, as in an interleaved pipeline, whose first and last stages may share a weight.
+TEST_F(PipelineRuns, UpdateTiedWeightsOfStagesOnTheSameDevices) {
+  Tensor shared = numbers({kWidth, kWidth}, 3);
+  Batch batch = batch_of(0);
+  const auto undivided_loss = [](const Tensor& w, const Batch& given) {
+    return squared_error(tanh(matmul(tanh(matmul(tanh(matmul(given.x, w)), w)), w)), given.y);
+  };
+  Mesh mesh({{"data", 4}});
+  const auto middle = [](const Tensor& w, const Tensor& h, const Batch&) {
+    return tanh(matmul(h, w));
+  };
+  std::vector<PipelineStage> stages{
+      {mesh, shared, [](const Tensor& w, const Batch& given) { return tanh(matmul(given.x, w)); }},
+      {mesh, shared, middle},
+      {Mesh({{"data", 2}}, {4, 5}), shared,
+       [](const Tensor& w, const Tensor& h, const Batch& given) {
+         return squared_error(tanh(matmul(h, w)), given.y);
+       }}};
+  Pipeline pipeline(stages, one_forward_one_backward(3, 2),
+                    {.optimizer = optim::Sgd{.rate = 0.5, .momentum = 0.5}});
+  Tensor expected = shared, momentum = zeros({kWidth, kWidth});
+  for (int k = 0; k < 3; ++k) {
+    pipeline.step(microbatches_of(batch, 2));
+    momentum = 0.5 * momentum + grad(undivided_loss)(expected, batch);
+    expected = expected - 0.5 * momentum;
+    for (int s = 0; s < 3; ++s)
+      EXPECT_THAT(pipeline.parameters<Tensor>(s).to_vector<float>(),
+                  Pointwise(testing::FloatNear(1e-6f), expected.to_vector<float>()));
+  }
+}
+
 TEST_F(PipelineRuns, LeaveParametersAsTheyWereIfAStageFails) {
   Layers model = layers(2);
   auto fails = std::make_shared<bool>(true);
@@ -373,6 +421,63 @@ TEST_F(PipelineRuns, RefuseWhatDoesNotFitTogether) {
       [](const Layers&, const Layer& h, const Batch&) { return sum(h.bias); });
   EXPECT_THAT(error_of({good[0], other_carry}, run),
               HasSubstr("the second argument of stage 1 has another C++ type"));
+}
+
+// A batch whose parts are found by name, with values that are not tensors.
+struct NamedBatch {
+  std::map<std::string, Tensor> parts;
+  float scale = 1;
+  Static<std::string> loss{"square"};
+  MESHARD_FIELDS(parts, scale, loss)
+};
+
+std::vector<PipelineStage> named_stages() {
+  std::vector<PipelineStage> stages = stages_of(layers(2), 2);
+  return {PipelineStage(stages[0].mesh(), numbers({kWidth}, 1),
+                        [](const Tensor& w, const NamedBatch& batch) {
+                          const auto x = batch.parts.find("x");
+                          if (x == batch.parts.end()) throw std::runtime_error("no x");
+                          return x->second * w * batch.scale;
+                        }),
+          PipelineStage(stages[1].mesh(), numbers({kWidth}, 2),
+                        [](const Tensor& w, const Tensor& h, const NamedBatch& batch) {
+                          Tensor y = h * w;
+                          return mean(batch.loss.value == "square" ? square(y) : abs(y));
+                        })};
+}
+
+TEST_F(PipelineRuns, TraceAgainWhenWhatIsNoTensorChanges) {
+  Pipeline pipeline(named_stages(), one_forward_one_backward(2, 2));
+  const auto loss_of = [&](const NamedBatch& one) {
+    return pipeline.backward(std::vector<NamedBatch>(2, one)).item<float>();
+  };
+  Tensor x = numbers({kRows, kWidth}, 3);
+  Tensor y = x * numbers({kWidth}, 1) * numbers({kWidth}, 2);
+  const float squares = mean(square(y)).item<float>(), absolute = mean(abs(y)).item<float>();
+  EXPECT_NEAR(loss_of({{{"x", x}}}), squares, 1e-6);
+  EXPECT_NEAR(loss_of({{{"x", x}}, 3.0f}), 9 * squares, 1e-5);
+  EXPECT_NEAR(loss_of({{{"x", x}}, 1.0f, {"absolute"}}), absolute, 1e-6);
+  EXPECT_NEAR(loss_of({{{"x", x}, {"z", x}}}), squares, 1e-6);
+  EXPECT_NEAR(loss_of({{{"a", x * 5.0f}, {"x", x}}}), squares, 1e-6);
+  // Without programs after an error, the old batch is traced again too.
+  EXPECT_THROW(loss_of({{{"z", x}}}), std::runtime_error);
+  EXPECT_NEAR(loss_of({{{"a", x * 5.0f}, {"x", x}}}), squares, 1e-6);
+}
+
+TEST_F(PipelineRuns, RefuseMicrobatchesOfDifferentStructures) {
+  Pipeline pipeline(named_stages(), one_forward_one_backward(2, 2));
+  Tensor x = numbers({kRows, kWidth}, 3);
+  const NamedBatch good{{{"x", x}}};
+  const NamedBatch others[] = {{{{"z", x}}}, {{{"x", x}}, 2.0f}, {{{"x", x}}, 1.0f, {"absolute"}}};
+  for (const NamedBatch& other : others) {
+    try {
+      pipeline.backward(std::vector<NamedBatch>{good, other});
+      ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(),
+                  testing::HasSubstr("microbatch 1 has another structure than microbatch 0"));
+    }
+  }
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "meshard/pjrt/buffer_list.h"
 
 #include <algorithm>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -76,7 +77,8 @@ void BufferList::set_life(BufferState::Life life) const noexcept {
 
 void BufferList::release() noexcept {
   if (devices_ == nullptr) return;
-  bool delay = launch_ != 0 && is_live() &&
+  bool live = is_live();
+  bool delay = launch_ != 0 && (live || is_donated()) &&
                internal::ReleasedBuffers::takes(bytes_, devices_->size()) &&
                state_.shared.load(std::memory_order_acquire) == nullptr;
   if (delay)
@@ -87,7 +89,7 @@ void BufferList::release() noexcept {
   internal::ClientState* client = std::exchange(state_.client, nullptr);
   std::span<PJRT_Buffer* const> buffers(raw_.data(), raw_.size());
   if (delay) {
-    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, bytes_);
+    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, live ? bytes_ : 0);
   } else {
     internal::destroy_buffers(client->api, state_, buffers);
     internal::drop_reference(client);
@@ -106,17 +108,28 @@ void BufferList::reorder(const DeviceList& devices, std::span<const std::uint32_
 bool BufferList::await_launch() const {
   if (launch_ == 0) return false;
   internal::ClientState& client = *state_.client;
+  auto& in_flight = client.in_flight;
+  auto find = [&] {  // the newest is the likeliest
+    auto found = std::find_if(in_flight.rbegin(), in_flight.rend(),
+                              [&](const auto* one) { return one->number == launch_; });
+    return found == in_flight.rend() ? in_flight.end() : std::prev(found.base());
+  };
   internal::LaunchRecord* record = nullptr;
   {
     std::lock_guard lock(client.launch_mutex);
-    // The newest is the likeliest.
-    auto found = std::find_if(client.in_flight.rbegin(), client.in_flight.rend(),
-                              [&](const auto* one) { return one->number == launch_; });
-    if (found == client.in_flight.rend()) return false;
+    auto found = find();
+    if (found == in_flight.end()) return false;
     record = *found;
     record->references.fetch_add(1, std::memory_order_relaxed);
   }
   bool done = record->await_success();
+  if (done) {  // here, where the devices are idle, rather than in the next launch
+    std::lock_guard lock(client.launch_mutex);
+    if (auto found = find(); found != in_flight.end()) {
+      in_flight.erase(found);
+      internal::drop_launch(record);
+    }
+  }
   internal::drop_launch(record);
   return done;
 }

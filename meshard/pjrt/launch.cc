@@ -165,7 +165,7 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
   MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
-  internal::ReleasedBuffers::of_thread().destroy();  // while the devices run
+  internal::ReleasedBuffers::of_thread().give_up();  // while the devices run
   give_outputs(call);
   return launch;
 }

@@ -1,6 +1,7 @@
 // Collective communication between the processes of one run, or between their devices.
 #pragma once
 #include <cstddef>
+#include <memory>
 #include <span>
 
 #include "meshard/array/dtype.h"
@@ -59,6 +60,18 @@ struct IncomingMessage {
   std::size_t bytes = 0;
 };
 
+/// A message that is under way. Its memory is in use until it has ended.
+class StartedMessage {
+ public:
+  virtual ~StartedMessage() = default;
+  /// Whether all of it was sent or received; does not wait. Not called again after it has ended.
+  /// @error why it could not be; it has then ended
+  virtual Result<bool> has_ended() = 0;
+  /// Gives up a receive that has not ended; nothing is written into its memory any more. Not called
+  /// for a message that is sent.
+  virtual void cancel() = 0;
+};
+
 /// A communicator between processes, whose threads can also exchange messages independently of one
 /// another.
 class ProcessCommunicator : public Communicator {
@@ -69,6 +82,14 @@ class ProcessCommunicator : public Communicator {
   /// also during another call.
   virtual Result<void> exchange(std::span<const OutgoingMessage> sent,
                                 std::span<const IncomingMessage> received) = 0;
+
+  /// Starts a message, without waiting for it. Started messages never meet those of exchange().
+  /// Those of one tag from one process to another arrive in the order in which they were started.
+  /// Any thread may call.
+  virtual Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage& message) = 0;
+  virtual Result<std::unique_ptr<StartedMessage>> start_receive(const IncomingMessage& message) = 0;
+  /// The largest tag of a message, at least 32767.
+  virtual int largest_tag() const = 0;
 };
 
 }  // namespace meshard

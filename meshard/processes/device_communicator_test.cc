@@ -105,6 +105,13 @@ struct BrokenProcesses : ProcessCommunicator {
                         std::span<const IncomingMessage>) override {
     return gone();
   }
+  Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage&) override {
+    return gone();
+  }
+  Result<std::unique_ptr<StartedMessage>> start_receive(const IncomingMessage&) override {
+    return gone();
+  }
+  int largest_tag() const override { return 32767; }
 };
 
 TEST(DeviceCommunicator, AnErrorBetweenProcessesIsThatOfAllDevices) {

@@ -10,9 +10,10 @@ std::string_view to_string(LossKind kind) {
     case LossKind::kDied: return "died";
     case LossKind::kStopped: return "stopped";
     case LossKind::kFailed: return "failed";
-    case LossKind::kOutOfStep: break;
+    case LossKind::kOutOfStep: return "out of step";
+    case LossKind::kGaveUp: break;
   }
-  return "out of step";
+  return "gave up";
 }
 
 std::string ProcessLoss::to_string() const {
@@ -22,6 +23,7 @@ std::string ProcessLoss::to_string() const {
     case LossKind::kStopped: text += " does not run any more: it gives no sign of life"; break;
     case LossKind::kFailed: text += cat(" ended with status ", status); break;
     case LossKind::kOutOfStep: return text + cat(" launches other programs: ", difference);
+    case LossKind::kGaveUp: return text + cat(" has given up: ", difference);
   }
   return text + internal::activity_text(activity, in_activity);
 }

@@ -16,9 +16,11 @@ enum class LossKind : std::uint8_t {
   kFailed,   ///< it ended with a status that is not 0 while others were running
   /// It runs, but launches other programs than this process, or in another order.
   kOutOfStep,
+  /// It runs, but will not do what this process waits for, because something has failed in it.
+  kGaveUp,
 };
 
-/// `died`, `stopped`, `failed` or `out of step`.
+/// `died`, `stopped`, `failed`, `out of step` or `gave up`.
 std::string_view to_string(LossKind kind);
 
 /// A value: a process that is gone, and what it did last.
@@ -31,7 +33,7 @@ struct ProcessLoss {
   int pid = 0;
   /// What the process was in (Processes::entering), as of its last sign of life; empty if unknown.
   std::string activity = {};
-  /// For kOutOfStep: the first difference.
+  /// For kOutOfStep: the first difference. For kGaveUp: what has failed.
   std::string difference = {};
   /// How long it had been in `activity` when the loss was noticed.
   std::chrono::milliseconds in_activity{0};

@@ -23,6 +23,9 @@ TEST(ProcessLoss, Texts) {
   loss.difference = "launch 2 is \"a\"";
   EXPECT_EQ(loss.to_string(),
             "process 2 (pid 4711 on alpha) launches other programs: launch 2 is \"a\"");
+  loss.kind = LossKind::kGaveUp;
+  loss.difference = "a step has failed";
+  EXPECT_EQ(loss.to_string(), "process 2 (pid 4711 on alpha) has given up: a step has failed");
 }
 
 }  // namespace

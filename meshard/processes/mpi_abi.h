@@ -10,7 +10,7 @@ extern "C" {
 #endif
 
 /* Raised when a function below changes. A library of another version is refused. */
-#define MESHARD_MPI_VERSION 2
+#define MESHARD_MPI_VERSION 3
 
 /* Element types that MPI combines itself. */
 typedef enum MeshardMpiType {
@@ -93,6 +93,17 @@ typedef struct MeshardMpiApi {
   int (*exchange)(const MeshardMpiMessage* sent, uint64_t sent_count,
                   const MeshardMpiMessage* received, uint64_t received_count,
                   MeshardMpiError* error);
+  /* Starts to send or to receive a message, without waiting. These messages never meet those of
+   * exchange(). Their memory is in use until they have ended. `*started` is for the next two. */
+  int (*start_message)(MeshardMpiMessage message, int sends, void** started,
+                       MeshardMpiError* error);
+  /* Whether a started message has ended; does not wait. `started` is gone once it has, also with an
+   * error. */
+  int (*message_ended)(void* started, int* ended, MeshardMpiError* error);
+  /* Gives up a receive. `started` is gone, and its memory is not used any more. */
+  int (*cancel_receive)(void* started, MeshardMpiError* error);
+  /* The largest tag of a message, after initialize(). */
+  int (*largest_tag)(void);
 } MeshardMpiApi;
 
 typedef const MeshardMpiApi* (*MeshardMpiApiFunction)(void);

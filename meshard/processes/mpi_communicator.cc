@@ -234,4 +234,51 @@ Result<void> MpiCommunicator::exchange(std::span<const OutgoingMessage> sent,
               "exchange");
 }
 
+namespace {
+
+class StartedByMpi final : public StartedMessage {
+ public:
+  StartedByMpi(const MeshardMpiApi* api, void* raw) : api_(api), raw_(raw) {}
+  Result<bool> has_ended() override {
+    MeshardMpiError error{};
+    int ended = 0;
+    MESHARD_RETURN_IF_ERROR(done(api_->message_ended(raw_, &ended, &error), error, "a message"));
+    return ended != 0;
+  }
+  void cancel() override {
+    MeshardMpiError error{};
+    (void)api_->cancel_receive(raw_, &error);
+  }
+
+ private:
+  const MeshardMpiApi* api_;
+  void* raw_;
+};
+
+Result<std::unique_ptr<StartedMessage>> started(const MeshardMpiApi* api, MeshardMpiMessage message,
+                                                bool sends) {
+  MeshardMpiError error{};
+  void* raw = nullptr;
+  MESHARD_RETURN_IF_ERROR(
+      done(api->start_message(message, sends ? 1 : 0, &raw, &error), error, "a message"));
+  return std::unique_ptr<StartedMessage>(new StartedByMpi(api, raw));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StartedMessage>> MpiCommunicator::start_send(
+    const OutgoingMessage& message) {
+  MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank_, size_));
+  return started(
+      api_, {message.process, message.tag, const_cast<void*>(message.data), message.bytes}, true);
+}
+
+Result<std::unique_ptr<StartedMessage>> MpiCommunicator::start_receive(
+    const IncomingMessage& message) {
+  MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank_, size_));
+  return started(api_, {message.process, message.tag, message.data, message.bytes}, false);
+}
+
+int MpiCommunicator::largest_tag() const { return api_->largest_tag(); }
+
 }  // namespace meshard

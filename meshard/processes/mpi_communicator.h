@@ -40,6 +40,9 @@ class MpiCommunicator : public ProcessCommunicator {
   /// @error also if MPI allows no tag as large as one of these
   Result<void> exchange(std::span<const OutgoingMessage> sent,
                         std::span<const IncomingMessage> received) override;
+  Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage& message) override;
+  Result<std::unique_ptr<StartedMessage>> start_receive(const IncomingMessage& message) override;
+  int largest_tag() const override;
 
   /// Cuts messages into pieces of this size instead of 1 GiB, for tests. 0: the default.
   void set_largest_message(std::size_t bytes);

@@ -53,7 +53,7 @@ class Processes::State {
   Result<void> join(ProcessesOptions options);
   Result<void> barrier(std::string_view name, std::chrono::milliseconds limit);
   Result<void> finalize();
-  void report_out_of_step(int rank, std::string difference);
+  void report_running(int rank, LossKind kind, std::string difference);
   /// The process ends with a status that is not 0.
   void end_with(int status);
   static void leave(int status, void*);
@@ -270,10 +270,10 @@ void Processes::State::report(const ProcessLoss& loss) {
   ::_exit(1);
 }
 
-void Processes::State::report_out_of_step(int rank, std::string difference) {
+void Processes::State::report_running(int rank, LossKind kind, std::string difference) {
   const ProcessInfo& other = members_.at(static_cast<std::size_t>(rank));
   ProcessLoss loss{.rank = rank,
-                   .kind = LossKind::kOutOfStep,
+                   .kind = kind,
                    .host = other.host,
                    .pid = other.pid,
                    .difference = std::move(difference)};
@@ -370,7 +370,10 @@ void Processes::set_activity_source(ActivitySource source) const {
   if (state_->connection_) state_->connection_->set_activity_source(std::move(source));
 }
 void Processes::report_out_of_step(int rank, std::string difference) const {
-  state_->report_out_of_step(rank, std::move(difference));
+  state_->report_running(rank, LossKind::kOutOfStep, std::move(difference));
+}
+void Processes::report_given_up(int rank, std::string failure) const {
+  state_->report_running(rank, LossKind::kGaveUp, std::move(failure));
 }
 Result<void> Processes::finalize() const {
   Result<void> finished;

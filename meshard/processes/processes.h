@@ -87,6 +87,8 @@ class Processes {
   /// Regards a process as lost because it does something else than this one. ProcessesOptions::
   /// on_loss is called, or this process ends.
   void report_out_of_step(int rank, std::string difference) const;
+  /// The same because of what has failed in it.
+  void report_given_up(int rank, std::string failure) const;
 
   /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because
   /// it keeps the store; with MPI, all wait for all. First waits for io::save_async().

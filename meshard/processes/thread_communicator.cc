@@ -38,7 +38,8 @@ struct ThreadBoard {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::vector<int>, Meeting> meetings;
-  std::map<std::tuple<int, int, int>, std::deque<Bytes>> mail;  // by sender, receiver and tag
+  // By sender, receiver and tag.
+  std::map<std::tuple<int, int, std::int64_t>, std::deque<Bytes>> mail;
   std::optional<Error> failure;
 };
 
@@ -122,18 +123,53 @@ class ThreadCommunicator : public ProcessCommunicator {
     return {};
   }
 
+  Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage& message) override {
+    MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank_, size_));
+    std::lock_guard lock(board_->mutex);
+    post(message.process, kFirstStartedTag + message.tag, message.data, message.bytes);
+    return std::unique_ptr<StartedMessage>(new Posted);
+  }
+  Result<std::unique_ptr<StartedMessage>> start_receive(const IncomingMessage& message) override {
+    MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank_, size_));
+    return std::unique_ptr<StartedMessage>(new Expected(*this, message));
+  }
+  int largest_tag() const override { return 32767; }
+
  private:
   static constexpr int kPermuteTag = -1;
+  static constexpr std::int64_t kFirstStartedTag = std::int64_t{1} << 32;
+
+  /// A letter is copied when it is posted.
+  struct Posted final : StartedMessage {
+    Result<bool> has_ended() override { return true; }
+    void cancel() override {}
+  };
+  struct Expected final : StartedMessage {
+    Expected(ThreadCommunicator& by, const IncomingMessage& what)
+        : communicator(by), message(what) {}
+    Result<bool> has_ended() override {
+      std::unique_lock lock(communicator.board_->mutex);
+      const std::int64_t tag = kFirstStartedTag + message.tag;
+      if (communicator.board_->mail[{message.process, communicator.rank_, tag}].empty())
+        return false;
+      MESHARD_RETURN_IF_ERROR(
+          communicator.fetch(message.process, tag, message.data, message.bytes, "a message", lock));
+      return true;
+    }
+    void cancel() override {}
+    ThreadCommunicator& communicator;
+    IncomingMessage message;
+  };
 
   /// @pre the board is locked, in both functions
-  void post(int to, int tag, const void* in, std::size_t bytes) {
+  void post(int to, std::int64_t tag, const void* in, std::size_t bytes) {
     Bytes letter(bytes);
     copy(letter.data(), in, bytes);
     board_->mail[{rank_, to, tag}].push_back(std::move(letter));
     board_->changed.notify_all();
   }
-  Result<void> fetch(int from, int tag, void* out, std::size_t bytes, std::string_view what,
-                     std::unique_lock<std::mutex>& lock) {
+  Result<void> fetch(int from, std::int64_t tag, void* out, std::size_t bytes,
+                     std::string_view what, std::unique_lock<std::mutex>& lock) {
     std::deque<Bytes>& letters = board_->mail[{from, rank_, tag}];
     auto ready = [&] { return !letters.empty() || board_->failure; };
     if (!board_->changed.wait_for(lock, limit_, ready))

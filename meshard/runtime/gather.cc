@@ -1,10 +1,18 @@
 #include "meshard/runtime/gather.h"
 
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "meshard/graph/evaluator.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/transfer.h"
 
 namespace meshard {
 namespace {
@@ -63,6 +71,43 @@ std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLoca
   gather_to_process(*process_runtime().platforms.across(), *array, process,
                     run.rank() == process ? whole.mutable_bytes() : nullptr, where);
   return run.rank() == process ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+std::vector<int> internal::processes_of_run(std::span<const Mesh> meshes) {
+  const Platforms& platforms = process_runtime().platforms;
+  AcrossProcesses* across = platforms.across();
+  if (!across) return {};
+  std::set<int> all;
+  for (const Mesh& mesh : meshes) {
+    const pjrt::Client* client = platforms.find_started(mesh);
+    if (!client || !(*client == across->client())) return {};
+    for (int process : processes_of(*client, mesh)) all.insert(process);
+  }
+  return {all.begin(), all.end()};
+}
+
+Tensor internal::in_each_process(In x, std::span<const int> processes) {
+  SourceLocation where = effective_source(x.where);
+  Tensor tensor = operand_tensor("transfer", x);
+  const DeviceArray* array = shared_array(tensor, where);
+  if (!array) return tensor;
+  const pjrt::Client& client = process_runtime().platforms.across()->client();
+  const Sharding& present = *array->sharding();
+  if (std::ranges::includes(processes_of(client, present.mesh()), processes) &&
+      is_whole_in_each_process(client, present))
+    return tensor;
+  std::vector<std::int64_t> firsts;
+  const Processes run = meshard::processes();
+  for (int rank : processes)
+    firsts.push_back(run.members()[static_cast<std::size_t>(rank)].first_device);
+  Mesh all = Mesh({{"process", std::ssize(firsts)}}, firsts)
+                 .with_device_type(present.mesh().device_type());
+  return transfer(In(tensor, where),
+                  Sharding::replicated(all, static_cast<std::size_t>(tensor.rank())));
+}
+
+void internal::give_up_across_processes(const Error& error) {
+  if (AcrossProcesses* across = process_runtime().platforms.across()) across->give_up(error);
 }
 
 }  // namespace meshard

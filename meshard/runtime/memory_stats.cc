@@ -10,10 +10,11 @@ namespace meshard {
 namespace {
 
 MemoryStats stats_of(const pjrt::Device& device, SourceLocation where) {
+  // First, because it also destroys the buffers that this thread has dropped.
+  Result<pjrt::DeviceMemoryStats> reported = device.memory_stats();
   MemoryStats stats{.device = device.id(),
                     .live_bytes = device.live_bytes(),
                     .peak_live_bytes = device.peak_live_bytes()};
-  Result<pjrt::DeviceMemoryStats> reported = device.memory_stats();
   if (!reported.ok()) {
     if (reported.error().code() == ErrorCode::kUnimplemented) return stats;
     throw reported.error().at(where);

@@ -14,6 +14,7 @@ void bind_marking(nanobind::module_& module);
 void bind_mesh(nanobind::module_& module);
 void bind_nn(nanobind::module_& module);
 void bind_optim(nanobind::module_& module);
+void bind_pipeline(nanobind::module_& module);
 void bind_plan(nanobind::module_& module);
 void bind_processes(nanobind::module_& module);
 void bind_reports(nanobind::module_& module);

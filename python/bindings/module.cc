@@ -73,6 +73,7 @@ NB_MODULE(_meshard, module) {
   bind_plan(module);
   bind_nn(module);
   bind_optim(module);
+  bind_pipeline(module);
   nb::module_ ops = module.def_submodule("ops", "Every op, as in C++.");
   nb::module_ random = module.def_submodule("random", "Random numbers.");
   bind_ops_0(ops, random);

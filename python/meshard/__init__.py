@@ -25,12 +25,12 @@ from ._plan import *  # noqa: E402,F403
 from . import _copies, random  # noqa: E402,F401
 
 if _TYPE_CHECKING:
-    from . import data, io, nn, optim
+    from . import data, io, nn, optim, pipeline
 
 Tensor = _meshard.Tensor
 __version__ = _meshard.__version__
 
-_LATE = ("data", "io", "nn", "optim")  # imported when they are first used
+_LATE = ("data", "io", "nn", "optim", "pipeline")  # imported when they are first used
 
 
 def __getattr__(name):

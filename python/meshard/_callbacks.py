@@ -1,7 +1,5 @@
 """Python functions that compiled programs call, and what is reported to the user."""
 
-import dataclasses
-import string
 import sys
 
 import numpy
@@ -13,6 +11,11 @@ __all__ = ["pure_callback", "debug_print", "set_debug_print_handler", "set_advic
 
 Advice = _meshard.Advice
 Tensor = _meshard.Tensor
+
+
+def _is_dataclass(value):
+    """dataclasses.is_dataclass, without the module, whose import takes about 1 ms."""
+    return hasattr(value if isinstance(value, type) else type(value), "__dataclass_fields__")
 
 
 def _types_in(types):
@@ -27,7 +30,7 @@ def _types_in(types):
         return type(types)(*[_types_in(value) for value in types])
     if isinstance(types, (list, tuple)):
         return type(types)([_types_in(value) for value in types])
-    if types is None or dataclasses.is_dataclass(types):
+    if types is None or _is_dataclass(types):
         return types
     raise TypeError("a result type is an object with a shape and a dtype, such as abstract_tensor(shape, dtype), or a "
                     f"structure of these; not {types!r}")
@@ -46,7 +49,8 @@ def _arrays_like(types, result, path="the result"):
             raise TypeError(f"{path} of the callback must be a sequence of {len(types)}, not {result!r}")
         return [array for i, (one, other) in enumerate(zip(types, result))
                 for array in _arrays_like(one, other, f"{path}[{i}]")]
-    if dataclasses.is_dataclass(types):
+    if _is_dataclass(types):
+        import dataclasses
         if type(result) is not type(types):
             raise TypeError(f"{path} of the callback must be a {type(types).__name__}, not {result!r}")
         return [array for field in dataclasses.fields(types) if not field.metadata.get("static", False)
@@ -83,6 +87,7 @@ def pure_callback(function, result_types, *args):
 
 def _positional(format, values, named):
     """The format with `{}` for each value, and the values in order."""
+    import string
     text, ordered, automatic = "", [], 0
     for piece, name, spec, conversion in string.Formatter().parse(format):
         text += piece.replace("{", "{{").replace("}", "}}")

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
@@ -263,6 +262,7 @@ class custom_vjp:
     """
 
     def __init__(self, function: Function) -> None:
+        import threading  # only here: it takes time to import
         functools.update_wrapper(self, function)
         self._function = function
         self._forward: Function | None = None

@@ -60,7 +60,7 @@ def test_digits(tmp_path):
     losses, printed = run("digits", arguments, tmp_path)
     np.testing.assert_allclose(losses, expected, rtol=0, atol=1e-6)
     assert b"1437 training digits, 360 held out" in printed
-    assert b'all-reduce on axis "model", 32 KiB, from digits.py:' in printed
+    assert b'all-reduce on axis "model", 32 KiB, forward, from digits.py:' in printed
     assert float(printed.split()[-2]) > 90  # percent
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 import meshard
-from meshard import Tensor
+from meshard import Tensor, optim
+from meshard.pipeline import Pipeline, Stage, one_forward_one_backward, timeline
 
 
 @dataclasses.dataclass
@@ -53,5 +54,20 @@ def batched(x: Tensor) -> Tensor:
     return -rows + 1
 
 
+def pipelined(steps: int) -> float:
+    stages = [Stage(meshard.Mesh({"x": 4}, [0, 1, 2, 3]), meshard.ones((4, 4)), lambda w, x: meshard.tanh(x @ w)),
+              Stage(meshard.Mesh({"x": 4}, [4, 5, 6, 7]), meshard.ones((4,)), lambda w, h, x: meshard.mean(h @ w),
+                    name="last")]
+    schedule = one_forward_one_backward(2, 4)
+    work: str = schedule.order(0)[0].work
+    bubble: float = timeline(schedule, forward=[1.0, 2.0]).bubble
+    assert work == "forward" and 0 < bubble < 1
+    pipeline = Pipeline(stages, schedule, optimizer=optim.Sgd(rate=0.1))
+    losses = [float(pipeline.step([meshard.ones((2, 4))] * 4)) for _ in range(steps)]
+    peaks: list[int] = pipeline.stats.peak_activations
+    assert peaks == [2, 1]
+    return losses[-1]
+
+
 if __name__ == "__main__":
-    print(train(3), sums(meshard.ones((3, 4)))[0].numpy(), batched(meshard.ones((2, 2))))
+    print(pipelined(2), train(3), sums(meshard.ones((3, 4)))[0].numpy(), batched(meshard.ones((2, 2))))

@@ -118,17 +118,18 @@ def programs_on_disk(program, devices):
         expect(int(hits[0][1]) == 0 and int(hits[1][1]) > 0, hits)
 
 
-def missing(program):
+def missing(program, probe):
     """Why nothing can be run, or nothing."""
     if shutil.which("mpirun") is None or not os.path.exists(LIBRARY):
         return "no mpirun (Debian package openmpi-bin), or no libmeshard_mpi.so (libopenmpi-dev)"
-    status, _, errors = run(1, program, 4, "lazy")
+    status, _, errors = run(1, program, *probe)
     return "no plugin" if status != 0 and "no plugin" in errors else None
 
 
-def run_all(program, tests):
-    """Runs (name, function, arguments...) whose name contains MESHARD_ACROSS_TEST. @return the status of the program"""
-    if reason := missing(program):
+def run_all(program, tests, probe=(4, "lazy")):
+    """Runs (name, function, arguments...) whose name contains MESHARD_ACROSS_TEST. @return the status of the program
+    @param probe arguments with which the program does little, to find out whether there is a plugin"""
+    if reason := missing(program, probe):
         print(f"skipped: {reason}")
         return SKIPPED
     passed, failed = 0, 0

@@ -253,4 +253,101 @@ CommunicatorChecks check_communicator(Communicator& communicator) {
   return checker.result;
 }
 
+namespace {
+
+// Checks that a condition holds, and counts.
+void check(CommunicatorChecks& checks, const ProcessCommunicator& c, bool holds,
+           const std::string& what) {
+  ++(holds ? checks.passed : checks.failed);
+  if (!holds) std::fprintf(stderr, "process %d: %s\n", c.rank(), what.c_str());
+}
+
+// Whether all have ended with success.
+bool all_end(std::vector<std::unique_ptr<StartedMessage>>& messages) {
+  bool right = true;
+  while (!messages.empty())
+    std::erase_if(messages, [&](const auto& each) {
+      Result<bool> ended = each->has_ended();
+      right = right && ended.ok();
+      return !ended.ok() || *ended;
+    });
+  return right;
+}
+
+}  // namespace
+
+CommunicatorChecks check_started_messages(ProcessCommunicator& c) {
+  CommunicatorChecks checks;
+  const int size = c.size(), rank = c.rank();
+  const auto count = static_cast<std::size_t>(size);
+  const auto content = [&](int from, int to, std::size_t bytes, int tag) {
+    std::vector<unsigned char> data(bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+      data[i] =
+          static_cast<unsigned char>(i * 7 + static_cast<std::size_t>(from * 50 + to * 9 + tag));
+    return data;
+  };
+  for (std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{1000}, std::size_t{70001}}) {
+    // Two with each process, which are sent in the other order than they are received in.
+    std::vector<std::unique_ptr<StartedMessage>> messages;
+    std::vector<std::vector<unsigned char>> sent(2 * count), got(2 * count);
+    for (int tag : {0, 1})
+      for (int other = 0; other < size; ++other) {
+        if (other == rank) continue;
+        auto& memory = got[2 * static_cast<std::size_t>(other) + static_cast<std::size_t>(tag)];
+        memory.resize(bytes);
+        messages.push_back(c.start_receive({other, tag, memory.data(), bytes}).value());
+      }
+    for (int tag : {1, 0})
+      for (int other = 0; other < size; ++other) {
+        if (other == rank) continue;
+        auto& memory = sent[2 * static_cast<std::size_t>(other) + static_cast<std::size_t>(tag)];
+        memory = content(rank, other, bytes, tag);
+        messages.push_back(c.start_send({other, tag, memory.data(), bytes}).value());
+      }
+    // Those of exchange() have tags of their own.
+    std::vector<OutgoingMessage> out;
+    std::vector<IncomingMessage> in;
+    std::vector<int> numbers(count, -1);
+    for (int other = 0; other < size; ++other) {
+      if (other == rank) continue;
+      out.push_back({other, 0, &rank, sizeof rank});
+      in.push_back({other, 0, &numbers[static_cast<std::size_t>(other)], sizeof rank});
+    }
+    c.exchange(out, in).value();
+    check(checks, c, all_end(messages), cat("messages of ", bytes, " bytes have ended"));
+    for (int other = 0; other < size; ++other) {
+      if (other == rank) continue;
+      const auto place = static_cast<std::size_t>(other);
+      check(checks, c, numbers[place] == other, "exchange() beside started messages");
+      for (int tag : {0, 1})
+        check(checks, c,
+              got[2 * place + static_cast<std::size_t>(tag)] == content(other, rank, bytes, tag),
+              cat("a message of ", bytes, " bytes from ", other, " with tag ", tag));
+    }
+  }
+  // A receive that is given up leaves its memory alone, and takes no message.
+  const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+  int given_up = -1, received = -1;
+  auto receive = c.start_receive({before, 5, &given_up, sizeof given_up}).value();
+  check(checks, c, !*receive->has_ended(), "nothing was sent");
+  receive->cancel();
+  std::vector<int> all(count);
+  std::iota(all.begin(), all.end(), 0);
+  char byte = 0;
+  std::vector<char> bytes(count);
+  c.all_gather(all, &byte, bytes.data(), 1).value();  // all have given up
+  std::vector<std::unique_ptr<StartedMessage>> messages;
+  messages.push_back(c.start_send({next, 5, &rank, sizeof rank}).value());
+  messages.push_back(c.start_receive({before, 5, &received, sizeof received}).value());
+  check(checks, c, all_end(messages) && received == before && given_up == -1,
+        "a message after a receive that was given up");
+  check(checks, c, !c.start_send({rank, 0, &rank, 1}).ok(), "a message to itself");
+  check(checks, c, !c.start_receive({size, 0, &received, 1}).ok(), "a message from nobody");
+  check(checks, c, !c.start_send({next, -1, &rank, 1}).ok(), "a tag below 0");
+  check(checks, c, c.largest_tag() >= 32767, "tags are too small");
+  return checks;
+}
+
 }  // namespace meshard

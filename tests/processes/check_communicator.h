@@ -13,4 +13,7 @@ struct CommunicatorChecks {
 /// Called by all processes of the run. Prints failures to the standard error stream.
 CommunicatorChecks check_communicator(Communicator& communicator);
 
+/// The same for messages that are started.
+CommunicatorChecks check_started_messages(ProcessCommunicator& communicator);
+
 }  // namespace meshard

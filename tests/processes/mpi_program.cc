@@ -69,8 +69,9 @@ int main(int argc, char** argv) {
   for (std::size_t largest : {std::size_t{0}, std::size_t{1000}}) {
     communicator->set_largest_message(largest);
     CommunicatorChecks checks = check_communicator(*communicator);
-    total.passed += checks.passed;
-    total.failed += checks.failed;
+    CommunicatorChecks started = check_started_messages(*communicator);
+    total.passed += checks.passed + started.passed;
+    total.failed += checks.failed + started.failed;
   }
   communicator->set_largest_message(0);
   // Each sum of check_communicator() is exact for at most five members.

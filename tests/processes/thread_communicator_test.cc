@@ -23,6 +23,9 @@ TEST(ThreadCommunicator, EveryOperation) {
         CommunicatorChecks checks = check_communicator(*communicator);
         EXPECT_EQ(checks.failed, 0);
         EXPECT_GT(checks.passed, 1000);
+        CommunicatorChecks started = check_started_messages(*communicator);
+        EXPECT_EQ(started.failed, 0);
+        EXPECT_GT(started.passed, 10);
       });
   }
 }

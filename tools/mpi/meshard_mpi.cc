@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <cmath>
 #include <condition_variable>
@@ -16,6 +17,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "meshard/processes/mpi_abi.h"
@@ -42,6 +45,11 @@ struct PendingExchange {
   bool ask(MpiState& state);
 };
 
+/// The pieces of a message that was started.
+struct StartedPieces {
+  std::vector<MPI_Request> requests;
+};
+
 struct MpiState {
   std::mutex mutex;       // of the map
   std::mutex serialized;  // held in every call if MPI does not allow several threads
@@ -52,7 +60,11 @@ struct MpiState {
   std::mutex pending_mutex;  // of the next three
   std::condition_variable asked;
   std::vector<PendingExchange*> pending;
-  bool is_asking = false;  // a thread asks MPI
+  bool is_asking = false;            // a thread asks MPI
+  MPI_Comm started = MPI_COMM_NULL;  // messages of start_message()
+  std::mutex started_mutex;          // of the next two
+  std::set<StartedPieces*> sends;    // those that have not ended
+  bool has_ended = false;
   int rank = 0;
   int size = 1;
   bool started_here = false;
@@ -281,10 +293,10 @@ int initialize(int threads, int* rank, int* size, MeshardMpiError* error) {
     }
     state.several_threads = level == MPI_THREAD_MULTIPLE;
     if (state.all == MPI_COMM_NULL) {
-      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.all));
-      check(MPI_Comm_set_errhandler(state.all, MPI_ERRORS_RETURN));
-      check(MPI_Comm_dup(MPI_COMM_WORLD, &state.messages));
-      check(MPI_Comm_set_errhandler(state.messages, MPI_ERRORS_RETURN));
+      for (MPI_Comm* comm : {&state.all, &state.messages, &state.started}) {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, comm));
+        check(MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
+      }
       int* largest = nullptr;
       int known = 0;
       check(MPI_Comm_get_attr(state.messages, MPI_TAG_UB, &largest, &known));
@@ -301,10 +313,25 @@ int initialize(int threads, int* rank, int* size, MeshardMpiError* error) {
   });
 }
 
+// A process that has failed may never receive what was sent to it.
+constexpr std::chrono::seconds kLongestSend{5};
+
+/// Lets the sends end that were started. @pre no other thread is in a function of started messages
+void end_sends(MpiState& state) {
+  auto deadline = std::chrono::steady_clock::now() + kLongestSend;
+  for (StartedPieces* each : state.sends)
+    for (int done = 0; !done && std::chrono::steady_clock::now() < deadline;)
+      if (MPI_Testall(static_cast<int>(each->requests.size()), each->requests.data(), &done,
+                      MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+        break;
+}
+
 int finalize(MeshardMpiError* error) {
   return guarded(error, [&](MpiState& state) {
     int ended = 0;
     check(MPI_Finalized(&ended));
+    std::lock_guard lock(state.started_mutex);
+    if (!ended && !std::exchange(state.has_ended, true)) end_sends(state);
     if (state.started_here && !ended) check(MPI_Finalize());
   });
 }
@@ -495,6 +522,57 @@ int exchange(const MeshardMpiMessage* sent, std::uint64_t sent_count,
   return guarded(error, [&](MpiState&) { check(own.status); });
 }
 
+/// guarded(), unless MPI has ended.
+template <class Body>
+int guarded_until_end(MeshardMpiError* error, Body body) {
+  return guarded(error, [&](MpiState& state) {
+    std::lock_guard lock(state.started_mutex);
+    if (state.has_ended) throw MpiFailure{MPI_ERR_OTHER};
+    body(state);
+  });
+}
+
+int start_message(MeshardMpiMessage message, int sends, void** started, MeshardMpiError* error) {
+  return guarded_until_end(error, [&](MpiState& state) {
+    check_tags(&message, 1, state);
+    auto own = std::make_unique<StartedPieces>();
+    auto start = [&](const MeshardMpiMessage& each, std::uint64_t begin, int count) {
+      auto* next = &own->requests.emplace_back(MPI_REQUEST_NULL);
+      void* data = bytes_at(each.data, begin);
+      check(sends ? MPI_Isend(data, count, MPI_BYTE, each.process, each.tag, state.started, next)
+                  : MPI_Irecv(data, count, MPI_BYTE, each.process, each.tag, state.started, next));
+    };
+    post_in_pieces(&message, 1, state, start);
+    if (sends) state.sends.insert(own.get());
+    *started = own.release();
+  });
+}
+
+int message_ended(void* started, int* ended, MeshardMpiError* error) {
+  return guarded_until_end(error, [&](MpiState& state) {
+    auto* own = static_cast<StartedPieces*>(started);
+    int status = MPI_Testall(static_cast<int>(own->requests.size()), own->requests.data(), ended,
+                             MPI_STATUSES_IGNORE);
+    if (status == MPI_SUCCESS && !*ended) return;
+    state.sends.erase(own);
+    delete own;
+    check(status);
+  });
+}
+
+int cancel_receive(void* started, MeshardMpiError* error) {
+  return guarded_until_end(error, [&](MpiState&) {
+    std::unique_ptr<StartedPieces> own(static_cast<StartedPieces*>(started));
+    for (MPI_Request& request : own->requests) {
+      if (request == MPI_REQUEST_NULL) continue;
+      check(MPI_Cancel(&request));
+      check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+  });
+}
+
+int largest_tag(void) { return mpi_state().largest_tag; }
+
 constexpr MeshardMpiApi kApi = {
     .version = MESHARD_MPI_VERSION,
     .struct_size = sizeof(MeshardMpiApi),
@@ -509,6 +587,10 @@ constexpr MeshardMpiApi kApi = {
     .broadcast = broadcast,
     .permute = permute,
     .exchange = exchange,
+    .start_message = start_message,
+    .message_ended = message_ended,
+    .cancel_receive = cancel_receive,
+    .largest_tag = largest_tag,
 };
 
 }  // namespace

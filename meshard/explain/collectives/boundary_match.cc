@@ -36,23 +36,23 @@ bool is_product(const HloInstruction& one) {
   return one.opcode == "dot" || one.opcode == "convolution";
 }
 
-bool is_differentiated(const HloModule& module) {
+bool is_differentiated(const HloModule& module, const ProgramPhases& phases) {
   for (const pjrt::HloComputation& computation : module.computations)
     for (const HloInstruction& one : computation.instructions)
-      if (phase_of_op(one.metadata.op_name) == ProgramPhase::kBackward) return true;
+      if (phases.of_op(one.metadata.op_name) == ProgramPhase::kBackward) return true;
   return false;
 }
 
 // The scopes of the ops of the model among these, those of products first. In a program that is
 // differentiated, the model's ops have a phase.
 std::vector<std::string> scopes_of(const std::vector<LocatedInstruction>& users,
-                                   bool differentiated) {
+                                   bool differentiated, const ProgramPhases& phases) {
   std::vector<std::string> scopes;
   for (bool products : {true, false})
     for (const LocatedInstruction& user : users) {
       const std::string& op_name = user.instruction->metadata.op_name;
       if (is_product(*user.instruction) != products ||
-          (differentiated && phase_of_op(op_name) == ProgramPhase::kUnknown))
+          (differentiated && !is_of_model(phases.of_op(op_name))))
         continue;
       std::string scope = op_scope(op_name);
       if (!scope.empty() && std::find(scopes.begin(), scopes.end(), scope) == scopes.end())
@@ -77,20 +77,21 @@ bool consists_of_shards(std::vector<std::int64_t> value, std::vector<std::int64_
 }
 
 // Ops that a model applies to a parameter and an optimizer does not.
-bool is_of_model(const HloInstruction& one) {
-  if (phase_of_op(one.metadata.op_name) != ProgramPhase::kUnknown) return true;
+bool is_of_model(const HloInstruction& one, const ProgramPhases& phases) {
+  if (is_of_model(phases.of_op(one.metadata.op_name))) return true;
   return is_product(one) || one.opcode == "gather" || one.opcode == "broadcast";
 }
 
 }  // namespace
 
-BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& names)
+BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& names,
+                             const ProgramPhases& phases)
     : executions_(executions), argument_names_(names.arguments), result_names_(names.results) {
   const HloModule& module = executions.module().module();
   const InstructionIndex& entry = executions.module().entry();
   argument_names_.resize(std::max(argument_names_.size(), module.parameters.size()));
   ValueFlow flow(executions);
-  const bool differentiated = is_differentiated(module);
+  const bool differentiated = is_differentiated(module, phases);
   read_by_model_.assign(module.parameters.size(), false);
   ops_.resize(module.parameters.size());
   scopes_.resize(module.parameters.size());
@@ -108,10 +109,10 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
       if (std::string used = op_in_layer(op_name); !used.empty())
         ops_[number].push_back(std::move(used));
     }
-    scopes_[number] = scopes_of(uses.consumers, differentiated);
-    read_by_model_[number] =
-        std::any_of(uses.consumers.begin(), uses.consumers.end(),
-                    [](const LocatedInstruction& user) { return is_of_model(*user.instruction); });
+    scopes_[number] = scopes_of(uses.consumers, differentiated, phases);
+    read_by_model_[number] = std::any_of(
+        uses.consumers.begin(), uses.consumers.end(),
+        [&](const LocatedInstruction& user) { return is_of_model(*user.instruction, phases); });
   }
   std::size_t results = module.result.is_tuple ? module.result.tuple.size() : 1;
   result_names_.resize(std::max(result_names_.size(), results));

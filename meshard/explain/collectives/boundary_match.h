@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/explain/collectives/program_phases.h"
 #include "meshard/explain/collectives/value_flow.h"
 #include "meshard/hlo/executions.h"
 
@@ -14,7 +15,8 @@ struct BoundaryNames;
 /// The arguments and results of a module.
 class BoundaryMatch {
  public:
-  BoundaryMatch(const Executions& executions, const BoundaryNames& names);
+  BoundaryMatch(const Executions& executions, const BoundaryNames& names,
+                const ProgramPhases& phases);
 
   /// `params['w1']`; `argument 3` for an argument without a name.
   std::string argument_name(std::int64_t argument) const;

@@ -17,6 +17,11 @@ enum class ProgramPhase {
 /// `forward`, `backward`, `optimizer`; empty if unknown
 std::string_view to_string(ProgramPhase phase);
 
+/// Whether it is a pass of the model: forward or backward.
+inline bool is_of_model(ProgramPhase phase) {
+  return phase == ProgramPhase::kForward || phase == ProgramPhase::kBackward;
+}
+
 /// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
 /// forward pass of a function that is differentiated. Unknown for other names.
 ProgramPhase phase_of_op(std::string_view op_name);

@@ -39,15 +39,17 @@ void add_name(std::vector<std::string>& names, std::string name) {
 
 class PurposeFinder {
  public:
-  PurposeFinder(const Executions& executions, const BoundaryNames& names)
+  PurposeFinder(const Executions& executions, const BoundaryNames& names,
+                const ProgramPhases& phases)
       : executions_(executions),
+        phases_(phases),
         flow_(executions),
-        boundary_(executions, names),
+        boundary_(executions, names, phases),
         places_(executions.module().module()) {
     for (const ReachedComputation& reached : executions.calls().callers_first())
       for (const HloInstruction& each : reached.index->computation().instructions) {
         if (each.opcode != "parameter") instructions_[each.name] = {reached.index, &each};
-        if (phase_of_op(each.metadata.op_name) == ProgramPhase::kBackward) has_backward_ = true;
+        if (phases_.of_op(each.metadata.op_name) == ProgramPhase::kBackward) has_backward_ = true;
       }
   }
 
@@ -82,9 +84,11 @@ class PurposeFinder {
            !one.frontend_attribute("_xla_megascale_reduce_operation").empty();
   }
 
-  static ProgramPhase own_phase(const Collective& one) {
-    for (const OriginPlace& place : one.origin.places)
-      if (ProgramPhase phase = phase_of_op(place.op); phase != ProgramPhase::kUnknown) return phase;
+  ProgramPhase own_phase(const Collective& one) const {
+    for (const OriginPlace& place : one.origin.places) {
+      ProgramPhase phase = phases_.of_op(place.node ? cat("n", place.path) : place.op);
+      if (phase != ProgramPhase::kUnknown) return phase;
+    }
     return ProgramPhase::kUnknown;
   }
 
@@ -118,8 +122,7 @@ class PurposeFinder {
         one = index->operand(*reached->call, parameter);
         continue;
       }
-      if (phase_of_op(one->metadata.op_name) != ProgramPhase::kUnknown)
-        return one->metadata.op_name;
+      if (is_of_model(phases_.of_op(one->metadata.op_name))) return one->metadata.op_name;
       if (one->opcode == "fusion") {
         index = executions_.module().called(*one);
         one = index ? index->root() : nullptr;
@@ -213,7 +216,7 @@ class PurposeFinder {
       const HloInstruction* operand = at.index->operand(*at.instruction, i);
       if (!operand || is_scalar(*operand)) continue;
       std::string op = producer(at, i);
-      if (phase_of_op(op) != ProgramPhase::kBackward) return;
+      if (phases_.of_op(op) != ProgramPhase::kBackward) return;
       std::vector<std::int64_t> arguments = boundary_.gradient_of(op, operand->shape);
       if (arguments.size() != 1) return;
       add_name(names, boundary_.argument_name(arguments[0]));
@@ -279,7 +282,7 @@ class PurposeFinder {
       purpose.kind = PurposeKind::kUser;
       return;
     }
-    bool in_model = purpose.phase != ProgramPhase::kUnknown || !has_backward_;
+    bool in_model = is_of_model(purpose.phase) || !has_backward_;
     if (one.origin.places.empty() || !in_model || is_scalar(*at.instruction)) return;
     purpose.kind = PurposeKind::kActivations;
     if (one.origin.certainty == OriginCertainty::kInferred)
@@ -290,7 +293,7 @@ class PurposeFinder {
   ProgramPhase phase_of_users(const CollectivePurpose& purpose, const ValueUses& taken) const {
     ProgramPhase found = ProgramPhase::kUnknown;
     for (const LocatedInstruction& user : taken.consumers) {
-      ProgramPhase phase = phase_of_op(user.instruction->metadata.op_name);
+      ProgramPhase phase = phases_.of_op(user.instruction->metadata.op_name);
       if (phase == ProgramPhase::kForward) return phase;
       if (phase != ProgramPhase::kUnknown) found = phase;
     }
@@ -317,7 +320,7 @@ class PurposeFinder {
     for (const LocatedInstruction& user : taken.consumers) {
       const pjrt::HloMetadata& metadata = user.instruction->metadata;
       if (metadata.op_name.find('/') == std::string::npos) continue;
-      if (phase_of_op(metadata.op_name) != one.purpose.phase) continue;
+      if (phases_.of_op(metadata.op_name) != one.purpose.phase) continue;
       SourcePlace place = places_.of(metadata);
       if (place.place.empty()) continue;
       one.origin.certainty = OriginCertainty::kInferred;
@@ -368,21 +371,21 @@ class PurposeFinder {
 
   // The scope of the op that uses the result: a product in this phase, else another op in it, else
   // any op of the model.
-  static std::string scope_of_users(ProgramPhase phase, const ValueUses& taken) {
+  std::string scope_of_users(ProgramPhase phase, const ValueUses& taken) const {
     for (int turn = 0; turn < 3; ++turn)
       for (const LocatedInstruction& user : taken.consumers) {
         const HloInstruction& op = *user.instruction;
-        ProgramPhase own = phase_of_op(op.metadata.op_name);
+        ProgramPhase own = phases_.of_op(op.metadata.op_name);
         bool is_product = op.opcode == "dot" || op.opcode == "convolution";
         if (turn < 2 && own != phase) continue;
-        if ((turn == 0 && !is_product) || (turn == 2 && own == ProgramPhase::kUnknown)) continue;
+        if ((turn == 0 && !is_product) || (turn == 2 && !is_of_model(own))) continue;
         if (std::string scope = op_scope(op.metadata.op_name); !scope.empty()) return scope;
       }
     return "";
   }
 
   // The scope of the ops, or the common part of their scopes.
-  static std::string scope_of(const Collective& one, const ValueUses& taken) {
+  std::string scope_of(const Collective& one, const ValueUses& taken) const {
     std::optional<std::string> common;
     for (const OriginPlace& place : one.origin.places) {
       std::string scope = op_scope(place.op);
@@ -393,13 +396,14 @@ class PurposeFinder {
     // A gather serves the ops that use its result; the optimizer's ops are in no layer.
     if (!is_sum(one.kind))
       for (const LocatedInstruction& user : taken.consumers)
-        if (phase_of_op(user.instruction->metadata.op_name) != ProgramPhase::kUnknown)
+        if (is_of_model(phases_.of_op(user.instruction->metadata.op_name)))
           if (std::string scope = op_scope(user.instruction->metadata.op_name); !scope.empty())
             return scope;
     return "";
   }
 
   const Executions& executions_;
+  const ProgramPhases& phases_;
   ValueFlow flow_;
   BoundaryMatch boundary_;
   SourcePlaces places_;
@@ -410,9 +414,9 @@ class PurposeFinder {
 }  // namespace
 
 void find_purposes(const Executions& executions, const BoundaryNames& names,
-                   std::vector<Collective>& collectives) {
+                   const ProgramPhases& phases, std::vector<Collective>& collectives) {
   if (collectives.empty()) return;
-  PurposeFinder finder(executions, names);
+  PurposeFinder finder(executions, names, phases);
   for (Collective& one : collectives) finder.set(one);
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/collectives/program_phases.h"
 #include "meshard/explain/collectives/reshard.h"
 #include "meshard/hlo/executions.h"
 
@@ -28,11 +29,11 @@ struct BoundaryNames {
 /// - Everything else between layers is activations. The purpose is unknown if none of this is
 ///   certain.
 ///
-/// The phase and the layer come from the names of the ops, of the collective itself or else of the
-/// ops that use its result.
+/// The phase comes from `phases`, and the layer from the names of the ops: of the collective itself
+/// or else of the ops that use its result.
 /// @pre the collectives were found in this module
 void find_purposes(const Executions& executions, const BoundaryNames& names,
-                   std::vector<Collective>& collectives);
+                   const ProgramPhases& phases, std::vector<Collective>& collectives);
 
 /// Marks the collectives that a reshard names as reshards, with its shardings, unless a weight or a
 /// gradient is moved.

@@ -36,7 +36,7 @@ std::vector<Collective> with_purposes(const pjrt::HloModule& module, const Bound
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
   std::vector<Collective> found = find_collectives(executions, std::nullopt, nullptr).value();
-  find_purposes(executions, names, found);
+  find_purposes(executions, names, ProgramPhases(), found);
   return found;
 }
 

@@ -36,6 +36,15 @@ class BodyProgram {
   std::vector<Tensor> operator()(const std::vector<Tensor>& accumulators,
                                  const std::vector<Tensor>& values) const;
 
+  /// Hands the jitted function and the arguments of a call to `use`, which compiles it elsewhere.
+  template <class Use>
+  auto with_call(const std::vector<Tensor>& accumulators, const std::vector<Tensor>& values,
+                 const Use& use) const {
+    std::vector<Tensor> given;
+    for (std::size_t i : used_) given.push_back(values[i]);
+    return use(*jit_, accumulators, given);
+  }
+
  private:
   struct Run {
     Body body;

@@ -114,9 +114,11 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
   BodyVjp vjp =
       body_differentiator().differentiate(body, has_cotangent, wanted, back, policy, stage.where());
   residuals_ = vjp.residuals;
-  for (const BodyVjp::Residual& one : residuals_) {
+  for (std::size_t r = 0; r < residuals_.size(); ++r) {
+    const BodyVjp::Residual& one = residuals_[r];
     std::size_t index = one.index;
     if (!one.saved && (index < num_parameters || index >= inputs.size())) continue;
+    counted_residuals_.push_back(r);
     residual_bytes_ +=
         one.saved ? vjp.forward.result(index).bytes() : body.parameter(index).bytes();
   }
@@ -139,12 +141,13 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
 
 std::vector<Tensor> StagePrograms::forward(const std::vector<Tensor>& parameters,
                                            const std::vector<Tensor>& carry,
-                                           const std::vector<Tensor>& batch, Kept& kept) const {
+                                           const std::vector<Tensor>& batch, Kept& kept,
+                                           const Execute& execute) const {
   std::vector<Tensor> values = parameters;
   append_all(values, carry);
   append_all(values, batch);
   append_all(values, captured_);
-  std::vector<Tensor> results = forward_({}, values);
+  std::vector<Tensor> results = execute(forward_, {}, values);
   for (const BodyVjp::Residual& one : residuals_)
     kept.residuals.push_back(one.saved ? results[one.index] : values[one.index]);
   results.resize(result_types_.size());
@@ -158,6 +161,15 @@ std::int64_t StagePrograms::bytes_of(const Kept& kept) const {
   return bytes;
 }
 
+std::vector<Tensor> StagePrograms::tensors_of(const Kept& kept) const {
+  std::vector<Tensor> all;
+  if (!kept.residuals.empty())
+    for (std::size_t r : counted_residuals_) all.push_back(kept.residuals[r]);
+  append_all(all, kept.cotangents);
+  append_all(all, kept.handed_over);
+  return all;
+}
+
 std::vector<Tensor> StagePrograms::backward_arguments(std::vector<Tensor> cotangents,
                                                       const Kept& kept) const {
   // The last stage's cotangent is a constant of its programs.
@@ -168,30 +180,32 @@ std::vector<Tensor> StagePrograms::backward_arguments(std::vector<Tensor> cotang
 }
 
 std::vector<Tensor> StagePrograms::backward(std::vector<Tensor>& accumulators,
-                                            std::vector<Tensor> cotangents, Kept kept) const {
+                                            std::vector<Tensor> cotangents, Kept kept,
+                                            const Execute& execute) const {
   std::vector<Tensor> results =
-      backward_(accumulators, backward_arguments(std::move(cotangents), kept));
+      execute(backward_, accumulators, backward_arguments(std::move(cotangents), kept));
   auto count = static_cast<std::ptrdiff_t>(accumulators.size());
   accumulators.assign(results.begin(), results.begin() + count);
   return {results.begin() + count, results.end()};
 }
 
-std::vector<Tensor> StagePrograms::input_gradient(std::vector<Tensor> cotangents,
-                                                  Kept& kept) const {
+std::vector<Tensor> StagePrograms::input_gradient(std::vector<Tensor> cotangents, Kept& kept,
+                                                  const Execute& execute) const {
   kept.cotangents = cotangents;
   if (input_gradient_.body().num_results() == 0) return {};
   std::vector<Tensor> results =
-      input_gradient_({}, backward_arguments(std::move(cotangents), kept));
+      execute(input_gradient_, {}, backward_arguments(std::move(cotangents), kept));
   auto count = static_cast<std::ptrdiff_t>(carry_gradients_.size());
   kept.handed_over.assign(results.begin() + count, results.end());
   results.resize(carry_gradients_.size());
   return results;
 }
 
-void StagePrograms::weight_gradient(std::vector<Tensor>& accumulators, Kept kept) const {
+void StagePrograms::weight_gradient(std::vector<Tensor>& accumulators, Kept kept,
+                                    const Execute& execute) const {
   std::vector<Tensor> values = backward_arguments(kept.cotangents, kept);
   append_all(values, kept.handed_over);
-  accumulators = weight_gradient_(accumulators, values);
+  accumulators = execute(weight_gradient_, accumulators, values);
 }
 
 }  // namespace meshard::internal

@@ -1,6 +1,7 @@
 // The programs of one stage of a pipeline.
 #pragma once
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,8 +46,21 @@ class StagePrograms {
     std::vector<Tensor> handed_over;
   };
 
+  /// Runs a program: by default on the devices. An explanation compiles it instead, and returns
+  /// results without values.
+  using Execute = std::function<std::vector<Tensor>(const BodyProgram& program,
+                                                    const std::vector<Tensor>& accumulators,
+                                                    const std::vector<Tensor>& values)>;
+  static std::vector<Tensor> launched(const BodyProgram& program,
+                                      const std::vector<Tensor>& accumulators,
+                                      const std::vector<Tensor>& values) {
+    return program(accumulators, values);
+  }
+
   /// The bytes of its tensors, without parameters and captured tensors; each value counts once.
   std::int64_t bytes_of(const Kept& kept) const;
+  /// The tensors whose bytes these are.
+  std::vector<Tensor> tensors_of(const Kept& kept) const;
 
   /// The stage's result with undefined tensors, and the tensors' types.
   const AnyStructure& result() const { return result_; }
@@ -61,16 +75,18 @@ class StagePrograms {
   /// @return the tensors of the result
   std::vector<Tensor> forward(const std::vector<Tensor>& parameters,
                               const std::vector<Tensor>& carry, const std::vector<Tensor>& batch,
-                              Kept& kept) const;
+                              Kept& kept, const Execute& execute = launched) const;
   /// Adds the gradients of the parameters to `accumulators`.
   /// @param cotangents one for each entry of cotangents(); none for the last stage
   /// @return the gradients of carry_gradients()
   std::vector<Tensor> backward(std::vector<Tensor>& accumulators, std::vector<Tensor> cotangents,
-                               Kept kept) const;
+                               Kept kept, const Execute& execute = launched) const;
   /// The first half of backward(). @return as backward()
-  std::vector<Tensor> input_gradient(std::vector<Tensor> cotangents, Kept& kept) const;
+  std::vector<Tensor> input_gradient(std::vector<Tensor> cotangents, Kept& kept,
+                                     const Execute& execute = launched) const;
   /// The second half. @pre input_gradient() was called
-  void weight_gradient(std::vector<Tensor>& accumulators, Kept kept) const;
+  void weight_gradient(std::vector<Tensor>& accumulators, Kept kept,
+                       const Execute& execute = launched) const;
 
  private:
   void check_arguments(const PipelineStage& stage, const AnyStructure* carry,
@@ -85,7 +101,8 @@ class StagePrograms {
   std::vector<TensorType> result_types_;
   std::vector<std::size_t> parameter_gradients_, carry_gradients_, cotangents_;
   std::vector<BodyVjp::Residual> residuals_;
-  std::int64_t residual_bytes_ = 0;  // of one microbatch
+  std::vector<std::size_t> counted_residuals_;  // those that are no parameters or captured tensors
+  std::int64_t residual_bytes_ = 0;             // of one microbatch
   BodyProgram forward_, backward_, input_gradient_, weight_gradient_;
 };
 

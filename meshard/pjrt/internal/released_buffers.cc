@@ -3,8 +3,24 @@
 
 #include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/client_state.h"
+#include "meshard/pjrt/internal/release_thread.h"
 
 namespace meshard::pjrt::internal {
+
+void ReleasedBatch::destroy() noexcept {
+  if (buffers.empty()) return;
+  std::size_t per_array = devices->size(), arrays = buffers.size() / per_array;
+  for (std::size_t device = 0; device < per_array; ++device)
+    for (std::size_t i = 0; i < arrays; ++i)
+      destroy_buffer(client->api, buffers[i * per_array + device]);
+  buffers.clear();
+  if (bytes > 0)
+    for (const Device* device : devices->devices())
+      device->count_bytes(static_cast<std::int64_t>(bytes / per_array), false);
+  bytes = 0;
+  devices = nullptr;
+  drop_references(client, static_cast<long>(arrays));
+}
 
 ReleasedBuffers& ReleasedBuffers::of_thread() {
   return meshard::internal::thread_instance<ReleasedBuffers>();
@@ -12,27 +28,26 @@ ReleasedBuffers& ReleasedBuffers::of_thread() {
 
 void ReleasedBuffers::add(ClientState* client, const DeviceList& devices,
                           std::span<PJRT_Buffer* const> buffers, std::size_t bytes) {
-  if (&devices != devices_ || bytes_ + bytes * buffers.size() > kMostBytes ||
-      buffers_.size() >= kMostArrays * buffers.size())
-    destroy();
-  client_ = client;
-  devices_ = &devices;
-  buffers_.insert(buffers_.end(), buffers.begin(), buffers.end());
-  bytes_ += bytes * buffers.size();
+  if (&devices != batch_.devices || batch_.bytes + bytes * buffers.size() > kMostBytes ||
+      batch_.buffers.size() >= kMostArrays * buffers.size()) {
+    if (!ReleaseThread::take(batch_)) batch_.destroy();
+  }
+  batch_.client = client;
+  batch_.devices = &devices;
+  batch_.buffers.insert(batch_.buffers.end(), buffers.begin(), buffers.end());
+  batch_.bytes += bytes * buffers.size();
+}
+
+void ReleasedBuffers::give_up() noexcept {
+  if (ReleaseThread::take(batch_)) return;
+  bool dead = batch_.bytes == 0;  // donated: the plugin has little to do
+  if (dead || batch_.buffers.size() >= ReleaseThread::kLeastBuffers || !ReleaseThread::runs())
+    batch_.destroy();
 }
 
 void ReleasedBuffers::destroy() noexcept {
-  if (buffers_.empty()) return;
-  std::size_t per_array = devices_->size(), arrays = buffers_.size() / per_array;
-  for (std::size_t device = 0; device < per_array; ++device)
-    for (std::size_t i = 0; i < arrays; ++i)
-      destroy_buffer(client_->api, buffers_[i * per_array + device]);
-  buffers_.clear();
-  for (const Device* device : devices_->devices())
-    device->count_bytes(static_cast<std::int64_t>(bytes_ / per_array), false);
-  bytes_ = 0;
-  devices_ = nullptr;
-  drop_references(client_, static_cast<long>(arrays));
+  batch_.destroy();
+  ReleaseThread::drain();
 }
 
 }  // namespace meshard::pjrt::internal

@@ -2,11 +2,38 @@
 #pragma once
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "meshard/pjrt/buffer_list.h"
 
 namespace meshard::pjrt::internal {
+
+/// Buffers of several arrays on the same devices that nobody uses any more, and one reference to
+/// the client for each array.
+struct ReleasedBatch {
+  ClientState* client = nullptr;
+  const DeviceList* devices = nullptr;
+  std::vector<PJRT_Buffer*> buffers;  // array by array
+  std::size_t bytes = 0;              // still counted as live
+
+  ReleasedBatch() = default;
+  ReleasedBatch(ReleasedBatch&& other) noexcept
+      : client(other.client),
+        devices(std::exchange(other.devices, nullptr)),
+        buffers(std::exchange(other.buffers, {})),
+        bytes(std::exchange(other.bytes, 0)) {}
+  ReleasedBatch& operator=(ReleasedBatch&& other) noexcept {
+    client = other.client;
+    devices = std::exchange(other.devices, nullptr);
+    buffers = std::exchange(other.buffers, {});
+    bytes = std::exchange(other.bytes, 0);
+    return *this;
+  }
+
+  /// Destroys the buffers and drops the references. @post it is empty
+  void destroy() noexcept;
+};
 
 /// Buffers that this thread has dropped and that are not destroyed yet. The plugin makes the
 /// outputs of a launch device by device, but tensors are dropped array by array. Destroying many
@@ -14,19 +41,23 @@ namespace meshard::pjrt::internal {
 /// takes half of the time.
 class ReleasedBuffers {
  public:
-  /// Those of this thread. They are destroyed during its next launch, while the devices work;
-  /// before it waits or reads statistics; and when it ends.
+  /// Those of this thread. They are destroyed during its next launch, while the devices work, or,
+  /// if there are few, during a later one; before it waits or reads statistics; and when it ends.
   static ReleasedBuffers& of_thread();
-  ~ReleasedBuffers() { destroy(); }
+  ~ReleasedBuffers() { batch_.destroy(); }
 
   /// Whether buffers of `bytes` bytes on each of `devices` devices are worth the delay.
   static bool takes(std::size_t bytes, std::size_t devices) {
     return devices > 1 && bytes <= kMostBytesEach;
   }
   /// Takes ownership of the buffers of one array, and of a reference to the client that is already
-  /// counted.
+  /// counted. `bytes` of each are counted as live until it is destroyed.
   void add(ClientState* client, const DeviceList& devices, std::span<PJRT_Buffer* const> buffers,
            std::size_t bytes);
+  /// Lets the release thread destroy them if they are many. If they are few, they stay until there
+  /// are more, unless they are dead already or there is no such thread: then destroys them here.
+  void give_up() noexcept;
+  /// Destroys them. @post those that threads gave up before are destroyed, too
   void destroy() noexcept;
 
  private:
@@ -34,10 +65,7 @@ class ReleasedBuffers {
   static constexpr std::size_t kMostBytes = 1 << 20;
   static constexpr std::size_t kMostArrays = 1 << 11;
 
-  ClientState* client_ = nullptr;  // counted once for each array
-  const DeviceList* devices_ = nullptr;
-  std::vector<PJRT_Buffer*> buffers_;  // array by array
-  std::size_t bytes_ = 0;
+  ReleasedBatch batch_;
 };
 
 }  // namespace meshard::pjrt::internal

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/quiet_thread.h"
 #include "meshard/processes/internal/handshake.h"
 #include "meshard/processes/internal/hmac.h"
 #include "meshard/processes/internal/loss_message.h"
 #include "meshard/processes/internal/member_text.h"
-#include "meshard/processes/internal/quiet_thread.h"
 
 namespace meshard::internal {
 namespace {

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <chrono>
 
+#include "meshard/base/quiet_thread.h"
 #include "meshard/processes/internal/hmac.h"
-#include "meshard/processes/internal/quiet_thread.h"
 
 namespace meshard::internal {
 namespace {

@@ -10,6 +10,7 @@
 #include "meshard/partitioned/collective_order.h"
 #include "meshard/partitioned/collective_service.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/processes/background_messages.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/internal/order_watch.h"
 #include "meshard/runtime/internal/process_steps.h"
@@ -30,11 +31,19 @@ class AcrossProcesses : public ProcessSteps {
   /// Orders the launches of programs that communicate.
   CollectiveOrder& order() { return order_; }
   /// Calls `communicate` when all earlier launches of this process that communicate have ended, and
-  /// before later ones begin. It may use the communicator.
+  /// before later ones begin. `what` is equal in all of the processes `ranks`, which take part.
   /// @error that of `communicate`, or of an earlier launch
-  /// `what` is equal in all of the processes `ranks`, which take part.
   Result<void> in_order(const std::vector<int>& ranks, std::string_view what, SourceLocation where,
-                        const std::function<Result<void>(Communicator&)>& communicate);
+                        const std::function<Result<void>()>& communicate);
+  /// Records a step that the processes `ranks` take together, and that waits for nothing.
+  void record(const std::vector<int>& ranks, std::string_view what, SourceLocation where);
+
+  /// The messages that carry values between processes, apart from those of programs. The processes
+  /// must make the calls that use them in the same order.
+  BackgroundMessages& messages() { return *messages_; }
+  /// Says that this process will not do what others wait for: they get an error that contains this
+  /// one. Later launches and transfers of this process that communicate fail.
+  void give_up(const Error& error);
 
   /// A client with as many virtual devices as the run has devices, which only compiles. Created at
   /// the first use, because only the lowest rank of a mesh partitions its programs.
@@ -47,10 +56,17 @@ class AcrossProcesses : public ProcessSteps {
  private:
   AcrossProcesses(Processes run, const pjrt::Client& client)
       : ProcessSteps(run, client), order_(client) {}
+  std::string failure_key(int rank) const;
+  // What a process has reported of its failure.
+  Result<std::optional<std::string>> reported_failure(int rank) const;
+  // Why nothing more comes from a process.
+  std::optional<Error> failure_of(int rank) const;
+  void report_failure(const Error& error);
 
   CollectiveOrder order_;
   std::vector<CollectiveService> services_;  // of each device
   std::optional<OrderWatch> watch_;
+  std::unique_ptr<BackgroundMessages> messages_;
   std::mutex mutex_;  // of the partitioner
   std::optional<pjrt::Client> partitioner_;
 };

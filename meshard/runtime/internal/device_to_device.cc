@@ -10,8 +10,8 @@
 #include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
-#include "meshard/runtime/internal/exchange.h"
 #include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/receive_tiles.h"
 #include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/internal/reshard_by_copy.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"
@@ -201,43 +201,6 @@ bool crosses_processes(const pjrt::Client& client, const Mesh& source, const Mes
   return reach_of(client, source) != Reach::kHere || reach_of(client, target) != Reach::kHere;
 }
 
-// Each process that has devices of the target receives its tiles from those that have them, each
-// tile once.
-Result<std::vector<pjrt::Buffer>> exchange_tiles(AcrossProcesses& across, const Value& value,
-                                                 const Sharding& target, SourceLocation where) {
-  const pjrt::Client client = across.client();
-  const TensorType& type = value.type();
-  const TensorType shard_type = shard_type_of(type, target);
-  std::vector<WantedPart> wanted;
-  std::set<std::pair<int, std::int64_t>> known;                      // process and tile
-  std::map<std::int64_t, HostArray> blocks;                          // by tile
-  std::vector<std::pair<std::int64_t, const pjrt::Device*>> places;  // tile and device
-  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
-    const std::int64_t tile = tile_number(target, p);
-    if (device.addressable()) places.push_back({tile, &device});
-    if (!known.insert({device.process_index(), tile}).second) continue;
-    WantedPart part{device.process_index(), box_of(target, type.shape, p), nullptr,
-                    shard_type.shape};
-    if (device.addressable())
-      part.destination =
-          blocks.emplace(tile, HostArray::zeros(shard_type)).first->second.mutable_bytes();
-    wanted.push_back(std::move(part));
-  }
-  exchange(across, array_on_devices(value), wanted, where);
-  const bool may_write = blocks.size() == places.size();  // no two devices share a block
-  std::vector<pjrt::Buffer> buffers;
-  for (const auto& [tile, device] : places) {
-    const HostArray& block = blocks.at(tile);
-    buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type, may_write,
-                                               *device, where));
-    internal::count(internal::counters().buffers_moved);
-    internal::count(internal::counters().bytes_moved,
-                    static_cast<std::uint64_t>(shard_type.bytes()));
-  }
-  return buffers;
-}
-
 // On a platform that connects the processes itself. A program replicates the value on its own
 // devices, and each process sends the parts of its devices of the target from its host memory.
 Tensor move_with_others(Runtime& runtime, const pjrt::Client& client, const Value& value,
@@ -311,7 +274,7 @@ StartedTransfer start_move(Runtime& runtime, const Value& value, const Sharding&
       return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
                      where);
   if (across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
-    moved = exchange_tiles(*across, source.value(), target, where);
+    moved = receive_tiles(*across, array_on_devices(source.value()), target, where);
   else if (Result<Sent> sent = send_here(runtime, client, source.value(), target, where);
            !sent.ok())
     moved = sent.error();

@@ -134,6 +134,11 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
 void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
+  if (sharding_ && !sharding_->unreduced_axes().empty() && is_current())
+    if (Replicator* replicator = platforms_.replicator()) {
+      StoragePtr summed = replicator->replicate(*this, where);
+      return static_cast<const DeviceArray&>(*summed).gather_into(destination, target, where);
+    }
   if (!is_read_locally())
     if (const pjrt::Client* client = platforms_.find_started(sharding_->mesh());
         client && client->device_count() > client->addressable_devices().size())

@@ -1,26 +1,27 @@
-// Tested in tests/processes/check_across.py.
+// Tested in tests/processes/check_pipelines.py.
 #include "meshard/runtime/internal/exchange.h"
 
 #include <algorithm>
+#include <future>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "meshard/array/box_overlap.h"
+#include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/process_moves.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
-
-// One tile of the value: the processes that hold it, and where.
-struct HeldTile {
-  Box box;
-  std::vector<std::pair<int, std::int64_t>> holders;  // process, position
-};
 
 std::vector<HeldTile> held_tiles(const pjrt::Client& client, const DeviceArray& source) {
   const Sharding& sharding = *source.sharding();
@@ -36,121 +37,276 @@ std::vector<HeldTile> held_tiles(const pjrt::Client& client, const DeviceArray& 
   return tiles;
 }
 
-class Exchange {
+// Where a box begins in a row-major array, if it is contiguous there.
+std::optional<std::size_t> contiguous_at(const Box& box, const Shape& shape) {
+  std::size_t d = 0;
+  while (d < box.size() && box[d].size() == 1) ++d;
+  for (++d; d < box.size(); ++d)
+    if (box[d].size() != shape[static_cast<std::int64_t>(d)]) return std::nullopt;
+  Dimensions strides = shape.strides();
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < box.size(); ++i) offset += box[i].start * strides[i];
+  return static_cast<std::size_t>(offset);
+}
+
+void copy(const void* from, const Shape& from_shape, const Box& from_box, void* to,
+          const Shape& to_shape, const Box& to_box, std::size_t element) {
+  StridedCopy plan = plan_copy(from, from_shape, from_box, to, to_shape, to_box, element);
+  CopyPool::get().run(std::span(&plan, 1));
+}
+
+// A part that this process receives, on the thread of the messages.
+class Arriving {
  public:
-  Exchange(AcrossProcesses& across, const DeviceArray& source, SourceLocation where)
-      : across_(across),
-        source_(source),
-        where_(where),
-        element_(meshard::size_in_bytes(source.type().dtype)),
-        tiles_(held_tiles(across.client(), source)) {}
-
-  // The processes that have the value or want parts of it.
-  std::set<int> ranks(std::span<const WantedPart> wanted) const {
-    std::set<int> all;
-    for (const WantedPart& part : wanted) all.insert(part.rank);
-    for (const HeldTile& tile : tiles_)
-      for (const auto& [process, position] : tile.holders) all.insert(process);
-    return all;
+  Arriving(WantedPart part, std::size_t element) : part_(std::move(part)), element_(element) {}
+  void expect() { ++missing_; }
+  // Where a piece goes, if it can be received there.
+  std::byte* place_of(const Box& piece) const {
+    std::optional<std::size_t> at = contiguous_at(relative_to(part_.box, piece), part_.shape);
+    return at ? static_cast<std::byte*>(part_.destination) + *at * element_ : nullptr;
   }
-
-  Result<void> run(Communicator& communicator, std::span<const WantedPart> wanted) {
-    for (const WantedPart& part : wanted)
-      for (const HeldTile& tile : tiles_)
-        if (std::optional<Box> piece = overlap(part.box, tile.box))
-          MESHARD_RETURN_IF_ERROR(move(communicator, part, tile, *piece));
-    return {};
+  void take(const Box& piece, const void* from, const Shape& shape, const Box& box) {
+    copy(from, shape, box, part_.destination, part_.shape, relative_to(part_.box, piece), element_);
   }
+  // A piece is there, or will never be.
+  void arrived(const Result<void>& outcome) {
+    if (!outcome.ok() && outcome_.ok()) outcome_ = outcome;
+    if (--missing_ == 0) part_.done(outcome_);
+  }
+  bool is_complete() const { return missing_ == 0; }
+  void end() { part_.done({}); }
 
  private:
-  Result<void> move(Communicator& communicator, const WantedPart& part, const HeldTile& tile,
-                    const Box& piece) {
-    auto own =
-        std::ranges::find(tile.holders, part.rank, [](const auto& each) { return each.first; });
-    auto [holder, position] = own == tile.holders.end() ? tile.holders.front() : *own;
-    bool sends = holder == across_.rank(), receives = part.rank == across_.rank();
-    if (!sends && !receives) return {};
-    if (sends && receives) {
-      const HostArray& shard = shard_at(position);
-      copy_to(part, piece, shard.bytes(), shard.shape(), relative_to(tile.box, piece));
-      return {};
-    }
-    HostArray packed = HostArray::uninitialized({source_.type().dtype, box_shape(piece)});
-    auto bytes = static_cast<std::size_t>(packed.size_in_bytes());
-    if (sends) {
-      const HostArray& shard = shard_at(position);
-      plan_gather(shard.bytes(), shard.shape(), relative_to(tile.box, piece), element_,
-                  packed.mutable_bytes())
-          .run();
-      return communicator.permute(part.rank, -1, packed.bytes(), nullptr, bytes);
-    }
-    MESHARD_RETURN_IF_ERROR(
-        communicator.permute(-1, holder, nullptr, packed.mutable_bytes(), bytes));
-    copy_to(part, piece, packed.bytes(), packed.shape(), whole_box(packed.shape()));
-    return {};
-  }
-
-  void copy_to(const WantedPart& part, const Box& piece, const void* from, const Shape& from_shape,
-               const Box& from_box) {
-    plan_copy(from, from_shape, from_box, part.destination, part.shape,
-              relative_to(part.box, piece), element_)
-        .run();
-  }
-
-  // Read once.
-  const HostArray& shard_at(std::int64_t position) {
-    std::size_t i = *source_.shard_at(position);
-    auto known = shards_.find(i);
-    if (known == shards_.end()) known = shards_.emplace(i, source_.padded_shard(i, where_)).first;
-    return known->second;
-  }
-
-  AcrossProcesses& across_;
-  const DeviceArray& source_;
-  SourceLocation where_;
+  WantedPart part_;
   std::size_t element_;
-  std::vector<HeldTile> tiles_;
-  std::map<std::size_t, HostArray> shards_;
+  std::size_t missing_ = 0;
+  Result<void> outcome_;
 };
 
-// Exchanges, and then sends what process `root` received to all of `group`.
-void run_exchange(AcrossProcesses& across, const DeviceArray& source,
-                  std::span<const WantedPart> wanted, SourceLocation where,
-                  std::span<const int> group = {}, int root = -1, void* data = nullptr) {
-  Exchange exchange(across, source, where);
-  std::set<int> ranks = exchange.ranks(wanted);
+// A shard of this process, of which other processes and parts in this one need pieces.
+struct Leaving {
+  struct Piece {
+    Box in_shard, in_value;
+    int to = -1, tag = 0;                 // of another process
+    std::shared_ptr<Arriving> part = {};  // of this one
+  };
+  HostArray bytes;
+  std::vector<Piece> pieces;
+};
+
+// The shard is in host memory.
+void send_pieces(BackgroundMessages& messages, const std::shared_ptr<Leaving>& shard,
+                 std::size_t element) {
+  const Shape& shape = shard->bytes.shape();
+  for (const Leaving::Piece& piece : shard->pieces) {
+    if (piece.part) {
+      piece.part->take(piece.in_value, shard->bytes.bytes(), shape, piece.in_shard);
+      piece.part->arrived({});
+      continue;
+    }
+    const Shape piece_shape = box_shape(piece.in_shard);
+    const auto size = static_cast<std::size_t>(piece_shape.size()) * element;
+    if (std::optional<std::size_t> at = contiguous_at(piece.in_shard, shape)) {
+      messages.send({piece.to, piece.tag, shard->bytes.bytes() + *at * element, size}, shard);
+      continue;
+    }
+    auto packed =
+        std::make_shared<HostArray>(HostArray::uninitialized({shard->bytes.dtype(), piece_shape}));
+    copy(shard->bytes.bytes(), shape, piece.in_shard, packed->mutable_bytes(), piece_shape,
+         whole_box(piece_shape), element);
+    messages.send({piece.to, piece.tag, packed->bytes(), size}, packed);
+  }
+}
+
+// Begins to copy the shard to the host, and sends its pieces when they are there.
+Result<void> start_leaving(BackgroundMessages& messages, const pjrt::BufferView& buffer,
+                           DType dtype, const std::shared_ptr<Leaving>& shard) {
+  const std::size_t element = meshard::size_in_bytes(dtype);
+  shard->bytes = HostArray::uninitialized({dtype, Shape(buffer.dimensions())});
+  auto size = static_cast<std::size_t>(shard->bytes.size_in_bytes());
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Event copied,
+                           buffer.copy_to_host(std::span(shard->bytes.mutable_bytes(), size)));
+  internal::count(internal::counters().buffers_read);
+  internal::count(internal::counters().bytes_read, size);
+  return copied.on_ready(
+      [&messages, shard, element](const Result<void>& outcome) {
+        messages.run([&messages, shard, element, outcome] {
+          if (outcome.ok()) return send_pieces(messages, shard, element);
+          messages.fail(outcome.error());
+          for (const Leaving::Piece& piece : shard->pieces)
+            if (piece.part) piece.part->arrived(outcome);
+        });
+      },
+      pjrt::CallbackThread::kPlugins);
+}
+
+// The processes that have the value or want parts of it.
+std::set<int> ranks_of(std::span<const HeldTile> tiles, std::span<const WantedPart> wanted) {
+  std::set<int> all;
+  for (const WantedPart& part : wanted) all.insert(part.rank);
+  for (const HeldTile& tile : tiles)
+    for (const auto& [process, position] : tile.holders) all.insert(process);
+  return all;
+}
+
+std::string what_is_moved(const DeviceArray& source) {
+  return cat("transfer of ", source.type(), " between processes");
+}
+
+void start_moves(AcrossProcesses& across, const DeviceArray& source,
+                 std::span<const HeldTile> tiles, std::span<const WantedPart> wanted,
+                 SourceLocation where) {
+  BackgroundMessages& messages = across.messages();
+  const int own = across.rank();
+  const DType dtype = source.type().dtype;
+  const std::size_t element = meshard::size_in_bytes(dtype);
+  std::vector<PartOfProcess> parts;
+  std::vector<std::shared_ptr<Arriving>> arriving;
+  for (const WantedPart& part : wanted) {
+    parts.push_back({part.rank, part.box});
+    arriving.push_back(part.rank == own ? std::make_shared<Arriving>(part, element) : nullptr);
+  }
+  const std::vector<ProcessMove> moves = plan_moves(tiles, parts);
+  for (const ProcessMove& move : moves)
+    if (arriving[move.part]) arriving[move.part]->expect();
+  for (const auto& part : arriving)
+    if (part && part->is_complete()) messages.run([part] { part->end(); });  // it has no elements
+  std::map<std::int64_t, std::shared_ptr<Leaving>> leaving;                  // by position
+  for (const ProcessMove& move : moves) {
+    const std::shared_ptr<Arriving>& part = arriving[move.part];
+    const int to = parts[move.part].process;
+    if (move.from == own) {
+      std::shared_ptr<Leaving>& shard = leaving[move.position];
+      if (!shard) shard = std::make_shared<Leaving>();
+      shard->pieces.push_back({relative_to(tiles[move.tile].box, move.piece), move.piece, to,
+                               part ? 0 : messages.next_tag_to(to), part});
+    } else if (part) {
+      const Shape shape = box_shape(move.piece);
+      const auto size = static_cast<std::size_t>(shape.size()) * element;
+      std::string what = cat(source.type());
+      if (std::byte* place = part->place_of(move.piece)) {
+        messages.receive(move.from, place, size, std::move(what),
+                         [part](const Result<void>& outcome) { part->arrived(outcome); });
+        continue;
+      }
+      auto packed = std::make_shared<HostArray>(HostArray::uninitialized({dtype, shape}));
+      messages.receive(move.from, packed->mutable_bytes(), size, std::move(what),
+                       [part, packed, piece = move.piece](const Result<void>& outcome) {
+                         if (outcome.ok())
+                           part->take(piece, packed->bytes(), packed->shape(),
+                                      whole_box(packed->shape()));
+                         part->arrived(outcome);
+                       });
+    }
+  }
+  std::optional<Error> failed;
+  for (const auto& [position, shard] : leaving) {
+    Result<void> begun =
+        start_leaving(messages, source.buffers()[*source.shard_at(position)], dtype, shard);
+    if (begun.ok()) continue;
+    failed = begun.error();
+    messages.fail(*failed);
+    for (const Leaving::Piece& piece : shard->pieces)
+      if (piece.part) messages.run([part = piece.part, error = *failed] { part->arrived(error); });
+  }
+  if (failed) throw failed->at(where);
+}
+
+// Waits for a part that this process wants.
+class Awaited {
+ public:
+  std::function<void(const Result<void>&)> done() {
+    return [promise = promise_](const Result<void>& outcome) { promise->set_value(outcome); };
+  }
+  Result<void> await() { return promise_->get_future().get(); }
+
+ private:
+  std::shared_ptr<std::promise<Result<void>>> promise_ =
+      std::make_shared<std::promise<Result<void>>>();
+};
+
+// Sends the bytes of process `root` to all of `group`: each process that has them sends them to at
+// most log2(n) others.
+Result<void> broadcast(AcrossProcesses& across, std::span<const int> group, int root, void* data,
+                       std::size_t bytes, const std::string& what) {
+  BackgroundMessages& messages = across.messages();
+  const std::size_t size = group.size();
+  const auto place = [&](int rank) {
+    return static_cast<std::size_t>(std::ranges::find(group, rank) - group.begin());
+  };
+  const std::size_t first = place(root), own = (place(across.rank()) + size - first) % size;
+  const auto at = [&](std::size_t number) { return group[(number + first) % size]; };
+  std::size_t step = 1;
+  for (; step < size && (own & step) == 0; step *= 2) {
+  }
+  if (own != 0) {
+    Awaited received;
+    messages.receive(at(own - step), data, bytes, what, received.done());
+    MESHARD_RETURN_IF_ERROR(received.await());
+  }
+  std::shared_ptr<HostArray> kept;  // the caller's memory may be gone before it is sent
+  while ((step /= 2) > 0) {
+    if (own + step >= size) continue;
+    if (!kept) {
+      kept = std::make_shared<HostArray>(
+          HostArray::uninitialized({DType::u8, {static_cast<std::int64_t>(bytes)}}));
+      std::copy_n(static_cast<const std::byte*>(data), bytes, kept->mutable_bytes());
+    }
+    const int to = at(own + step);
+    messages.send({to, messages.next_tag_to(to), kept->bytes(), bytes}, kept);
+  }
+  return {};
+}
+
+// Brings the whole value to process `root`, and then to all of `group`.
+void gather(AcrossProcesses& across, const DeviceArray& source, int root,
+            std::span<const int> group, void* destination, SourceLocation where) {
+  const std::vector<HeldTile> tiles = held_tiles(across.client(), source);
+  Awaited whole;
+  const TensorType& type = source.type();
+  WantedPart part{root, whole_box(type.shape), destination, type.shape, whole.done()};
+  std::set<int> ranks = ranks_of(tiles, std::span(&part, 1));
   ranks.insert(group.begin(), group.end());
   if (!ranks.contains(across.rank())) return;
   internal::HostSpan span;
-  if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
-  const std::string what = cat("transfer of ", source.type(), " between processes");
+  if (internal::records_events()) span.begin("exchange", type.to_string(), where);
+  const std::string what = what_is_moved(source);
   across.run().entering(cat(what, ", ", where));
-  auto communicate = [&](Communicator& communicator) -> Result<void> {
+  auto communicate = [&]() -> Result<void> {
     try {
-      MESHARD_RETURN_IF_ERROR(exchange.run(communicator, wanted));
-    } catch (const Error& error) {  // from reading a shard
+      start_moves(across, source, tiles, std::span(&part, 1), where);
+    } catch (const Error& error) {                     // from reading a shard
+      if (across.rank() == root) (void)whole.await();  // the destination is in use until then
       return error;
     }
+    if (across.rank() == root) {
+      MESHARD_RETURN_IF_ERROR(whole.await());
+    }
     if (group.size() < 2) return {};
-    return communicator.broadcast(group, root, data,
-                                  static_cast<std::size_t>(source.type().bytes()));
+    return broadcast(across, group, root, destination, static_cast<std::size_t>(type.bytes()),
+                     type.to_string());
   };
   Result<void> done = across.in_order({ranks.begin(), ranks.end()}, what, where, communicate);
   across.run().entering("");
-  if (!done.ok())
-    throw done.error().at(where).with_note(
-        cat("while bringing ", source.type(), " from ", source.placement(), " to other processes"));
-}
-
-WantedPart whole_value(const DeviceArray& source, int rank, void* destination) {
-  return {rank, whole_box(source.type().shape), destination, source.type().shape};
+  if (done.ok()) return;
+  across.give_up(done.error());  // the others wait for what this process does not send
+  throw done.error().at(where).with_note(
+      cat("while bringing ", type, " from ", source.placement(), " to other processes"));
 }
 
 }  // namespace
 
-void exchange(AcrossProcesses& across, const DeviceArray& source,
-              std::span<const WantedPart> wanted, SourceLocation where) {
-  run_exchange(across, source, wanted, where);
+void start_exchange(AcrossProcesses& across, const DeviceArray& source,
+                    std::span<const WantedPart> wanted, SourceLocation where) {
+  const std::vector<HeldTile> tiles = held_tiles(across.client(), source);
+  const std::set<int> ranks = ranks_of(tiles, wanted);
+  if (!ranks.contains(across.rank())) return;
+  if (std::optional<Error> failed = across.messages().failure())
+    throw failed->at(where).with_note("in an earlier transfer between processes");
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
+  across.record({ranks.begin(), ranks.end()}, what_is_moved(source), where);
+  start_moves(across, source, tiles, wanted, where);
 }
 
 void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,
@@ -162,21 +318,18 @@ void gather_across(AcrossProcesses& across, const DeviceArray& source, void* des
         cat("[tensor] the value ", source.type(), " is on devices of ", names_of_processes(ranks),
             " only, and this is process ", across.rank(), ": gather() brings it to all processes"),
         where);
-  WantedPart all_of_it = whole_value(source, ranks.front(), destination);
-  run_exchange(across, source, std::span(&all_of_it, 1), where, ranks, ranks.front(), destination);
+  gather(across, source, ranks.front(), ranks, destination, where);
 }
 
 void gather_to_process(AcrossProcesses& across, const DeviceArray& source, int to,
                        void* destination, SourceLocation where) {
   std::vector<int> holders = processes_of(across.client(), source.sharding()->mesh());
-  int root = to >= 0 ? to : holders.front();
-  WantedPart all_of_it = whole_value(source, root, destination);
   std::vector<int> all;
   if (to < 0) {
     all.resize(static_cast<std::size_t>(across.run().size()));
     std::iota(all.begin(), all.end(), 0);
   }
-  run_exchange(across, source, std::span(&all_of_it, 1), where, all, root, destination);
+  gather(across, source, to >= 0 ? to : holders.front(), all, destination, where);
 }
 
 }  // namespace meshard

@@ -2,32 +2,28 @@
 #include "meshard/runtime/internal/order_watch.h"
 
 #include <algorithm>
-#include <csignal>
 #include <optional>
 #include <set>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/quiet_thread.h"
 
 namespace meshard {
 namespace {
 
 constexpr std::chrono::seconds kInterval{1};
-
-// Signals are for the program's own threads.
-std::thread thread_without_signals(std::function<void()> work) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(work));
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
+// A process that has failed may have taken part in the collective before.
+constexpr std::chrono::seconds kLongCollective{4};
 
 }  // namespace
 
-OrderWatch::OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> history, std::string key)
-    : run_(run), history_(std::move(history)), key_(std::move(key)) {
-  thread_ = thread_without_signals([this] { run_thread(); });
+OrderWatch::OrderWatch(Processes run, std::shared_ptr<const LaunchHistory> history, std::string key,
+                       ReportedFailure reported_failure)
+    : run_(run),
+      history_(std::move(history)),
+      key_(std::move(key)),
+      reported_failure_(std::move(reported_failure)) {
+  thread_ = internal::start_quiet_thread([this] { run_thread(); });
 }
 
 OrderWatch::~OrderWatch() {
@@ -49,9 +45,28 @@ void OrderWatch::run_thread() {
   }
 }
 
+// Whether a process has failed that this one waits for in a collective.
+bool OrderWatch::is_abandoned() {
+  auto since = history_->in_collective_since();
+  if (!since || std::chrono::steady_clock::now() - *since < kLongCollective) return false;
+  std::set<int> others;
+  for (const std::vector<int>& ranks : history_->sets())
+    if (std::ranges::find(ranks, run_.rank()) != ranks.end())
+      others.insert(ranks.begin(), ranks.end());
+  others.erase(run_.rank());
+  for (int rank : others)
+    if (Result<std::optional<std::string>> reported = reported_failure_(rank);
+        reported.ok() && *reported) {
+      run_.report_given_up(rank, **reported);
+      return true;
+    }
+  return false;
+}
+
 // False if there is nothing more to watch.
 bool OrderWatch::look() {
   if (history_->count() == 0) return true;
+  if (is_abandoned()) return false;
   std::string own = history_->to_bytes();
   if (std::uint64_t count = history_->count(); count != told_) {
     // A failure: process 0 is gone, or this process has left the run.

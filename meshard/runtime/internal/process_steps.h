@@ -27,6 +27,8 @@ class ProcessSteps {
   int rank() const { return run_.rank(); }
   const pjrt::Client& client() const { return client_; }
 
+  /// The number of clients of several processes before this one: of restarts of the runtime.
+  int generation() const { return generation_; }
   /// The key in the store of the next step that the processes `ranks` take together: each set of
   /// processes counts its own.
   std::string next_step(const std::vector<int>& ranks);

@@ -7,6 +7,8 @@
 #include <cstdlib>
 
 #include "meshard/pjrt/client.h"
+#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -16,6 +18,8 @@ void wait_if_started() {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) return;
   for (const pjrt::Client* client : started_clients()) client->await_last_launches();
   pjrt::finish_callbacks();
+  // Messages still arrive, which are passed to the plugin.
+  if (AcrossProcesses* across = process_runtime().platforms.across()) across->messages().finish();
 }
 
 // Thread-local to the main thread. `exit` destroys the thread-local objects of the calling thread

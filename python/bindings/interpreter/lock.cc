@@ -89,6 +89,12 @@ void end_interpreter(void (*finish)()) {
 bool is_main_thread() { return PyThread_get_thread_ident() == main_thread.load(); }
 
 void find_main_thread() {
+  // The thread that imports threading first is its main one; the module takes time to import.
+  nb::dict modules = nb::borrow<nb::dict>(PyImport_GetModuleDict());
+  if (!modules.contains("threading")) {
+    main_thread = PyThread_get_thread_ident();
+    return;
+  }
   nb::object thread = nb::module_::import_("threading").attr("main_thread")();
   main_thread = nb::cast<unsigned long>(nb::object(thread.attr("ident")));
 }

@@ -1,7 +1,5 @@
 // Optimizers. Their classes are in python/meshard/optim.py; the functions here take the options and
 // the parts of the state.
-#include "meshard/optim/optim.h"
-
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -16,23 +14,13 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
+#include "python/bindings/nn/optimizer_options.h"
 #include "python/bindings/transforms/python_function.h"
 
 namespace nb = nanobind;
 
 namespace meshard::python {
-namespace {
 
-// What f returns. Values may be computed or placed meanwhile, without the lock.
-template <class F>
-auto unlocked(const F& f) {
-  Unlocked without_lock;
-  return f();
-}
-
-// --- schedules ---------------------------------------------------------------------------------
-
-// A number, a Schedule, or a function of the step.
 optim::Schedule schedule_of(nb::object object) {
   optim::Schedule* bound = nullptr;
   if (nb::try_cast(object, bound) && bound) return *bound;
@@ -50,6 +38,37 @@ optim::Schedule schedule_of(nb::object object) {
     throw nb::type_error("a schedule must return a rate");
   });
 }
+
+optim::AdamW adam_of(nb::object rate, double beta1, double beta2, double epsilon,
+                     double weight_decay, std::int64_t decay_rank, bool efficient) {
+  return {.rate = schedule_of(std::move(rate)),
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .epsilon = epsilon,
+          .weight_decay = weight_decay,
+          .decay_rank = decay_rank,
+          .form = efficient ? optim::AdamForm::kEfficient : optim::AdamForm::kCorrected};
+}
+
+optim::Sgd sgd_of(nb::object rate, double momentum, bool nesterov, double weight_decay,
+                  std::int64_t decay_rank) {
+  return {.rate = schedule_of(std::move(rate)),
+          .momentum = momentum,
+          .nesterov = nesterov,
+          .weight_decay = weight_decay,
+          .decay_rank = decay_rank};
+}
+
+namespace {
+
+// What f returns. Values may be computed or placed meanwhile, without the lock.
+template <class F>
+auto unlocked(const F& f) {
+  Unlocked without_lock;
+  return f();
+}
+
+// --- schedules ---------------------------------------------------------------------------------
 
 void bind_schedules(nb::module_& optimizers) {
   nb::class_<optim::Schedule>(
@@ -112,17 +131,6 @@ void bind_schedules(nb::module_& optimizers) {
 
 // --- optimizers --------------------------------------------------------------------------------
 
-optim::AdamW adam_of(nb::object rate, double beta1, double beta2, double epsilon,
-                     double weight_decay, std::int64_t decay_rank, bool efficient) {
-  return {.rate = schedule_of(std::move(rate)),
-          .beta1 = beta1,
-          .beta2 = beta2,
-          .epsilon = epsilon,
-          .weight_decay = weight_decay,
-          .decay_rank = decay_rank,
-          .form = efficient ? optim::AdamForm::kEfficient : optim::AdamForm::kCorrected};
-}
-
 void bind_steps(nb::module_& optimizers) {
   // -> (mean, square, steps)
   optimizers.def("adam_init", [](const PyTree& params, const PyTree& layout) {
@@ -159,11 +167,8 @@ void bind_steps(nb::module_& optimizers) {
          std::int64_t decay_rank, const PyTree& params, const PyTree& gradients,
          nb::object velocity, const Operand& steps) {
         CallerLine line;
-        optim::Sgd sgd{.rate = schedule_of(std::move(rate)),
-                       .momentum = momentum,
-                       .nesterov = nesterov,
-                       .weight_decay = weight_decay,
-                       .decay_rank = decay_rank};
+        const optim::Sgd sgd =
+            sgd_of(std::move(rate), momentum, nesterov, weight_decay, decay_rank);
         optim::SgdState<PyTree> before{std::nullopt, tensor_argument(steps)};
         if (!velocity.is_none()) before.velocity = PyTree::of(velocity);
         auto [next, state] =

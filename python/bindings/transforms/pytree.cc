@@ -510,6 +510,16 @@ void PyTree::append_form(std::vector<std::uint64_t>& form) const {
   form.insert(form.end(), shape_->form.begin(), shape_->form.end());
 }
 
+PyTree PyTree::with_statics_in_form() const {
+  if (shape_->statics.empty()) return *this;
+  nb::list all;
+  for (const ObjectRef& one : shape_->statics) all.append(nb::handle(one.get()));
+  // Who reads a form stops at its end, before this number.
+  TreeShape shape = *shape_;
+  shape.form.push_back(numbered().number_of(nb::tuple(all)));
+  return PyTree(leaves_, std::make_shared<const TreeShape>(std::move(shape)));
+}
+
 nb::object PyTree::object() const {
   std::vector<Tensor> leaves = leaves_;
   return unflatten(*shape_, leaves);

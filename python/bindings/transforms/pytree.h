@@ -43,6 +43,10 @@ class PyTree {
   /// As the user would write it: `["w"][2].bias`.
   std::string leaf_path(std::size_t leaf) const;
   void append_form(std::vector<std::uint64_t>& form) const;
+  /// The same structure with a form that also depends on the leaves that are no tensors: it equals
+  /// another one only if these are equal and of equal types.
+  /// @pre the lock is held @error type error: one of them cannot be hashed
+  PyTree with_statics_in_form() const;
 
   /// The structure as Python objects. @pre the lock is held
   nanobind::object object() const;

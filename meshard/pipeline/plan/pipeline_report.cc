@@ -1,0 +1,132 @@
+// Tested in meshard/pipeline/plan/explain_pipeline_test.cc.
+#include "meshard/pipeline/plan/pipeline_report.h"
+
+#include <algorithm>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/json_writer.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/explain/time_text.h"
+#include "meshard/report/diff_text.h"
+
+namespace meshard {
+namespace {
+
+std::string stage_text(const PipelineReport& report, const PipelineStageReport& one) {
+  std::string text =
+      cat(one.name, " on worker ", one.worker, ", ", one.mesh.size(),
+          one.mesh.size() == 1 ? " device" : " devices", ": ", report.duration_text(one.busy),
+          " in a step (forward ", report.duration_text(one.times.forward), ", backward ",
+          report.duration_text(one.times.input_gradient + one.times.weight_gradient));
+  if (one.times.update > 0) append(text, cat(", update ", report.duration_text(one.times.update)));
+  const PipelineStageMemory& memory = one.memory;
+  append(text, cat(")\n  ", one.fits() ? "" : "does not fit: ", byte_text(memory.total)));
+  if (memory.capacity) append(text, cat(" of ", byte_text(*memory.capacity)));
+  append(text, cat(" on each device: parameters ", byte_text(memory.parameters), ", gradients ",
+                   byte_text(memory.gradients), ", optimizer ", byte_text(memory.optimizer_state),
+                   ", activations ", byte_text(memory.activations), " (", memory.kept_microbatches,
+                   memory.kept_microbatches == 1 ? " microbatch" : " microbatches", " of ",
+                   byte_text(memory.activations_of_microbatch), "), temporaries ",
+                   byte_text(memory.temporaries), "\n"));
+  if (!one.out_of_memory.empty())
+    append(text, cat("  the compiler says: ", one.out_of_memory, "\n"));
+  return text;
+}
+
+std::string transfer_text(const PipelineReport& report, const PipelineTransfer& one) {
+  std::string text = cat(one.from, " -> ", one.to, ": ", byte_text(one.bytes), ", ",
+                         byte_text(one.device_bytes), " from each device");
+  if (one.time > 0) {
+    append(text,
+           cat(", ", report.duration_text(one.time), ", ",
+               one.exposed > 0 ? cat("makes a step ", report.duration_text(one.exposed), " longer")
+                               : std::string("hidden"),
+               "; links in use ", growth_percent(one.link_use), " of the time"));
+    if (one.link_use > 1) append(text, ", more than they can carry");
+  }
+  return text + "\n";
+}
+
+void write_stage(JsonWriter& json, const PipelineStageReport& one) {
+  json.begin_object().member("name", one.name).member("worker", one.worker);
+  json.member("devices", one.mesh.size()).member("fits", one.fits()).member("busy", one.busy);
+  json.key("times").begin_object().member("forward", one.times.forward);
+  json.member("input_gradient", one.times.input_gradient);
+  json.member("weight_gradient", one.times.weight_gradient);
+  json.member("update", one.times.update).end_object();
+  const PipelineStageMemory& memory = one.memory;
+  json.key("memory").begin_object().member("parameters", memory.parameters);
+  json.member("gradients", memory.gradients).member("optimizer_state", memory.optimizer_state);
+  json.member("activations_of_microbatch", memory.activations_of_microbatch);
+  json.member("kept_microbatches", memory.kept_microbatches);
+  json.member("activations", memory.activations).member("temporaries", memory.temporaries);
+  json.member("total", memory.total).member("capacity", memory.capacity);
+  json.end_object().member("out_of_memory", one.out_of_memory).end_object();
+}
+
+}  // namespace
+
+std::string PipelineReport::duration_text(double time) const {
+  return times_known() ? time_text(time) : cat(time, " operations");
+}
+
+double PipelineReport::formula_bubble() const { return timeline_of(parts_.schedule).bubble(); }
+
+int PipelineReport::slowest() const {
+  const auto& stages = parts_.stages;
+  return static_cast<int>(
+      std::max_element(stages.begin(), stages.end(),
+                       [](const auto& a, const auto& b) { return a.busy < b.busy; }) -
+      stages.begin());
+}
+
+bool PipelineReport::fits() const {
+  return std::all_of(parts_.stages.begin(), parts_.stages.end(),
+                     [](const PipelineStageReport& one) { return one.fits(); });
+}
+
+std::string PipelineReport::to_string() const {
+  const PipelineSchedule& schedule = parts_.schedule;
+  std::string out = cat("pipeline on ", parts_.target, ": ", schedule.name(), ", ",
+                        schedule.stages(), " stages, ", schedule.workers(), " workers, ",
+                        schedule.microbatches(), " microbatches\n");
+  append(out, cat("step      ", duration_text(time()), "\n"));
+  append(out, cat("bubble    ", growth_percent(bubble()), " of the workers' time (",
+                  growth_percent(formula_bubble()), " if all stages were equal)\n"));
+  const PipelineStageReport& most = parts_.stages[static_cast<std::size_t>(slowest())];
+  append(out, cat("slowest   ", most.name, ", which works ", duration_text(most.busy), "\n"));
+  append(out, fits() ? "memory    fits\n" : "memory    does not fit\n");
+  append(out, "\nstages\n");
+  for (const PipelineStageReport& one : parts_.stages) append(out, stage_text(*this, one));
+  if (!parts_.transfers.empty()) append(out, "\ntransfers of each microbatch\n");
+  for (const PipelineTransfer& one : parts_.transfers) append(out, transfer_text(*this, one));
+  for (const std::string& note : parts_.notes) append(out, cat("\nnote: ", note, "\n"));
+  return out;
+}
+
+std::string to_json(const PipelineReport& report, std::size_t indent) {
+  const PipelineReport::Parts& parts = report.parts();
+  JsonWriter json(indent);
+  json.begin_object().member("schema", "meshard.pipeline").member("version", 1);
+  json.member("target", parts.target).member("schedule", parts.schedule.name());
+  json.member("workers", parts.schedule.workers());
+  json.member("microbatches", parts.schedule.microbatches());
+  json.member("times_known", parts.times_known).member("time", report.time());
+  json.member("bubble", report.bubble()).member("formula_bubble", report.formula_bubble());
+  json.member("slowest", report.slowest()).member("fits", report.fits());
+  json.member("compiled", parts.compiled);
+  json.key("stages").begin_array();
+  for (const PipelineStageReport& one : parts.stages) write_stage(json, one);
+  json.end_array().key("transfers").begin_array();
+  for (const PipelineTransfer& one : parts.transfers) {
+    json.begin_object().member("from", one.from).member("to", one.to).member("bytes", one.bytes);
+    json.member("device_bytes", one.device_bytes).member("time", one.time);
+    json.member("exposed", one.exposed).member("link_use", one.link_use).end_object();
+  }
+  json.end_array().key("notes").begin_array();
+  for (const std::string& note : parts.notes) json.value(note);
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+}  // namespace meshard

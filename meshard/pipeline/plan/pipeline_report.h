@@ -1,0 +1,153 @@
+// The report returned by explain_pipeline().
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshard/explain/report.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/pipeline/schedule/schedule.h"
+#include "meshard/pipeline/schedule/timeline.h"
+
+namespace meshard {
+
+/// Value type: one compiled program of a stage.
+struct PipelineProgram {
+  /// kForward, kBackward, kInputGradient, kWeightGradient or kUpdate
+  PipelineWork work = PipelineWork::kForward;
+  /// One execution: the estimate of explain(), or if the hardware's figures are unknown the
+  /// operations of one device (PipelineReport::times_known()).
+  double time = 0;
+  /// What the compiler made of it. If another stage has the same program on a submesh of the same
+  /// form, both share the report of the one that was compiled, with its mesh. Not null.
+  std::shared_ptr<const ProgramReport> report;
+};
+
+/// Value type: the memory of one device of a stage, in bytes.
+struct PipelineStageMemory {
+  std::int64_t parameters = 0;
+  /// The sums of the parameters' gradients over the microbatches.
+  std::int64_t gradients = 0;
+  std::int64_t optimizer_state = 0;
+  /// What one microbatch keeps from its forward to its backward pass, without parameters.
+  std::int64_t activations_of_microbatch = 0;
+  /// The most microbatches that are kept at the same time.
+  int kept_microbatches = 0;
+  /// The most that is kept for microbatches at the same time. For a schedule that splits the
+  /// gradients, it includes what the input gradients leave for the weight gradients.
+  std::int64_t activations = 0;
+  /// The largest need of one of the stage's programs besides all this: temporaries, code, results,
+  /// and what comes from other stages.
+  std::int64_t temporaries = 0;
+  /// The most that is needed at the same time by all stages that use one of the devices. For a
+  /// stage that has its devices for itself, this is its parameters, gradients and optimizer state,
+  /// and the larger of activations with temporaries, and of the update, which has the new
+  /// parameters and optimizer state besides the old ones.
+  std::int64_t total = 0;
+  /// The device's memory; none if unknown.
+  std::optional<std::int64_t> capacity = std::nullopt;
+
+  /// capacity - total; negative if the stage does not fit. None without a capacity.
+  std::optional<std::int64_t> spare() const {
+    return capacity ? std::optional(*capacity - total) : std::nullopt;
+  }
+  friend bool operator==(const PipelineStageMemory&, const PipelineStageMemory&) = default;
+};
+
+/// Value type: one stage.
+struct PipelineStageReport {
+  std::string name;
+  int worker = 0;
+  Mesh mesh;
+  std::vector<PipelineProgram> programs = {};
+  /// The times of its actions on the report's timeline.
+  StageTimes times = {};
+  /// The time of all its actions in one step.
+  double busy = 0;
+  PipelineStageMemory memory = {};
+  /// The compiler's message if it refused one of the programs for lack of memory; empty: none.
+  std::string out_of_memory = {};
+
+  /// False if the devices lack memory for the stage. True if their memory is unknown.
+  bool fits() const { return out_of_memory.empty() && memory.spare().value_or(0) >= 0; }
+};
+
+/// Value type: what goes from a stage to a neighbor for each microbatch.
+struct PipelineTransfer {
+  int from = 0, to = 0;
+  /// The bytes of the tensors, and those that the busiest device sends.
+  std::int64_t bytes = 0, device_bytes = 0;
+  /// How long one transfer is under way, with the links for itself: a lower bound. 0 if the
+  /// hardware's figures are unknown.
+  double time = 0;
+  /// How much shorter a step would be if these transfers took no time: what they do not hide behind
+  /// other microbatches' work.
+  double exposed = 0;
+  /// The fraction of a step in which the links carry these transfers. Above 1, they cannot.
+  double link_use = 0;
+
+  bool is_forward() const { return from < to; }
+  friend bool operator==(const PipelineTransfer&, const PipelineTransfer&) = default;
+};
+
+/// Value type: what the compiler and the schedule make of a pipeline.
+class PipelineReport {
+ public:
+  /// The contents of a report.
+  struct Parts {
+    /// `v5e:4x4`
+    std::string target;
+    PipelineSchedule schedule;
+    /// Whether times are seconds.
+    bool times_known = true;
+    std::vector<PipelineStageReport> stages = {};
+    /// In the order of the stages: forward, then backward.
+    std::vector<PipelineTransfer> transfers = {};
+    PipelineTimeline timeline = {};
+    /// The number of programs that were compiled; equal programs count once.
+    int compiled = 0;
+    std::vector<std::string> notes = {};
+  };
+  explicit PipelineReport(Parts parts) : parts_(std::move(parts)) {}
+
+  const Parts& parts() const { return parts_; }
+  const std::vector<PipelineStageReport>& stages() const { return parts_.stages; }
+  const std::vector<PipelineTransfer>& transfers() const { return parts_.transfers; }
+  /// Who works when: picture(), picture_svg() and trace_json() draw it.
+  const PipelineTimeline& timeline() const { return parts_.timeline; }
+
+  /// True if times are seconds. False if the hardware's figures are unknown, as for `cpu`: then a
+  /// time is the number of operations of one device, transfers take none, and only ratios of times
+  /// mean something.
+  bool times_known() const { return parts_.times_known; }
+  /// A time of the report: `1.5 ms`, or `4096 operations` if times are not known.
+  std::string duration_text(double time) const;
+  /// The time of one step.
+  double time() const { return parts_.timeline.length; }
+  /// The fraction of the workers' time in which they wait.
+  double bubble() const { return parts_.timeline.bubble(); }
+  /// The same if all stages were equal, forward pass and both gradients took equal times, and
+  /// updates and transfers none: what the formulas of the standard schedules say.
+  double formula_bubble() const;
+  /// The stage that works longest in a step.
+  int slowest() const;
+  /// False if a stage does not fit.
+  bool fits() const;
+
+  /// The report on one screen: step and bubble, a line for each stage with its times and memory,
+  /// one for each transfer, what does not fit, and notes.
+  std::string to_string() const;
+
+ private:
+  Parts parts_;
+};
+
+/// The report as JSON, with `schema` `meshard.pipeline` and a `version`. Times are in seconds if
+/// `times_known` is true. The reports of the programs are not included: to_json(ProgramReport)
+/// writes them.
+/// @param indent spaces per level; 0: all on one line.
+std::string to_json(const PipelineReport& report, std::size_t indent = 0);
+
+}  // namespace meshard

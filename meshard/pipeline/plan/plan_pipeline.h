@@ -1,0 +1,159 @@
+// plan for pipelines: divides layers into stages, and chooses schedule, microbatches and submeshes.
+#pragma once
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "meshard/base/enum_names.h"
+#include "meshard/pipeline/plan/explain_pipeline.h"
+#include "meshard/pipeline/plan/pipeline_layers.h"
+
+namespace meshard {
+
+/// The standard schedules. Interleaved 1F1B is kOneForwardOneBackward with several chunks.
+enum class PipelineScheduleKind { kGpipe, kOneForwardOneBackward, kZeroBubble };
+
+template <>
+struct EnumNames<PipelineScheduleKind> {
+  static constexpr EnumName<PipelineScheduleKind> kNames[] = {
+      {PipelineScheduleKind::kGpipe, "GPipe"},
+      {PipelineScheduleKind::kOneForwardOneBackward, "1F1B"},
+      {PipelineScheduleKind::kZeroBubble, "ZB-H1"},
+  };
+};
+
+/// Value type: one way to run a model as a pipeline.
+struct PipelineCandidate {
+  PipelineScheduleKind schedule = PipelineScheduleKind::kOneForwardOneBackward;
+  int workers = 1;
+  /// Stages of each worker: worker w has the stages w, w + workers, ... More than one only for
+  /// 1F1B.
+  int chunks = 1;
+  int microbatches = 1;
+  /// The axes of each worker's submesh.
+  std::vector<MeshAxis> axes = {};
+  /// The number of layers of each stage, for workers * chunks stages.
+  std::vector<int> layers = {};
+
+  int stages() const { return workers * chunks; }
+  /// `1F1B, 4 workers of data=2,model=2, 8 microbatches, layers 3,3,3,3`
+  std::string to_string() const;
+  friend bool operator==(const PipelineCandidate&, const PipelineCandidate&) = default;
+};
+
+/// The candidate's schedule. @error errors of the standard schedules
+PipelineSchedule schedule_of(const PipelineCandidate& candidate,
+                             SourceLocation where = SourceLocation::current());
+
+/// The candidate's stages on submeshes of the target's devices, which are in the order of its
+/// torus. With the same devices in this process, they are what a Pipeline takes.
+/// @error invalid argument: the layers are not those of the model, the axes do not have a worker's
+/// number of devices, or one is named `stage`
+std::vector<PipelineStage> stages_of(const PipelineCandidate& candidate,
+                                     const PipelineLayers& layers, const Target& target,
+                                     SourceLocation where = SourceLocation::current());
+
+/// Options of plan_pipeline().
+struct PlanPipelineOptions {
+  /// The names of the axes of a worker's submesh. All shapes are tried. Parameters and batch are
+  /// split along the axes of their shardings that have these names.
+  std::vector<std::string> axes = {"x"};
+  /// Axes with a fixed size. Default: none.
+  std::map<std::string, std::int64_t> pinned = {};
+  /// Empty: all numbers that divide the target's devices, up to the number of layers.
+  std::vector<int> workers = {};
+  /// Those that do not divide the batch are left out. Empty: as many as workers, two and four times
+  /// as many.
+  std::vector<int> microbatches = {};
+  /// Stages of a worker, for 1F1B. Default: 1 and 2.
+  std::vector<int> chunks = {1, 2};
+  std::vector<PipelineScheduleKind> schedules = {PipelineScheduleKind::kGpipe,
+                                                 PipelineScheduleKind::kOneForwardOneBackward,
+                                                 PipelineScheduleKind::kZeroBubble};
+  /// The candidates that are explained, in the order of their estimates, besides the given one.
+  std::size_t most = 12;
+  /// Then, how often the best candidate is changed by one layer, which moves from the slowest stage
+  /// (or the one that fits least) to a neighbor, as long as that helps. 0: the divisions by the
+  /// layers' own times only.
+  std::size_t moves = 6;
+  /// What runs now. It is explained too, and ranked among the others. Default: none.
+  std::optional<PipelineCandidate> given = std::nullopt;
+  /// How stages are compiled; `times` is not used.
+  ExplainPipelineOptions explain = {};
+};
+
+/// Value type: a candidate that was explained.
+struct PlannedPipeline {
+  PipelineCandidate candidate;
+  bool as_given = false;
+  /// The time of a step expected from the times of the single layers; 0: not known.
+  double estimate = 0;
+  /// None if the candidate cannot run, as `problem` says.
+  std::optional<PipelineReport> report = std::nullopt;
+  std::string problem = {};
+
+  bool fits() const { return report && report->fits(); }
+};
+
+/// Value type: what plan_pipeline() found.
+struct PipelinePlan {
+  /// Best first: what fits, by the time of a step (the given one first if it is as good); then what
+  /// does not fit, by the memory that is missing; then what cannot run.
+  std::vector<PlannedPipeline> ranking;
+  /// The number of candidates that were considered, and of programs that were compiled.
+  std::size_t considered = 0;
+  int compiled = 0;
+
+  bool anything_fits() const { return !ranking.empty() && ranking.front().fits(); }
+  const PlannedPipeline* given() const;
+  /// True if nothing better than the given candidate was found.
+  bool given_is_best() const { return anything_fits() && ranking.front().as_given; }
+  /// Why the candidate is where it is: its time, bubble, slowest stage, memory and transfers.
+  /// @pre index < ranking.size()
+  std::string reason(std::size_t index) const;
+  /// The first `most` of the ranking with their reasons.
+  std::string to_string(std::size_t most = 5) const;
+};
+
+/// The plan as JSON, with `schema` `meshard.pipeline_plan` and a `version`.
+/// @param indent spaces per level; 0: all on one line.
+std::string to_json(const PipelinePlan& plan, std::size_t indent = 0);
+
+namespace internal {
+PipelinePlan planned(const Target& target, const PipelineLayers& layers, const AnyStructure& batch,
+                     const PlanPipelineOptions& options, SourceLocation where);
+}  // namespace internal
+
+/// Searches for the way to run a model as a pipeline on all devices of a target. For each number of
+/// workers and each shape of their submeshes, the layers are compiled one by one, and divided into
+/// stages of equal time (balanced_layers()). The schedules are run with these times, for each
+/// number of microbatches. The most promising candidates are then judged by explain_pipeline():
+/// what their own programs take decides, not the sums over layers. Equal programs are compiled
+/// once.
+///
+/// @code
+/// Target target = Target::parse("cpu:4").value();
+/// std::vector<Tensor> weights(4, abstract_tensor({32, 32}, DType::f32));
+/// PipelineLayers model = pipeline_layers(
+///     weights, [](const Tensor& x) { return x; },
+///     [](const Tensor& w, const Tensor& h) { return tanh(matmul(h, w)); },
+///     [](const Tensor& h, const Tensor& x) { return mean(square(h - x)); });
+/// PipelinePlan plan = plan_pipeline(target, model, abstract_tensor({16, 32}, DType::f32),
+///                                   {.workers = {2}, .microbatches = {4}, .chunks = {1}});
+/// std::cout << plan.ranking.front().candidate.to_string() << "\n";
+/// @endcode
+/// prints `ZB-H1, 2 workers of x=2, 4 microbatches, layers 2,2`.
+///
+/// @param batch the whole batch; microbatches are equal parts of dimension 0 of each of its tensors
+/// @error invalid argument: nothing to try, a tensor of the batch without dimensions, or the given
+/// candidate is none; errors of the layers' functions in all candidates
+template <class Batch>
+PipelinePlan plan_pipeline(const Target& target, const PipelineLayers& layers, const Batch& batch,
+                           const PlanPipelineOptions& options = {},
+                           SourceLocation where = SourceLocation::current()) {
+  return internal::planned(target, layers, internal::AnyStructure::of(batch), options, where);
+}
+
+}  // namespace meshard
