@@ -12,8 +12,9 @@
 namespace meshard {
 namespace {
 
-// The number is that of the format. Version 1 had no given candidate and no return_seconds.
-constexpr std::string_view kJournalHead = "meshard plan 2 ", kJournalName = "meshard plan ";
+// The number is that of the format. Version 1 had no given candidate and no return_seconds; the
+// seconds of version 2 are those of the roofline.
+constexpr std::string_view kJournalHead = "meshard plan 3 ", kJournalName = "meshard plan ";
 
 Error file_error(std::string_view what, const std::string& path) {
   return Error(ErrorCode::kUnavailable,
@@ -43,30 +44,40 @@ bool read_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+constexpr std::array kBases = {TimeBasis::kUnknown, TimeBasis::kRoofline, TimeBasis::kSchedule};
 constexpr std::array kOutcomes = {PlanOutcome::kFits, PlanOutcome::kTooBig, PlanOutcome::kRefused};
 
 std::string line_of(const std::string& candidate, const PlanVerdict& verdict) {
   return cat(candidate, "\t", to_string(verdict.outcome), "\t", verdict.memory, "\t",
-             verdict.capacity, "\t", verdict.seconds, "\t", verdict.return_seconds, "\t",
-             verdict.collective_bytes, "\t", in_one_field(verdict.problem), "\t.\n");
+             verdict.capacity, "\t", verdict.seconds, "\t", to_string(verdict.basis), "\t",
+             verdict.exposed_seconds, "\t", verdict.hidden_seconds, "\t", verdict.return_seconds,
+             "\t", verdict.collective_bytes, "\t", in_one_field(verdict.problem), "\t.\n");
+}
+
+// Finds the value with this name.
+template <class Values, class T>
+bool read_name(std::string_view text, const Values& values, T& out) {
+  for (T value : values)
+    if (text == to_string(value)) {
+      out = value;
+      return true;
+    }
+  return false;
 }
 
 // The last field is a period, so that truncated lines are recognized.
 std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields) {
   PlanVerdict verdict;
-  if (fields.size() != 9 || fields[8] != ".") return std::nullopt;
-  bool known = false;
-  for (PlanOutcome outcome : kOutcomes)
-    if (fields[1] == to_string(outcome)) {
-      verdict.outcome = outcome;
-      known = true;
-    }
-  if (!known || !read_number(fields[2], verdict.memory) ||
-      !read_number(fields[3], verdict.capacity) || !read_number(fields[4], verdict.seconds) ||
-      !read_number(fields[5], verdict.return_seconds) ||
-      !read_number(fields[6], verdict.collective_bytes))
+  if (fields.size() != 12 || fields[11] != ".") return std::nullopt;
+  if (!read_name(fields[1], kOutcomes, verdict.outcome) ||
+      !read_number(fields[2], verdict.memory) || !read_number(fields[3], verdict.capacity) ||
+      !read_number(fields[4], verdict.seconds) || !read_name(fields[5], kBases, verdict.basis) ||
+      !read_number(fields[6], verdict.exposed_seconds) ||
+      !read_number(fields[7], verdict.hidden_seconds) ||
+      !read_number(fields[8], verdict.return_seconds) ||
+      !read_number(fields[9], verdict.collective_bytes))
     return std::nullopt;
-  verdict.problem = std::string(fields[7]);
+  verdict.problem = std::string(fields[10]);
   return verdict;
 }
 

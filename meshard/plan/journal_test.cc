@@ -28,6 +28,9 @@ TEST_F(Journal, WhatIsWrittenIsReadAgain) {
   PlanVerdict fits{.memory = 123,
                    .capacity = 456,
                    .seconds = 0.1,
+                   .basis = TimeBasis::kSchedule,
+                   .exposed_seconds = 0.02,
+                   .hidden_seconds = 0.3,
                    .return_seconds = 0.01,
                    .collective_bytes = 7};
   PlanVerdict refused{.outcome = PlanOutcome::kRefused, .problem = "bad\tmodule\nline 2"};
@@ -73,7 +76,7 @@ TEST_F(Journal, OfAnotherSearch) {
   ASSERT_FALSE(other.ok());
   EXPECT_EQ(other.error().code(), ErrorCode::kFailedPrecondition);
   EXPECT_THAT(other.error().message(), HasSubstr("arguments changed"));
-  std::ofstream(path_, std::ios::trunc) << "meshard plan 1 problem\n";
+  std::ofstream(path_, std::ios::trunc) << "meshard plan 2 problem\n";
   EXPECT_THAT(PlanJournal::open(path_, "problem").error().message(),
               HasSubstr("another version of meshard"));
   std::ofstream(path_, std::ios::trunc) << "dear diary\n";

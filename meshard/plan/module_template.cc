@@ -63,6 +63,10 @@ class ModuleTemplateReader {
       read_value(result, main->results_take_attributes, out_.results_, out_.result_sites_);
     for_each_op(out_.module_.ops(), [&](const ModuleOp& op) { read_pins(op); });
     find_next_results(out_.arguments_, donors_, out_.results_);
+    std::string rest = text_without_sites();
+    for (const MeshAxis& axis : out_.axes_)
+      if (rest.find(cat("\"", axis.name, "\"")) != std::string::npos)
+        out_.fixed_names_.push_back(axis.name);
     return std::move(out_);
   }
 
@@ -145,6 +149,22 @@ class ModuleTemplateReader {
       fail_module(ErrorCode::kDataLoss,
                   cat("the sharding `", shown, "` cannot be read: ", sharding.error().message()));
     return whole_spec(*sharding, value.type);
+  }
+
+  std::string text_without_sites() const {
+    std::vector<Range> sites = {out_.mesh_site_.range};
+    for (const auto* all : {&out_.argument_sites_, &out_.result_sites_})
+      for (const ModuleTemplate::Site& site : *all) sites.push_back(site.range);
+    std::sort(sites.begin(), sites.end(),
+              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::string text;
+    std::size_t done = 0;
+    for (const Range& site : sites) {
+      append(text, out_.module_.text().substr(done, site.begin - done));
+      done = site.end;
+    }
+    append(text, out_.module_.text().substr(done));
+    return text;
   }
 
   void read_pins(const ModuleOp& op) {
@@ -289,6 +309,33 @@ bool ModuleTemplate::is_given(const PlanCandidate& candidate, const FreeArgument
          own.arguments == made.arguments && own.results == made.results &&
          std::none_of(own.arguments.begin(), own.arguments.end(),
                       [](const auto& spec) { return spec && is_open(*spec); });
+}
+
+std::string ModuleTemplate::program_key(const PlanCandidate& candidate,
+                                        const FreeArguments& free) const {
+  std::map<std::string, std::string> numbers;  // by the name of an axis; empty for one of size 1
+  std::string key;
+  std::size_t count = 0;
+  for (const MeshAxis& axis : candidate.axes) {
+    numbers[axis.name] = axis.size > 1 ? cat(count++) : "";
+    if (axis.size > 1) append(key, cat(axis.size, ","));
+  }
+  // Names that the rest of the text uses stand for what they name there.
+  for (const std::string& name : fixed_names_) append(key, cat(name, "=", numbers[name], ","));
+  BoundarySpecs all = specs(candidate, free);
+  for (const auto* side : {&all.arguments, &all.results})
+    for (const std::optional<PartitionSpec>& spec : *side) {
+      append(key, spec ? ";" : ";none");
+      for (std::size_t d = 0; spec && d < spec->size(); ++d) {
+        const DimensionSpec& dimension = (*spec)[d];
+        append(key, dimension.is_open() ? "|?" : "|");
+        for (const AxisRef& axis : dimension.axes())
+          if (const std::string& number = numbers[axis.name]; !number.empty())
+            append(key, axis.is_whole() ? cat(number, " ")
+                                        : cat(number, ":", axis.pre_size, ":", axis.size, " "));
+      }
+    }
+  return key;
 }
 
 std::string ModuleTemplate::with(const PlanCandidate& candidate, const FreeArguments& free) const {

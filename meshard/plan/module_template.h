@@ -94,6 +94,11 @@ class ModuleTemplate {
   /// @pre the candidate has a spec for each of these free arguments
   std::string with(const PlanCandidate& candidate, const FreeArguments& free) const;
 
+  /// A text that is equal for candidates whose modules are equal but for the names of the axes, and
+  /// for axes of size 1.
+  /// @pre the candidate has a spec for each of these free arguments
+  std::string program_key(const PlanCandidate& candidate, const FreeArguments& free) const;
+
   /// The module text with other axes and specs.
   /// @param axes none: the module's own mesh, with its device order
   /// @pre each spec that differs from given() is of a value of known type, and divides its shape
@@ -118,6 +123,7 @@ class ModuleTemplate {
   std::vector<MeshAxis> axes_;
   bool orders_devices_ = false;
   std::map<std::string, std::int64_t> pinned_;
+  std::vector<std::string> fixed_names_;  // axes that the rest of the text names
   Site mesh_site_;
   std::optional<stablehlo::TextRange> num_partitions_;
 };

@@ -55,6 +55,29 @@ TEST(ModuleTemplate, OpenDimensionsAreFreeAndGoTogether) {
   EXPECT_THAT(read.free({"9"}).error().message(), HasSubstr("number of arguments is 4"));
 }
 
+TEST(ModuleTemplate, KeysAreEqualIfOnlyTheNamesOfAxesDiffer) {
+  ModuleTemplate read = ModuleTemplate::parse(kStep).value();
+  FreeArguments free = read.free({"*"}).value();
+  ASSERT_EQ(free.values.size(), 2u);  // x; p['w'] and m['w']
+  auto key = [&](std::int64_t dp, std::int64_t tp, const PartitionSpec& x, const PartitionSpec& w) {
+    return read.program_key({{{.name = "dp", .size = dp}, {.name = "tp", .size = tp}}, {x, w}},
+                            free);
+  };
+  EXPECT_EQ(key(8, 1, P("dp", none), P(none, "dp")), key(1, 8, P("tp", none), P(none, "tp")));
+  EXPECT_EQ(key(8, 1, P("dp", "tp"), P(none, "dp")), key(8, 1, P("dp", none), P(none, "dp")));
+  EXPECT_NE(key(8, 1, P("dp", none), P(none, "dp")), key(1, 8, P("tp", none), P("tp", none)));
+  EXPECT_NE(key(8, 1, P("dp", none), P(none, "dp")), key(2, 4, P("tp", none), P(none, "tp")));
+  EXPECT_NE(key(2, 4, P("dp", none), P(none, "dp")), key(2, 4, P("tp", none), P(none, "tp")));
+  EXPECT_NE(key(2, 4, P("dp", none), P("dp", "tp")), key(2, 4, P("dp", none), P("tp", "dp")));
+  // Inside, the module names an axis.
+  std::string text(kStep);
+  text.replace(
+      text.find("    return %0"), 0,
+      "    %1 = sdy.sharding_constraint %arg0 <@mesh, [{\"dp\"}, {}]> : tensor<16x32xf32>\n");
+  read = ModuleTemplate::parse(text).value();
+  EXPECT_NE(key(8, 1, P("dp", none), P(none, "dp")), key(1, 8, P("tp", none), P(none, "tp")));
+}
+
 TEST(ModuleTemplate, TheTextForACandidate) {
   ModuleTemplate read = ModuleTemplate::parse(kStep).value();
   FreeArguments free = read.free({}).value();

@@ -14,6 +14,7 @@
 #include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/target/compile_workers.h"
 #include "meshard/target/hardware.h"
 
 namespace meshard {
@@ -107,14 +108,10 @@ ReturnCost return_cost_of(const PlannedModule& plan, const ProgramReport& report
   return cost;
 }
 
-// Options whose compiles end when the search does.
-ExplainModuleOptions ended_with(ExplainModuleOptions options,
-                                std::shared_ptr<std::atomic<bool>> ended) {
-  options.compile.progress = [own = std::move(options.compile.progress),
-                              ended = std::move(ended)](const std::string& step) {
-    if (ended->load()) throw Error(ErrorCode::kCancelled, "[plan] the search has ended");
-    if (own) own(step);
-  };
+// The module's compiles end when the search does, and share processes.
+ExplainModuleOptions options_of_search(ExplainModuleOptions options,
+                                       std::shared_ptr<std::atomic<bool>> ended) {
+  options.compile = internal::compile_in_search(std::move(options.compile), std::move(ended));
   return options;
 }
 
@@ -160,7 +157,7 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   ModuleProgram program = ModuleProgram::of(module.module()).value();
   auto ended = std::make_shared<std::atomic<bool>>(false);
   auto shared = std::make_shared<const PlannedModule>(PlannedModule{
-      module, free, std::move(program), target, ended_with(options.explain, ended), ended});
+      module, free, std::move(program), target, options_of_search(options.explain, ended), ended});
   auto meshes = std::make_shared<PlacedMeshes>(target);
   ModulePlan made{{}, std::move(module), std::move(free)};
   PlanProblem& problem = made.problem;
@@ -175,6 +172,11 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   };
   problem.estimate = [shared, meshes](const PlanCandidate& candidate) {
     return estimate_module(*shared, *meshes, candidate);
+  };
+  problem.program_key = [shared, meshes](const PlanCandidate& candidate) {
+    const Mesh& mesh = meshes->of(candidate.axes).mesh;
+    return cat(join(mesh.device_ids(), ","), " ",
+               shared->module.program_key(candidate, shared->free));
   };
   problem.compile = [shared](const PlanCandidate& candidate) {
     return internal::report_of_module(shared->module.with(candidate, shared->free), shared->target,
@@ -194,6 +196,15 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   return made;
 } catch (const Error& error) {
   throw error.at(where);
+}
+
+CompileForOptions internal::compile_in_search(CompileForOptions options,
+                                              std::shared_ptr<std::atomic<bool>> ended) {
+  if (!options.workers) options.workers = std::make_shared<CompileWorkers>();
+  options.is_cancelled = [own = std::move(options.is_cancelled), ended = std::move(ended)] {
+    return ended->load() || (own && own());
+  };
+  return options;
 }
 
 PlanEstimate internal::estimate_of_program(const TracedProgram& traced, std::int64_t devices) {

@@ -1,6 +1,8 @@
 // plan: searches for the mesh and shardings that suit a program best on a target.
 #pragma once
+#include <atomic>
 #include <concepts>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -50,6 +52,10 @@ ModulePlan plan_of_module(std::string text, const Target& target,
                           SourceLocation where = SourceLocation::current());
 
 namespace internal {
+/// Compiles that end when the flag is set, in processes that they share.
+CompileForOptions compile_in_search(CompileForOptions options,
+                                    std::shared_ptr<std::atomic<bool>> ended);
+
 /// The bytes that predict() expects to move, and the arguments' shards.
 PlanEstimate estimate_of_program(const TracedProgram& traced, std::int64_t devices);
 }  // namespace internal
@@ -96,8 +102,11 @@ PlanResult plan(const Target& target, std::vector<std::string> axes, std::vector
         return PlanEstimate();  // the same error is the verdict, when the candidate's turn comes
       }
     };
-    problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
-      return explain(target, build(candidate));
+    ExplainForOptions explained;
+    problem.ended = std::make_shared<std::atomic<bool>>(false);
+    explained.compile = internal::compile_in_search({}, problem.ended);
+    problem.compile = [&, explained](const PlanCandidate& candidate) -> Result<ProgramReport> {
+      return explain(target, build(candidate), explained);
     };
   } else {
     problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {

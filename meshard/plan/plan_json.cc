@@ -20,6 +20,9 @@ void write_planned(JsonWriter& json, const PlannedCandidate& one,
   json.end_array();
   json.member("outcome", to_string(one.verdict.outcome)).member("memory", one.verdict.memory);
   json.member("capacity", one.verdict.capacity).member("seconds", one.verdict.seconds);
+  json.member("basis", to_string(one.verdict.basis));
+  json.member("exposed_seconds", one.verdict.exposed_seconds);
+  json.member("hidden_seconds", one.verdict.hidden_seconds);
   json.member("return_seconds", one.verdict.return_seconds);
   json.member("collective_bytes", one.verdict.collective_bytes);
   json.member("problem", one.verdict.problem);
@@ -36,6 +39,7 @@ std::string to_json(const PlanResult& result, const std::vector<FreeValue>& valu
   JsonWriter json(indent);
   json.begin_object().member("schema", "meshard.plan").member("version", 1);
   json.member("considered", result.candidates).member("ruled_out", result.ruled_out);
+  json.member("repeated", result.repeated);
   json.member("compiled", result.compiled).member("resumed", result.resumed);
   json.member("exhaustive", result.exhaustive).member("ended_by", result.ended_by);
   json.member("anything_fits", result.anything_fits());

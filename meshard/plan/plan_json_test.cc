@@ -12,10 +12,16 @@ TEST(PlanJson, CandidatesWithTheirFigures) {
   result.candidates = 5;
   result.ended_by = "the time limit";
   PlannedCandidate best{.candidate = {{{.name = "x", .size = 4}}, {P("x", none)}},
-                        .verdict = {.memory = 100, .seconds = 0.5}};
-  PlannedCandidate given{.candidate = {{{.name = "x", .size = 4}}, {P(none, "x")}},
-                         .as_given = true,
-                         .verdict = {.memory = 100, .seconds = 0.75, .return_seconds = 0.25}};
+                        .verdict = {.memory = 100,
+                                    .seconds = 0.5,
+                                    .basis = TimeBasis::kSchedule,
+                                    .exposed_seconds = 0.125,
+                                    .hidden_seconds = 2}};
+  PlannedCandidate given{
+      .candidate = {{{.name = "x", .size = 4}}, {P(none, "x")}},
+      .as_given = true,
+      .verdict = {
+          .memory = 100, .seconds = 0.75, .basis = TimeBasis::kRoofline, .return_seconds = 0.25}};
   result.ranking = {best, given};
   JsonValue json =
       read_json(
@@ -31,6 +37,10 @@ TEST(PlanJson, CandidatesWithTheirFigures) {
   EXPECT_FALSE(candidates[0].find("as_given")->truth);
   EXPECT_TRUE(candidates[1].find("as_given")->truth);
   EXPECT_EQ(candidates[1].find("return_seconds")->text, "0.25");
+  EXPECT_EQ(candidates[0].find("basis")->text, "schedule");
+  EXPECT_EQ(candidates[1].find("basis")->text, "roofline");
+  EXPECT_EQ(candidates[0].find("exposed_seconds")->text, "0.125");
+  EXPECT_EQ(candidates[0].find("hidden_seconds")->text, "2");
   EXPECT_EQ(candidates[0].find("axes")->find("x")->whole_number(), 4u);
   const JsonValue& spec = candidates[0].find("specs")->elements[0];
   EXPECT_EQ(spec.find("name")->text, "w");

@@ -25,6 +25,10 @@ std::string verdict_text(const PlanVerdict& verdict) {
   if (verdict.memory > 0) append(text, cat(", ", byte_text(verdict.memory)));
   if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
   if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
+  if (verdict.basis == TimeBasis::kSchedule)
+    append(text, cat(" by the schedule (", seconds_text(verdict.exposed_seconds),
+                     " exposed communication, ", seconds_text(verdict.hidden_seconds), " hidden)"));
+  if (verdict.basis == TimeBasis::kRoofline) append(text, " by the roofline");
   if (verdict.return_seconds > 0)
     append(text, cat(" with ", seconds_text(verdict.return_seconds),
                      " to reshard results for the next run"));
@@ -66,7 +70,8 @@ std::string PlanResult::to_string(std::size_t most) const {
   std::string out =
       cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
           ruled_out, " ruled out by the bytes of their arguments");
-  std::size_t left = candidates - compiled - resumed - ruled_out;
+  if (repeated > 0) append(out, cat(", ", repeated, " equal to others but for the names of axes"));
+  std::size_t left = candidates - compiled - resumed - ruled_out - repeated;
   if (left > 0) append(out, cat(", ", left, " not tried"));
   append(out, "\n");
   if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));

@@ -1,7 +1,9 @@
 #include "meshard/plan/search.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <exception>
+#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
@@ -56,6 +58,26 @@ std::string problem_line(const PlanProblem& problem, const PlanOptions& options)
   return fingerprint(text).to_string();
 }
 
+// Sets a flag when the time is over, unless it is destroyed before.
+class Deadline {
+ public:
+  Deadline(std::chrono::steady_clock::time_point at, std::shared_ptr<std::atomic<bool>> flag)
+      : thread_([this, at, flag = std::move(flag)](const std::stop_token& stop) {
+          std::unique_lock lock(mutex_);
+          bool stopped = wake_.wait_until(lock, stop, at, [&] { return stop.stop_requested(); });
+          if (stopped) return;
+          passed_ = true;
+          flag->store(true);
+        }) {}
+  bool passed() const { return passed_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable_any wake_;
+  std::atomic<bool> passed_ = false;
+  std::jthread thread_;  // joined before the members that it uses are destroyed
+};
+
 // The order of PlanResult::ranking. The given program was compiled first, so that a stable sort
 // leaves it before its equals.
 bool ranks_before(const PlannedCandidate& a, const PlannedCandidate& b) {
@@ -86,7 +108,10 @@ class Search {
     }
     add_given();
     for (PlannedCandidate& one : all) add(pool_.add(std::move(one)));
-    MESHARD_RETURN_IF_ERROR(compile());
+    Result<void> compiled = compile();
+    deadline_.reset();
+    if (problem_.ended) problem_.ended->store(false);  // later compiles of the problem may run
+    MESHARD_RETURN_IF_ERROR(compiled);
     report_progress(nullptr);
     std::stable_sort(result_.ranking.begin(), result_.ranking.end(), ranks_before);
     result_.candidates = pool_.size();
@@ -104,6 +129,7 @@ class Search {
     given_ = pool_.add(std::move(one));
     seen_.insert(*given_);
     given_waits_ = !find_in_journal(*given_);
+    if (problem_.given_is_candidate) (void)is_repeated(*given_);
     pool_.leave_out(*given_);  // it is compiled before all others
   }
 
@@ -121,7 +147,16 @@ class Search {
       pool_.leave_out(number);
       return;
     }
-    (void)find_in_journal(number);
+    if (!find_in_journal(number) && is_repeated(number)) {
+      ++result_.repeated;
+      pool_.leave_out(number);
+    }
+  }
+
+  // True if another candidate is the same program.
+  bool is_repeated(std::size_t number) {
+    if (!problem_.program_key) return false;
+    return !programs_.insert(problem_.program_key(pool_[number].candidate)).second;
   }
 
   // True if an earlier run has compiled the candidate.
@@ -153,10 +188,23 @@ class Search {
           return end_by(cat("the limit of ", options_.most_compiled, " compiles"));
         most = std::min(most, options_.most_compiled - result_.compiled);
       }
+      if (!given_waits_) start_deadline();
       std::vector<std::size_t> batch = next_batch(most);
       report_progress(&pool_[batch.front()].candidate);
       MESHARD_RETURN_IF_ERROR(compile(batch));
     }
+  }
+
+  // The given program is compiled to the end, whatever time that takes.
+  void start_deadline() {
+    if (deadline_ || !problem_.ended || !is_limited(options_.time_limit)) return;
+    auto length =
+        std::chrono::duration_cast<std::chrono::steady_clock::duration>(options_.time_limit);
+    deadline_.emplace(begun_ + length, problem_.ended);
+  }
+  // False for a time that the clock cannot add.
+  static bool is_limited(std::chrono::duration<double> time) {
+    return time < std::chrono::hours(24 * 365);
   }
 
   // Adds neighbors of the best candidate where the list of candidates has not all of them.
@@ -203,6 +251,9 @@ class Search {
     for (const std::exception_ptr& each : thrown)
       if (each) std::rethrow_exception(each);
     for (std::size_t i = 0; i < batch.size(); ++i) {
+      bool was_stopped = deadline_ && deadline_->passed() && !verdicts[i]->ok() &&
+                         verdicts[i]->error().code() == ErrorCode::kCancelled;
+      if (was_stopped) continue;
       MESHARD_ASSIGN_OR_RETURN(pool_[batch[i]].verdict, *std::move(verdicts[i]));
       ++result_.compiled;
       if (journal_)
@@ -239,7 +290,7 @@ class Search {
   void report_progress(const PlanCandidate* next) {
     if (!options_.progress) return;
     PlanProgress progress{.done = result_.ranking.size(),
-                          .of = pool_.size() - result_.ruled_out,
+                          .of = pool_.size() - result_.ruled_out - result_.repeated,
                           .resumed = result_.resumed,
                           .next = next};
     if (best_ != kNone && pool_[best_].verdict.outcome == PlanOutcome::kFits) {
@@ -256,10 +307,12 @@ class Search {
   PlanResult result_;
   std::optional<PlanJournal> journal_;
   std::chrono::steady_clock::time_point begun_;
+  std::optional<Deadline> deadline_;
   std::vector<std::vector<MeshAxis>> meshes_;
   std::optional<std::size_t> given_;
   bool given_waits_ = false;
   std::set<std::size_t> seen_, grown_;  // numbers of candidates
+  std::set<std::string> programs_;      // keys of programs
   std::size_t turn_ = 0;
   std::size_t best_ = kNone;
 };
@@ -275,10 +328,24 @@ std::string_view to_string(PlanOutcome outcome) {
   return "";
 }
 
+std::string_view to_string(TimeBasis basis) {
+  switch (basis) {
+    case TimeBasis::kUnknown: return "unknown";
+    case TimeBasis::kRoofline: return "roofline";
+    case TimeBasis::kSchedule: return "schedule";
+  }
+  return "";
+}
+
+TimeBasis time_basis_of(const ProgramReport& report) {
+  if (report.parts().schedule) return TimeBasis::kSchedule;
+  return report.parts().roofline ? TimeBasis::kRoofline : TimeBasis::kUnknown;
+}
+
 double seconds_of(const ProgramReport& report) {
-  if (const std::optional<Schedule>& schedule = report.parts().schedule) return schedule->seconds;
-  const std::optional<Roofline>& roofline = report.parts().roofline;
-  return roofline ? roofline->seconds_in_sequence() : 0;
+  const ProgramReport::Parts& parts = report.parts();
+  if (parts.schedule) return parts.schedule->seconds;
+  return parts.roofline ? parts.roofline->seconds_in_sequence() : 0;
 }
 
 PlanVerdict verdict_of(const ProgramReport& report, double margin) {
@@ -286,6 +353,11 @@ PlanVerdict verdict_of(const ProgramReport& report, double margin) {
   for (const Collective& one : report.collectives())
     verdict.collective_bytes += one.bytes() * one.executions;
   verdict.seconds = seconds_of(report);
+  verdict.basis = time_basis_of(report);
+  if (const std::optional<Schedule>& schedule = report.parts().schedule) {
+    verdict.exposed_seconds = schedule->links.exposed_seconds;
+    verdict.hidden_seconds = schedule->links.hidden_seconds;
+  }
   if (const std::optional<MemoryUse>& memory = report.memory()) {
     verdict.memory = memory->total();
     verdict.capacity = memory->capacity.value_or(0);

@@ -37,6 +37,16 @@ enum class PlanOutcome {
 /// `fits`, `too big`, `refused`
 std::string_view to_string(PlanOutcome outcome);
 
+/// What an estimated time of a run is taken from.
+enum class TimeBasis {
+  kUnknown,   ///< the hardware's figures are unknown
+  kRoofline,  ///< the roofline's bounds, one after the other, because there is no schedule
+  kSchedule,  ///< the order of the compiled instructions, so that hidden transfers take no time
+};
+
+/// `unknown`, `roofline`, `schedule`
+std::string_view to_string(TimeBasis basis);
+
 /// Value type: what compiling a candidate showed.
 struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
@@ -45,6 +55,11 @@ struct PlanVerdict {
   /// Estimated time of one run: seconds_of() the report, and `return_seconds`. 0 if the hardware's
   /// figures are unknown.
   double seconds = 0;
+  /// What `seconds` is taken from.
+  TimeBasis basis = TimeBasis::kUnknown;
+  /// By the schedule: the part of `seconds` that waits for transfers between devices, and the time
+  /// of transfers that run behind computation. 0 without a schedule.
+  double exposed_seconds = 0, hidden_seconds = 0;
   /// The part of `seconds` that brings results to the shardings of the arguments that they are in
   /// the next run.
   double return_seconds = 0;
@@ -55,10 +70,13 @@ struct PlanVerdict {
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 
-/// The estimated time of a run by which plans are ranked: that of the schedule, in which some of
-/// the communication is hidden. Without a schedule: the sum of the roofline's bounds, so that two
-/// programs with the same largest bound still differ. 0 if the hardware's figures are unknown.
+/// The estimated time of a run, by which plans are ranked. It is Schedule::seconds; in a report
+/// without a schedule, the sum of the roofline's bounds, so that two programs with the same largest
+/// bound still differ. 0 if the hardware's figures are unknown.
 double seconds_of(const ProgramReport& report);
+
+/// What seconds_of() the report is taken from.
+TimeBasis time_basis_of(const ProgramReport& report);
 
 /// The verdict for a report. @param margin the fraction of memory that must stay free
 PlanVerdict verdict_of(const ProgramReport& report, double margin);
@@ -88,6 +106,9 @@ struct PlanProblem {
   std::function<bool(const std::vector<MeshAxis>&)> suits = {};
   /// Estimates a candidate. Default: the estimate uses only the bytes of the free values.
   std::function<PlanEstimate(const PlanCandidate&)> estimate = {};
+  /// Candidates with equal keys are the same program: only the first of them is compiled. Default:
+  /// all differ.
+  std::function<std::string(const PlanCandidate&)> program_key = {};
   /// Compiles a candidate. An error with code resource exhausted means that it does not fit.
   std::function<Result<ProgramReport>(const PlanCandidate&)> compile = {};
   /// What a program costs between two runs. Default: nothing.
@@ -103,7 +124,8 @@ struct PlanProblem {
 
   /// True if `compile` and `compile_given` may be called from several threads at once.
   bool is_concurrent = false;
-  /// If set, a search that fails sets it, so that compiles in other threads can end.
+  /// If set, a search that fails or whose time is over sets it, so that running compiles can end.
+  /// They then return an error of code cancelled.
   std::shared_ptr<std::atomic<bool>> ended = nullptr;
 };
 
@@ -119,7 +141,8 @@ struct PlanProgress {
 };
 
 struct PlanOptions {
-  /// No candidate is started after this time; one that is compiling is finished. Default: 24 hours.
+  /// No candidate is started after this time, and compiles that are running are stopped if the
+  /// problem allows it. Only the given program is compiled to the end. Default: 24 hours.
   std::chrono::duration<double> time_limit = std::chrono::hours(24);
   /// Maximum number of compiled candidates, the most promising ones, and the given one. 0, the
   /// default: no limit.
@@ -155,9 +178,9 @@ struct PlanResult {
   /// Candidates with a verdict, best first. Of equal ones the given one is first; if it leaves
   /// dimensions open, it is last, because the others name what the compiler chose for it.
   std::vector<PlannedCandidate> ranking;
-  /// Numbers of candidates: all; ruled out without compiling, because their arguments alone do not
-  /// fit; compiled in this run; taken from the journal.
-  std::size_t candidates = 0, ruled_out = 0, compiled = 0, resumed = 0;
+  /// Numbers of candidates: all; left out without compiling, because their arguments alone do not
+  /// fit, or because another one is the same program; compiled in this run; taken from the journal.
+  std::size_t candidates = 0, ruled_out = 0, repeated = 0, compiled = 0, resumed = 0;
   /// False if combinations were skipped, or a limit ended the search.
   bool exhaustive = true;
   /// The limit that ended the search; empty if none did.

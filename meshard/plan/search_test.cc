@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
@@ -42,20 +44,22 @@ TEST(PlanVerdict, OfAReport) {
   EXPECT_EQ(verdict_of(ProgramReport(parts), 0.2).outcome, PlanOutcome::kTooBig);
 }
 
-// Two programs that communicate equally long: one while it computes, the other afterward.
-TEST(PlanVerdict, HiddenCommunicationCostsNothing) {
+TEST(PlanVerdict, TheTimeIsThatOfTheScheduleIfThereIsOne) {
   ProgramReport::Parts parts{.name = "f"};
-  parts.roofline.emplace();
-  parts.roofline->compute_seconds = 3;
-  parts.roofline->communication_seconds = 2;
-  PlanVerdict in_sequence = verdict_of(ProgramReport(parts), 0);
-  EXPECT_EQ(in_sequence.seconds, parts.roofline->seconds_in_sequence());
-  parts.schedule = Schedule{.seconds = 3, .busy_seconds = 3};
-  PlanVerdict hidden = verdict_of(ProgramReport(parts), 0);
-  parts.schedule = Schedule{.seconds = 5, .busy_seconds = 3};
-  PlanVerdict exposed = verdict_of(ProgramReport(parts), 0);
-  EXPECT_EQ(hidden.seconds, 3);
-  EXPECT_TRUE(better(hidden, exposed));
+  EXPECT_EQ(verdict_of(ProgramReport(parts), 0).basis, TimeBasis::kUnknown);
+  EXPECT_EQ(seconds_of(ProgramReport(parts)), 0);
+  parts.roofline.emplace().compute_seconds = 3;
+  parts.roofline->memory_seconds = 1;
+  PlanVerdict bound = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(bound.basis, TimeBasis::kRoofline);
+  EXPECT_EQ(bound.seconds, 4);
+  parts.schedule = Schedule{
+      .seconds = 3.5, .busy_seconds = 3, .links = {.hidden_seconds = 2, .exposed_seconds = 0.5}};
+  PlanVerdict scheduled = verdict_of(ProgramReport(parts), 0);
+  EXPECT_EQ(scheduled.basis, TimeBasis::kSchedule);
+  EXPECT_EQ(scheduled.seconds, 3.5);
+  EXPECT_EQ(scheduled.exposed_seconds, 0.5);
+  EXPECT_EQ(scheduled.hidden_seconds, 2);
 }
 
 // A problem without a compiler: the report's memory is what the specs place on one device.
@@ -139,6 +143,23 @@ TEST(Search, RulesOutWhatCannotFitAndCompilesTheRest) {
   EXPECT_EQ(nothing.compiled, 0u);
   EXPECT_FALSE(nothing.anything_fits());
   EXPECT_THAT(nothing.to_string(), HasSubstr("nothing fits"));
+}
+
+TEST(Search, OneOfEqualProgramsIsCompiled) {
+  PlanProblem problem = paper_problem();
+  // The program depends on the memory of one device only.
+  problem.program_key = [&](const PlanCandidate& candidate) {
+    return std::to_string(problem.compile(candidate).value().memory()->total());
+  };
+  PlanResult found = search(problem);
+  std::set<std::int64_t> sizes;
+  for (const PlannedCandidate& one : found.ranking)
+    EXPECT_TRUE(sizes.insert(one.verdict.memory).second) << one.verdict.memory;
+  EXPECT_EQ(found.candidates, 52u);
+  EXPECT_GT(found.repeated, 0u);
+  EXPECT_EQ(found.compiled + found.repeated, found.candidates);
+  EXPECT_EQ(found.ranking.front().verdict.memory, 48 + 12);
+  EXPECT_THAT(found.to_string(), HasSubstr(" equal to others but for the names of axes"));
 }
 
 TEST(Search, LimitsAndProgress) {
@@ -263,6 +284,38 @@ TEST(Search, AnEqualCandidateThatNamesItsShardingsPrecedesAnOpenGivenOne) {
   EXPECT_TRUE(found.given_is_best());
 }
 
+// Compute of 4 s, and a collective of 3 s that runs behind it or not.
+ProgramReport with_a_collective(bool is_hidden) {
+  ProgramReport::Parts parts{.name = is_hidden ? "hidden" : "exposed"};
+  parts.memory = MemoryUse{.arguments = 10};
+  parts.roofline.emplace().compute_seconds = 4;
+  parts.roofline->links = {{.axes = "x", .link = "ICI", .bytes = 100, .seconds = 3}};
+  parts.schedule = Schedule{.seconds = is_hidden ? 4.0 : 7.0, .busy_seconds = 4};
+  (is_hidden ? parts.schedule->links.hidden_seconds : parts.schedule->links.exposed_seconds) = 3;
+  return ProgramReport(std::move(parts));
+}
+
+TEST(Search, AHiddenCollectiveRanksBeforeAnExposedOne) {
+  PlanProblem problem = paper_problem();
+  problem.pinned = {{"x", 1}};
+  for (bool first_hides : {true, false}) {
+    problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+      return with_a_collective((candidate.specs[0] == P(none, none)) == first_hides);
+    };
+    PlanResult found = search(problem);
+    ASSERT_EQ(found.ranking.size(), 2u);
+    EXPECT_EQ(found.ranking[0].report->name(), "hidden");
+    EXPECT_EQ(found.ranking[0].candidate.specs[0] == P(none, none), first_hides);
+    // The roofline says the same of both.
+    EXPECT_EQ(found.ranking[0].report->parts().roofline, found.ranking[1].report->parts().roofline);
+    std::string text = found.to_string();
+    std::size_t hidden = text.find("4 s by the schedule (0 ns exposed communication, 3 s hidden)"),
+                exposed = text.find("7 s by the schedule (3 s exposed communication, 0 ns hidden)");
+    EXPECT_LT(hidden, exposed) << text;
+    EXPECT_NE(exposed, std::string::npos) << text;
+  }
+}
+
 TEST(Search, FindsTheBestWithFewCompiles) {
   PlanProblem problem = timed_problem();
   problem.given_is_candidate = true;
@@ -295,6 +348,35 @@ TEST(Search, SeveralCompilesAtTheSameTime) {
     throw std::runtime_error("the user's own");
   };
   EXPECT_THROW(search(problem, {.jobs = 4}), std::runtime_error);
+}
+
+TEST(Search, TheTimeLimitStopsRunningCompiles) {
+  PlanProblem problem = timed_problem();
+  problem.given_is_candidate = true;
+  problem.ended = std::make_shared<std::atomic<bool>>(false);
+  auto compile = problem.compile;
+  std::size_t calls = 0;
+  problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
+    if (++calls < 3) return compile(candidate);
+    while (!problem.ended->load()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Error(ErrorCode::kCancelled, "stopped");
+  };
+  PlanResult found = search(problem, {.time_limit = std::chrono::milliseconds(50)});
+  EXPECT_EQ(found.ended_by, "the time limit");
+  EXPECT_FALSE(found.exhaustive);
+  EXPECT_EQ(found.ranking.size(), found.compiled);
+  EXPECT_LE(found.compiled, 2u);
+  EXPECT_FALSE(problem.ended->load()) << "a later compile of the problem would be stopped";
+  // The given program is not stopped.
+  problem.compile_given = [&]() -> Result<ProgramReport> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    if (problem.ended->load()) return Error(ErrorCode::kCancelled, "stopped");
+    return compile(*problem.given);
+  };
+  found = search(problem, {.time_limit = std::chrono::milliseconds(1)});
+  ASSERT_EQ(found.ranking.size(), 1u);
+  EXPECT_TRUE(found.ranking[0].as_given);
+  EXPECT_EQ(found.ended_by, "the time limit");
 }
 
 TEST(PlanResult, TheFrontOfTimeAndMemory) {

@@ -7,6 +7,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
+#include "meshard/target/compile_workers.h"
 
 namespace meshard {
 namespace {
@@ -272,8 +273,10 @@ TriedShardings try_shardings(std::string_view module, const Target& target,
                              SourceLocation where) try {
   ModuleTemplate parsed = ModuleTemplate::parse(std::string(module)).value();
   std::string changed = apply(trial, parsed).value();
-  ProgramReport before = explain_module(module, target, options, where);
-  ProgramReport after = explain_module(changed, target, options, where);
+  ExplainModuleOptions shared = options;
+  if (!shared.compile.workers) shared.compile.workers = std::make_shared<CompileWorkers>();
+  ProgramReport before = explain_module(module, target, shared, where);
+  ProgramReport after = explain_module(changed, target, shared, where);
   ReportDiff found = diff(before, after);
   return {std::move(before), std::move(after), std::move(found), std::move(changed)};
 } catch (const Error& error) {

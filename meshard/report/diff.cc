@@ -75,6 +75,15 @@ void add_times(const ProgramReport& report, bool after, std::vector<AmountChange
     add(cat(link.axes.empty() ? "unknown axes" : link.axes, " on ", link.link), link.seconds);
 }
 
+std::vector<AmountChange> estimates_of(const ProgramReport& before, const ProgramReport& after) {
+  const std::optional<Schedule>&a = before.parts().schedule, &b = after.parts().schedule;
+  if (!a || !b) return {};
+  return {{"estimated", a->seconds, b->seconds},
+          {"compute and memory", a->busy_seconds, b->busy_seconds},
+          {"exposed communication", a->links.exposed_seconds, b->links.exposed_seconds},
+          {"hidden communication", a->links.hidden_seconds, b->links.hidden_seconds}};
+}
+
 // True if every value has a unique name.
 bool named(const std::vector<ValuePlacement>& values) {
   std::set<std::string> names;
@@ -161,7 +170,7 @@ bool any_changed(const Changes& changes) {
 
 bool ReportDiff::same() const {
   return !any_changed(collectives) && !any_changed(memory) && !any_changed(times) &&
-         placements.empty() && reshards.empty();
+         !any_changed(estimates) && placements.empty() && reshards.empty();
 }
 
 ReportDiff diff(const ProgramReport& before, const ProgramReport& after) {
@@ -171,6 +180,7 @@ ReportDiff diff(const ProgramReport& before, const ProgramReport& after) {
   count_collectives(before, false, out.collectives);
   count_collectives(after, true, out.collectives);
   out.memory = memory_changes(before, after);
+  out.estimates = estimates_of(before, after);
   add_times(before, false, out.times);
   add_times(after, true, out.times);
   add_placements("argument", before.arguments(), after.arguments(), out.placements);

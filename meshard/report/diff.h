@@ -71,6 +71,9 @@ struct ReportDiff {
   std::vector<CollectiveChange> collectives;
   /// Bytes on one device; 0 for parts that a compiler does not report.
   std::vector<AmountChange> memory;
+  /// Seconds by the schedule: `estimated`, `compute and memory`, `exposed communication`, `hidden
+  /// communication`, which is not part of the estimate. Empty unless both sides have a schedule.
+  std::vector<AmountChange> estimates;
   /// Seconds by the roofline; empty if neither side has hardware figures.
   std::vector<AmountChange> times;
   /// Changed ones only.

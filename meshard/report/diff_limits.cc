@@ -94,7 +94,9 @@ class LimitCheck {
         return amount(limit, static_cast<double>(diff_.before.collective_bytes),
                       static_cast<double>(diff_.after.collective_bytes));
       case DiffLimitPart::kMemory: return of(limit, diff_.memory, "total");
-      case DiffLimitPart::kTime: return of(limit, diff_.times, "at least");
+      case DiffLimitPart::kTime:
+        return diff_.estimates.empty() ? of(limit, diff_.times, "at least")
+                                       : of(limit, diff_.estimates, "estimated");
       case DiffLimitPart::kShardings:
         if (!diff_.placements.empty())
           lines_.push_back(cat("shardings: ", diff_.placements.size(), " changed"));

@@ -14,8 +14,8 @@ enum class DiffLimitPart {
   kCollectives,  ///< bytes of each kind of collective over each combination of axes
   kBytes,        ///< bytes of all collectives together
   kMemory,       ///< MemoryUse::total()
-  kTime,         ///< the lower bound of the roofline
-  kShardings,    ///< shardings of arguments and results
+  kTime,  ///< the estimate by the schedule; the bound of the roofline if a side has no schedule
+  kShardings,  ///< shardings of arguments and results
 };
 
 /// `collectives`, `bytes`, `memory`, `time`, `shardings`

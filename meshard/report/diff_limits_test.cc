@@ -63,6 +63,15 @@ TEST(DiffLimits, EachPartHasItsOwn) {
   EXPECT_THAT(over(diff, "shardings"), ElementsAre("shardings: 1 changed"));
 }
 
+TEST(DiffLimits, TimeIsTheEstimateWhereThereIsOne) {
+  // The bound is the same, but a collective is no longer hidden.
+  ReportDiff diff = grown_diff();
+  diff.times[0].after = diff.times[0].before;
+  EXPECT_THAT(over(diff, "time"), IsEmpty());
+  diff.estimates = {{.part = "estimated", .before = 2e-3, .after = 3e-3}};
+  EXPECT_THAT(over(diff, "time 40%"), ElementsAre("time: 2 ms → 3 ms (+50%), at most 40% more"));
+}
+
 TEST(DiffLimits, LessIsNeverOver) {
   ReportDiff diff = grown_diff();
   std::swap(diff.before.collective_bytes, diff.after.collective_bytes);

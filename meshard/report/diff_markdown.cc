@@ -121,8 +121,10 @@ std::string verdict_of(const ReportDiff& diff) {
     add("memory", change_text(one->before, one->after, true));
   if (const AmountChange* one = part_of(diff.memory, "peak"))
     add("peak memory", change_text(one->before, one->after, true));
-  if (const AmountChange* one = part_of(diff.times, "at least"))
-    add("time", change_text(one->before, one->after, false));
+  if (const AmountChange* one = part_of(diff.estimates, "estimated"))
+    add("estimated time", change_text(one->before, one->after, false));
+  else if (const AmountChange* least = part_of(diff.times, "at least"))
+    add("time", change_text(least->before, least->after, false));
   if (parts.empty()) return "The totals are the same; parts changed";
   return join(parts, "; ");
 }
@@ -142,6 +144,8 @@ std::string totals_table(const ReportDiff& diff) {
     add("memory", one->before, one->after, true);
   if (const AmountChange* one = part_of(diff.memory, "peak"))
     add("peak memory", one->before, one->after, true);
+  if (const AmountChange* one = part_of(diff.estimates, "estimated"))
+    add("estimated time", one->before, one->after, false);
   if (const AmountChange* one = part_of(diff.times, "at least"))
     add("time at least", one->before, one->after, false);
   if (!diff.before.bound_by.empty() && !diff.after.bound_by.empty())
@@ -222,6 +226,7 @@ std::string to_markdown(const ReportDiff& diff, const DiffMarkdownOptions& optio
   for (const std::string& section :
        {collectives_section(diff, options.most_rows),
         amounts_section("Memory per device", diff.memory, true, options.most_rows),
+        amounts_section("Time by the schedule", diff.estimates, false, options.most_rows),
         amounts_section("Time by the roofline", diff.times, false, options.most_rows),
         placements_section(diff, options.most_rows), reshards_section(diff, options.most_rows)}) {
     if (out.size() + section.size() <= options.most_characters)

@@ -173,6 +173,7 @@ std::string to_json(const ReportDiff& diff) {
   json.end_array();
   write_amounts(json, "memory_bytes", diff.memory, true);
   write_amounts(json, "seconds", diff.times, false);
+  write_amounts(json, "estimated_seconds", diff.estimates, false);
   json.key("placements").begin_array();
   for (const PlacementChange& one : diff.placements)
     json.begin_object()
@@ -192,6 +193,7 @@ std::string to_html(const ReportDiff& diff) {
   append(out, cat("<h1>What changed</h1><p>before: ", page_code(diff.before.program),
                   "<br>after: ", page_code(diff.after.program), "</p>\n"));
   if (diff.same()) append(out, "<p><strong>No difference.</strong></p>\n");
+  amounts_table(out, "Time by the schedule", diff.estimates, false);
   amounts_table(out, "Time by the roofline", diff.times, false);
   amounts_table(out, "Memory per device", diff.memory, true);
   collectives_table(out, diff);

@@ -94,6 +94,26 @@ TEST(Diff, OneScreen) {
   EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 30);
 }
 
+TEST(Diff, TheEstimateShowsWhatIsNoLongerHidden) {
+  ProgramReport::Parts hidden = diff_parts(), exposed = diff_parts();
+  hidden.schedule =
+      Schedule{.seconds = 0.002, .busy_seconds = 0.002, .links = {.hidden_seconds = 0.001}};
+  exposed.schedule =
+      Schedule{.seconds = 0.003, .busy_seconds = 0.002, .links = {.exposed_seconds = 0.001}};
+  ReportDiff found = diff(ProgramReport(hidden), ProgramReport(exposed));
+  EXPECT_FALSE(found.same());
+  EXPECT_THAT(found.to_string(), HasSubstr("estimated time, by the schedule: 2 ms → 3 ms (+50%)\n"
+                                           "  exposed communication 0 ns → 1 ms\n"
+                                           "  hidden communication 1 ms → 0 ns (-100%)\n"));
+  EXPECT_THAT(to_html(found), HasSubstr("Time by the schedule"));
+  EXPECT_THAT(
+      to_json(found),
+      HasSubstr(R"("estimated_seconds":[{"part":"estimated","before":0.002,"after":0.003})"));
+  // A baseline of an earlier version has no schedule, which makes no difference.
+  exposed.schedule.reset();
+  EXPECT_TRUE(diff(ProgramReport(hidden), ProgramReport(exposed)).same());
+}
+
 TEST(Diff, LongListsAreCutAndCounted) {
   ProgramReport::Parts many = diff_parts();
   for (int i = 0; i < 20; ++i)

@@ -142,6 +142,7 @@ std::string PlacementChange::to_string() const {
 std::string ReportDiff::to_string(std::size_t most_lines) const {
   std::string out = cat("before: ", before.program, "\nafter:  ", after.program, "\n");
   if (same()) return cat(out, "no difference\n");
+  append_amounts(out, "estimated time, by the schedule", estimates, seconds_change_text);
   append_amounts(out, "time at least, by the roofline", times, seconds_change_text);
   if (!before.bound_by.empty() && !after.bound_by.empty() && before.bound_by != after.bound_by)
     append(out, cat("  bound by ", before.bound_by, " → ", after.bound_by, "\n"));

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +20,9 @@
 extern char** environ;
 
 namespace meshard {
-namespace {
+
+// Named, because ChildProgram::State has members of these types.
+namespace child_program {
 
 using ChildClock = std::chrono::steady_clock;
 constexpr int kTickMilliseconds = 100;
@@ -36,6 +39,7 @@ class PipeEnd {
     file_ = -1;
   }
   int get() const { return file_; }
+  int release() { return std::exchange(file_, -1); }
 
  private:
   int file_;
@@ -129,56 +133,30 @@ bool drain(int file, const std::function<void(std::string_view)>& take) {
   return count > 0 || (count < 0 && (errno == EINTR || errno == EAGAIN));
 }
 
+// Lines that are not passed on yet, and the begun one.
 class ChildLines {
  public:
-  explicit ChildLines(const std::function<void(std::string_view)>& on_line) : on_line_(on_line) {}
-  void take(std::string_view bytes) {
+  void add(std::string_view bytes) { rest_.append(bytes); }
+  // Passes lines on; true if one of them asked for a pause.
+  bool pass(const std::function<bool(std::string_view)>& on_line) {
     constexpr std::size_t kLongestLine = 1 << 16;
-    rest_.append(bytes);
+    bool paused = false;
     std::size_t at = 0;
-    for (std::size_t end = 0; (end = rest_.find('\n', at)) != std::string::npos; at = end + 1)
-      if (on_line_) on_line_(std::string_view(rest_).substr(at, end - at));
+    for (std::size_t end = 0; !paused && (end = rest_.find('\n', at)) != std::string::npos;
+         at = end + 1)
+      paused = on_line && on_line(std::string_view(rest_).substr(at, end - at));
     rest_.erase(0, at);
-    if (rest_.size() > kLongestLine) rest_.clear();
+    if (!paused && rest_.size() > kLongestLine) rest_.clear();
+    return paused;
   }
 
  private:
-  const std::function<void(std::string_view)>& on_line_;
   std::string rest_;
 };
 
-// Runs until the child ends or the time limit expires; true if it expired.
-bool watch_child(const ChildProgramOptions& options, const ChildGroup& group, int output,
-                 int errors, BoundedText& log) {
-  ChildLines lines(options.on_line);
-  auto deadline = ChildClock::now() + options.time_limit;
-  pollfd files[2] = {{output, POLLIN, 0}, {errors, POLLIN, 0}};
-  auto read_ready = [&](int wait) {
-    if (::poll(files, 2, wait) <= 0) return false;
-    if (files[0].revents != 0 && !drain(output, [&](auto text) { lines.take(text); }))
-      files[0].fd = -1;
-    if (files[1].revents != 0 && !drain(errors, [&](auto text) { log.append(text); }))
-      files[1].fd = -1;
-    return true;
-  };
-  auto next_tick = ChildClock::now();
-  while (true) {
-    read_ready(kTickMilliseconds);
-    bool ended = group.state() != ChildGroup::State::kRuns;
-    // Reads the remaining output, without waiting for grandchildren that hold the pipes open.
-    for (int round = 0; ended && round < 64 && (files[0].fd >= 0 || files[1].fd >= 0); ++round)
-      if (!read_ready(0)) break;
-    if (ended) return false;
-    if (ChildClock::now() > deadline) return true;
-    if (files[0].fd < 0 && files[1].fd < 0) ::usleep(1000 * kTickMilliseconds / 10);
-    if (options.on_tick && ChildClock::now() >= next_tick) {
-      options.on_tick();
-      next_tick = ChildClock::now() + std::chrono::milliseconds(kTickMilliseconds);
-    }
-  }
-}
+}  // namespace child_program
 
-}  // namespace
+using namespace child_program;
 
 void BoundedText::append(std::string_view bytes) {
   std::size_t room = std::min(most_head_ - head_.size(), bytes.size());
@@ -195,13 +173,44 @@ std::string BoundedText::text() const {
   return cat(head_, "\n... ", left_out_, " bytes omitted ...\n", tail_);
 }
 
-Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
-  const std::string& program = options.arguments.at(0);
-  ChildPipe input, output, errors;
-  if (!input.open() || !output.open() || !errors.open()) return cannot_start(program, errno);
+struct ChildProgram::State {
+  PipeEnd input, output, errors;
+  std::optional<ChildGroup> group;
+  ChildLines lines;
+  BoundedText log;
+  bool timed_out = false;
+
+  // Waits for output, and takes it.
+  bool read_ready(int wait) {
+    pollfd files[2] = {{output.get(), POLLIN, 0}, {errors.get(), POLLIN, 0}};
+    if (::poll(files, 2, wait) <= 0) return false;
+    if (files[0].revents != 0 && !drain(output.get(), [&](auto text) { lines.add(text); }))
+      output.close();
+    if (files[1].revents != 0 && !drain(errors.get(), [&](auto text) { log.append(text); }))
+      errors.close();
+    return true;
+  }
+  bool is_open() const { return output.get() >= 0 || errors.get() >= 0; }
+};
+
+ChildProgram::ChildProgram(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ChildProgram::ChildProgram(ChildProgram&&) noexcept = default;
+ChildProgram& ChildProgram::operator=(ChildProgram&&) noexcept = default;
+ChildProgram::~ChildProgram() = default;
+
+Result<ChildProgram> ChildProgram::start(const std::vector<std::string>& words) {
+  const std::string& program = words.at(0);
+  auto state = std::make_unique<State>();
+  ChildPipe output, errors;
+  // A socket, because writing to one whose reader has ended need not raise SIGPIPE.
+  int sockets[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) != 0)
+    return cannot_start(program, errno);
+  state->input.set(sockets[0]);
+  PipeEnd input(sockets[1]);
+  if (!output.open() || !errors.open()) return cannot_start(program, errno);
   std::vector<char*> arguments;
-  for (const std::string& argument : options.arguments)
-    arguments.push_back(const_cast<char*>(argument.c_str()));
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   std::string mark = child_mark();
   std::vector<char*> variables;
@@ -209,27 +218,83 @@ Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
     variables.push_back(*variable);
   variables.push_back(mark.data());
   variables.push_back(nullptr);
-  SpawnSetting setting(input.read.get(), output.write.get(), errors.write.get());
+  SpawnSetting setting(input.get(), output.write.get(), errors.write.get());
   pid_t child = 0;
   int failed = ::posix_spawn(&child, program.c_str(), &setting.files, &setting.attributes,
                              arguments.data(), variables.data());
   if (failed != 0) return cannot_start(program, failed);
-  ChildGroup group(child, mark);
-  input.read.close();
-  output.write.close();
-  errors.write.close();
+  state->group.emplace(child, mark);
+  state->output.set(output.read.release());
+  state->errors.set(errors.read.release());
+  return ChildProgram(std::move(state));
+}
 
-  BoundedText log;
+Result<void> ChildProgram::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    ssize_t count = ::send(state_->input.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0)
+      return Error(ErrorCode::kUnavailable, cat("[process] cannot write to the standard input of "
+                                                "a child program: ",
+                                                std::strerror(errno)));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+ChildPause ChildProgram::watch(const ChildWatch& options) {
+  State& state = *state_;
+  auto deadline = ChildClock::now() + options.time_limit;
+  auto next_tick = ChildClock::now();
+  while (true) {
+    if (state.lines.pass(options.on_line)) return ChildPause::kLine;
+    state.read_ready(kTickMilliseconds);
+    bool ended = state.group->state() != ChildGroup::State::kRuns;
+    // Reads the remaining output, without waiting for grandchildren that hold the pipes open.
+    for (int round = 0; ended && round < 64 && state.is_open(); ++round)
+      if (!state.read_ready(0)) break;
+    if (state.lines.pass(options.on_line)) return ChildPause::kLine;
+    if (ended) return ChildPause::kEnded;
+    if (ChildClock::now() > deadline) {
+      state.timed_out = true;
+      return ChildPause::kTimeLimit;
+    }
+    if (!state.is_open()) ::usleep(1000 * kTickMilliseconds / 10);
+    if (options.on_tick && ChildClock::now() >= next_tick) {
+      options.on_tick();
+      next_tick = ChildClock::now() + std::chrono::milliseconds(kTickMilliseconds);
+    }
+  }
+}
+
+std::string ChildProgram::take_log() {
+  while (state_->errors.get() >= 0 && state_->read_ready(0)) {
+  }
+  return std::exchange(state_->log, BoundedText()).text();
+}
+
+ChildEnd ChildProgram::end() {
   ChildEnd end;
-  end.timed_out = watch_child(options, group, output.read.get(), errors.read.get(), log);
-  std::optional<int> status = group.end();
+  end.timed_out = state_->timed_out;
+  std::optional<int> status = state_->group->end();
   end.status_lost = !end.timed_out && !status.has_value();
   if (!end.timed_out && status.has_value()) {
     if (WIFEXITED(*status)) end.exit_code = WEXITSTATUS(*status);
     if (WIFSIGNALED(*status)) end.signal = WTERMSIG(*status);
   }
-  end.log = log.text();
+  end.log = state_->log.text();
   return end;
+}
+
+Result<ChildEnd> run_child_program(const ChildProgramOptions& options) {
+  MESHARD_ASSIGN_OR_RETURN(ChildProgram child, ChildProgram::start(options.arguments));
+  ChildWatch watch{.time_limit = options.time_limit, .on_line = {}, .on_tick = options.on_tick};
+  watch.on_line = [&](std::string_view line) {
+    if (options.on_line) options.on_line(line);
+    return false;
+  };
+  child.watch(watch);
+  return child.end();
 }
 
 }  // namespace meshard

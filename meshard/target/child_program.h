@@ -2,6 +2,7 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,53 @@ struct ChildEnd {
   std::string log;
 };
 
+/// Why watching a program ended.
+enum class ChildPause {
+  kLine,       ///< a line asked for it
+  kEnded,      ///< the program ended
+  kTimeLimit,  ///< the time was over
+};
+
+/// How a running program is watched.
+struct ChildWatch {
+  std::chrono::milliseconds time_limit{0};
+  /// Called with each line of its standard output, without the line break. If it returns true,
+  /// watching ends after this line.
+  std::function<bool(std::string_view line)> on_line = {};
+  /// Called about ten times per second.
+  std::function<void()> on_tick = {};
+};
+
+/// Move-only owner of a running program, in its own process group. Standard input is a socket that
+/// closes when this process ends for any reason, so a program that watches it can end too. The
+/// destructor ends all processes of the group.
+class ChildProgram {
+ public:
+  /// @param arguments the program's path and its arguments
+  /// @error unavailable if the program cannot be started
+  static Result<ChildProgram> start(const std::vector<std::string>& arguments);
+  ChildProgram(ChildProgram&&) noexcept;
+  ChildProgram& operator=(ChildProgram&&) noexcept;
+  ~ChildProgram();
+
+  /// Writes to its standard input. @error unavailable: the program no longer reads it
+  Result<void> write(std::string_view bytes);
+  /// Passes on what the program prints, until a line asks for a pause, the program ends, or the
+  /// time is over. Lines that were printed before a pause are passed on by the next call.
+  ChildPause watch(const ChildWatch& options);
+  /// What the program wrote to standard error since the last call, shortened by BoundedText.
+  std::string take_log();
+  /// Ends the program and all processes of its group, unless the program has ended. Called once.
+  ChildEnd end();
+
+ private:
+  struct State;
+  explicit ChildProgram(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
 /// Runs a program in its own process group until it ends. When the call returns or throws, no
-/// process of the group is left. Standard input is a pipe that receives no data and closes when
-/// this process ends for any reason, so a program that watches it can end too.
+/// process of the group is left.
 /// @error unavailable if the program cannot be started
 Result<ChildEnd> run_child_program(const ChildProgramOptions& options);
 

@@ -53,6 +53,38 @@ TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
   EXPECT_TRUE(is_gone()) << number;
 }
 
+TEST(ChildProgram, AConversation) {
+  ChildProgram child =
+      ChildProgram::start({"/bin/sh", "-c",
+                           "while read line; do echo \"about $line\"; echo \"log $line\" >&2; "
+                           "echo done; echo late; done; exit 4"})
+          .value();
+  std::vector<std::string> lines;
+  ChildWatch watch{.time_limit = std::chrono::seconds(60), .on_line = {}, .on_tick = {}};
+  watch.on_line = [&](std::string_view line) {
+    lines.emplace_back(line);
+    return line == "done";
+  };
+  for (std::string word : {"one", "two"}) {
+    child.write(word + "\n").value();
+    EXPECT_EQ(child.watch(watch), ChildPause::kLine);
+    EXPECT_EQ(child.take_log(), "log " + word + "\n");
+  }
+  EXPECT_EQ(lines, (std::vector<std::string>{"about one", "done", "late", "about two", "done"}));
+  ChildWatch short_watch{.time_limit = std::chrono::milliseconds(10), .on_line = {}, .on_tick = {}};
+  EXPECT_EQ(child.watch(short_watch), ChildPause::kTimeLimit);
+  EXPECT_TRUE(child.end().timed_out);
+}
+
+TEST(ChildProgram, WritingToOneThatHasEnded) {
+  ChildProgram child =
+      ChildProgram::start({"/bin/sh", "-c", "exec <&-; echo closed; exit 5"}).value();
+  ChildWatch watch{.time_limit = std::chrono::seconds(60), .on_line = {}, .on_tick = {}};
+  EXPECT_EQ(child.watch(watch), ChildPause::kEnded);
+  EXPECT_FALSE(child.write("a line\n").ok());  // and no SIGPIPE
+  EXPECT_EQ(child.end().exit_code, 5);
+}
+
 // A host program that ignores SIGCHLD, as daemons do: the system then reaps its children.
 class IgnoredSigchld {
  public:

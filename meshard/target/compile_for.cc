@@ -6,12 +6,9 @@
 
 #include "meshard/base/cache_folder.h"
 #include "meshard/base/cat.h"
-#include "meshard/base/temporary_folder.h"
-#include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/target/child_program.h"
 #include "meshard/target/compile_job.h"
-#include "meshard/target/compile_program.h"
+#include "meshard/target/compile_workers.h"
 #include "meshard/target/compiled_cache.h"
 #include "meshard/target/memory_shortage.h"
 
@@ -107,10 +104,8 @@ std::string last_lines(std::string_view log) {
 class ProgressTeller {
  public:
   explicit ProgressTeller(const CompileForOptions& options) : options_(options) {}
-  void line(std::string_view text) {
-    constexpr std::string_view kStep = "step: ";
-    if (!text.starts_with(kStep)) return;
-    step_ = text.substr(kStep.size());
+  void begin(std::string_view step) {
+    step_ = step;
     started_ = std::chrono::steady_clock::now();
     told_ = 0;
     if (options_.progress) options_.progress(step_);
@@ -160,31 +155,27 @@ Error abnormal_end(const ChildEnd& end, const ProgressTeller& progress,
                cat("[compile] the compiler ", how, while_at, "; ", last_lines(end.log)));
 }
 
+struct Cancelled {};
+
 Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
-                                  const CompileForOptions& options) {
-  MESHARD_ASSIGN_OR_RETURN(std::string program, find_compile_program());
-  MESHARD_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create());
-  CompileJob dumping = job;
-  dumping.dump_folder = folder.path() + "/dump";
-  std::string request = folder.path() + "/request";
-  std::string answer = folder.path() + "/answer";
-  MESHARD_RETURN_IF_ERROR(write_whole_file(request, dumping.serialize()));
+                                  const CompileForOptions& options) try {
   ProgressTeller progress(options);
-  ChildProgramOptions child;
-  child.arguments = {program, request, answer, folder.path()};
-  child.time_limit = options.time_limit;
-  child.on_line = [&](std::string_view line) { progress.line(line); };
-  child.on_tick = [&] { progress.tick(); };
-  MESHARD_ASSIGN_OR_RETURN(ChildEnd end, run_child_program(child));
-  // The answer is written atomically, so a complete one is valid even without an exit status.
-  bool failed = end.timed_out || (!end.status_lost && end.exit_code != 0);
-  if (failed) return abnormal_end(end, progress, options);
-  auto bytes = read_whole_file(answer);
-  if (!bytes.ok()) return abnormal_end(end, progress, options);
-  auto compiled = deserialize_answer(*bytes);
+  WorkerWatch watch{.time_limit = options.time_limit, .on_step = {}, .on_tick = {}};
+  watch.on_step = [&](std::string_view step) { progress.begin(step); };
+  watch.on_tick = [&] {
+    if (options.is_cancelled && options.is_cancelled()) throw Cancelled();
+    progress.tick();
+  };
+  CompileWorkers own;
+  CompileWorkers& workers = options.workers ? *options.workers : own;
+  MESHARD_ASSIGN_OR_RETURN(WorkerAnswer answer, workers.run(job, watch));
+  if (!answer.bytes) return abnormal_end(answer.end, progress, options);
+  auto compiled = deserialize_answer(*answer.bytes);
   if (!compiled.ok()) return classified(compiled.error(), target, job.num_partitions);
-  compiled->log = end.log;
+  compiled->log = std::move(answer.log);
   return compiled;
+} catch (const Cancelled&) {
+  return Error(ErrorCode::kCancelled, "[compile] the compile was cancelled");
 }
 
 // Empty if there is no cache folder.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,8 @@
 #include "meshard/target/target.h"
 
 namespace meshard {
+
+class CompileWorkers;
 
 /// Value type: what to compile, and for which target.
 struct CompileRequest {
@@ -44,13 +47,20 @@ struct CompileForOptions {
   bool use_cache = true;
   /// The plugin file. Empty: searched for.
   std::string plugin = {};
+  /// Called about ten times per second. If it returns true, the compiler is stopped, and the
+  /// compile ends with an error of code cancelled. Default: none.
+  std::function<bool()> is_cancelled = {};
+  /// Processes that are used for several compiles (compile_workers.h). Default: each compile has a
+  /// process of its own.
+  std::shared_ptr<CompileWorkers> workers = nullptr;
 };
 
 /// Compiles in a child process, the program `meshard-compile`. A compiler that crashes or hangs
-/// therefore does not affect this process. A failed compile leaves no processes or files behind.
-/// @error the compiler's error; deadline exceeded; internal if the child crashed, with its last
-/// lines of output; not found if there is no plugin for the target, with how to get one; resource
-/// exhausted if the program does not fit into the device's memory.
+/// therefore does not affect this process. Without `workers`, a compile leaves no processes or
+/// files behind.
+/// @error the compiler's error; deadline exceeded; cancelled; internal if the child crashed, with
+/// its last lines of output; not found if there is no plugin for the target, with how to get one;
+/// resource exhausted if the program does not fit into the device's memory.
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options = {});
 
 }  // namespace meshard

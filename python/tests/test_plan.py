@@ -164,5 +164,7 @@ def test_errors():
 @needs_tpu
 def test_a_tpu_that_is_not_here():
     result = meshard.plan(MODULE, topology="v5e:2x4", free="w", pinned={"data": 2}, most_compiled=2)
-    assert result.best.seconds > 0 and result.best.capacity > 15 * 2**30 and result.best.memory > 0
+    assert result.best.seconds == result.best.report.schedule.seconds > 0 and result.best.basis == "schedule"
+    assert result.best.exposed_seconds == result.best.report.schedule.links.exposed_seconds
+    assert result.best.capacity > 15 * 2**30 and result.best.memory > 0
     assert result.best.report.target.name == "v5e:2x4"

@@ -2,9 +2,12 @@
 // does, and prints what each found as one line of JSON. usage: plan_brute_force FOLDER NAME
 // TOPOLOGY [SECONDS] FOLDER/NAME.mlir is the program; SECONDS limits the first part (default:
 // 3600).
+#include <sys/resource.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <thread>
 
 #include "meshard/base/cat.h"
@@ -18,6 +21,18 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begun) {
   return std::chrono::duration<double>(Clock::now() - begun).count();
+}
+
+// Of this process and of the children that have ended.
+double cpu_seconds() {
+  double sum = 0;
+  for (int who : {RUSAGE_SELF, RUSAGE_CHILDREN}) {
+    rusage used{};
+    ::getrusage(who, &used);
+    for (const timeval& each : {used.ru_utime, used.ru_stime})
+      sum += static_cast<double>(each.tv_sec) + 1e-6 * static_cast<double>(each.tv_usec);
+  }
+  return sum;
 }
 
 void write(JsonWriter& json, const PlanCandidate& candidate) {
@@ -54,11 +69,21 @@ int run(const std::string& folder, const std::string& name, const std::string& t
       best = i;
 
   // The search is timed, so that the compile cache, which has most of its candidates, is not used.
-  ModulePlan fresh = plan_of_program(folder, name, topology, /*use_cache=*/false);
+  std::optional<ModulePlan> fresh = plan_of_program(folder, name, topology, /*use_cache=*/false);
   PlanOptions options{.time_limit = std::chrono::seconds(60), .jobs = 2};
+  std::optional<PlanVerdict> best_so_far;
+  double best_after = 0;
+  options.progress = [&](const PlanProgress& progress) {
+    if (!progress.best_verdict || best_so_far == *progress.best_verdict) return;
+    best_so_far = *progress.best_verdict;
+    best_after = seconds_since(begun);
+  };
+  const double cpu_before = cpu_seconds();
   begun = Clock::now();
-  PlanResult found = search(fresh.problem, options);
+  PlanResult found = search(fresh->problem, options);
   double wall = seconds_since(begun);
+  fresh.reset();  // ends the compilers, whose time counts then
+  double cpu = cpu_seconds() - cpu_before;
   JsonWriter json;
   json.begin_object().member("program", name).member("topology", topology);
   json.member("given_seconds", given.seconds).member("tried", done.load());
@@ -68,6 +93,7 @@ int run(const std::string& folder, const std::string& name, const std::string& t
   write(json, all[best]);
   json.member("plan_seconds", found.ranking[0].verdict.seconds);
   json.member("plan_compiled", found.compiled).member("plan_wall_seconds", wall);
+  json.member("plan_cpu_seconds", cpu).member("plan_best_after_seconds", best_after);
   json.key("plan");
   write(json, found.ranking[0].candidate);
   json.end_object();

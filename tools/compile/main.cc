@@ -1,22 +1,26 @@
-// meshard-compile REQUEST ANSWER FOLDER: runs one compile in its own process
-// (meshard/target/compile_for.h).
+// meshard-compile FOLDER: compiles in a process of its own (meshard/target/compile_workers.h).
 //
-// Compilers for absent hardware may crash or never return. The program that started this one reads
-// the answer if there is one. Progress steps are printed to standard output, the compiler's
-// messages to standard error. Standard input is closed when the starter has ended: then this
-// process removes FOLDER, which is the starter's temporary folder, and ends its process group.
+// Compilers for absent hardware may crash or never return. For each line N of standard input, this
+// program runs the request FOLDER/request-N, writes FOLDER/answer-N, and prints `done`. Before, it
+// prints a line `step: ...` for each step; the compiler's messages are on standard error. Standard
+// input is closed when the starter has ended: then this process removes FOLDER, which is the
+// starter's temporary folder, and ends its process group.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <deque>
 #include <filesystem>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
@@ -72,16 +76,68 @@ void start_remover(const std::string& folder) {
   ::kill(0, SIGKILL);
 }
 
-// Returns only if standard input is not the starter's pipe, or shortly before the process ends.
-void end_with_starter(const std::string& folder) {
+// Lines of standard input that wait for the compiler.
+class Lines {
+ public:
+  void add(std::string line) {
+    std::lock_guard lock(mutex_);
+    lines_.push_back(std::move(line));
+    any_.notify_one();
+  }
+  std::string next() {
+    std::unique_lock lock(mutex_);
+    any_.wait(lock, [&] { return !lines_.empty(); });
+    std::string line = std::move(lines_.front());
+    lines_.pop_front();
+    return line;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable any_;
+  std::deque<std::string> lines_;
+};
+
+// Reads standard input to its end, also while a module compiles, then ends the process.
+void read_until_starter_ends(Lines& lines, const std::string& folder) {
+  std::string line;
   char byte;
   while (true) {
     ssize_t count = ::read(0, &byte, 1);
-    if (count > 0) continue;
-    if (count < 0 && errno != EINTR) return;
-    if (count == 0) break;
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) break;
+    if (byte != '\n') {
+      line.push_back(byte);
+    } else {
+      lines.add(std::exchange(line, {}));
+    }
   }
-  start_remover(folder);
+  // The process may end only its own group.
+  if (::getpgrp() == ::getpid()) return start_remover(folder);
+  std::error_code ignored;
+  fs::remove_all(folder, ignored);
+  ::_exit(0);
+}
+
+// Runs a request and writes its answer. False if the answer cannot be written.
+bool answer_request(const std::string& request, const std::string& answer) {
+  auto bytes = meshard::read_whole_file(request);
+  meshard::Result<meshard::Compiled> made =
+      meshard::Error(meshard::ErrorCode::kUnknown, "no request was read");
+  if (!bytes.ok()) {
+    made = bytes.error();
+  } else if (auto job = meshard::CompileJob::deserialize(*bytes); !job.ok()) {
+    made = job.error();
+  } else {
+    made = meshard::run_compile_job(*job, [](std::string_view step) {
+      std::printf("step: %.*s\n", static_cast<int>(step.size()), step.data());
+      std::fflush(stdout);
+    });
+  }
+  auto written = meshard::write_whole_file(answer, meshard::serialize_answer(made));
+  if (!written.ok()) std::fprintf(stderr, "meshard-compile: %s\n", written.error().what());
+  std::fflush(stderr);
+  return written.ok();
 }
 
 }  // namespace
@@ -91,34 +147,25 @@ int main(int argc, char** argv) {
     if (pid_t group = std::atoi(argv[2]); group > 1) end_and_remove(group, argv[3]);
     return 0;
   }
-  if (argc != 4) {
-    std::fprintf(
-        stderr,
-        "usage: meshard-compile REQUEST ANSWER FOLDER\n"
-        "Started by meshard's compile_for(); FOLDER is temporary and removed with its contents.\n");
+  if (argc != 2) {
+    std::fprintf(stderr,
+                 "usage: meshard-compile FOLDER\n"
+                 "Started by meshard's compile_for(), which writes requests to standard input; "
+                 "FOLDER is temporary and removed with its contents.\n");
     return 2;
   }
-  std::string folder = argv[3];
-  ::signal(SIGPIPE,
-           SIG_IGN);  // an unread step must not end this process before it removes FOLDER
-  // The process may end only its own group.
-  if (::getpgrp() == ::getpid()) std::thread([folder] { end_with_starter(folder); }).detach();
+  std::string folder = argv[1];
+  // An unread step must not end this process before it removes FOLDER.
+  ::signal(SIGPIPE, SIG_IGN);
   set_environment(folder);
-  auto bytes = meshard::read_whole_file(argv[1]);
-  meshard::Result<meshard::Compiled> answer =
-      meshard::Error(meshard::ErrorCode::kUnknown, "no request was read");
-  if (!bytes.ok()) {
-    answer = bytes.error();
-  } else if (auto job = meshard::CompileJob::deserialize(*bytes); !job.ok()) {
-    answer = job.error();
-  } else {
-    answer = meshard::run_compile_job(*job, [](std::string_view step) {
-      std::printf("step: %.*s\n", static_cast<int>(step.size()), step.data());
-      std::fflush(stdout);
-    });
+  // Never freed, because a thread uses it until the process ends.
+  Lines& lines = *new Lines;
+  std::thread([&lines, folder] { read_until_starter_ends(lines, folder); }).detach();
+  while (true) {
+    std::string number = lines.next();
+    // Ends without waiting for a plugin's threads or static objects.
+    if (!answer_request(folder + "/request-" + number, folder + "/answer-" + number)) ::_exit(1);
+    std::printf("done\n");
+    std::fflush(stdout);
   }
-  auto written = meshard::write_whole_file(argv[2], meshard::serialize_answer(answer));
-  if (!written.ok()) std::fprintf(stderr, "meshard-compile: %s\n", written.error().what());
-  std::fflush(nullptr);
-  ::_exit(written.ok() ? 0 : 1);  // does not wait for a plugin's threads or static objects
 }

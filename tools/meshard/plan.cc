@@ -82,7 +82,7 @@ std::string journal_path(const PlanArguments& arguments, const PlanProblem& prob
   std::string folder = cache_folder();
   if (folder.empty()) return "";
   // The number is that of the journal's format.
-  std::string key = cat("2\n", problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin,
+  std::string key = cat("3\n", problem.identity, "\n", join(problem.axes, ","), "\n", arguments.pin,
                         "\n", arguments.margin);
   for (const FreeValue& value : problem.values)
     append(key, cat("\n", value.name, value.type, value.spec));

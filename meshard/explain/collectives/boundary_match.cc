@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/op_scope.h"
 #include "meshard/explain/collectives/purposes.h"
 
@@ -31,11 +32,54 @@ bool same_shard(const HloShape& a, const HloShape& b) {
   return a.element == b.element && a.dimensions == b.dimensions;
 }
 
+bool is_product(const HloInstruction& one) {
+  return one.opcode == "dot" || one.opcode == "convolution";
+}
+
+bool is_differentiated(const HloModule& module, const ProgramPhases& phases) {
+  for (const pjrt::HloComputation& computation : module.computations)
+    for (const HloInstruction& one : computation.instructions)
+      if (phases.of_op(one.metadata.op_name) == ProgramPhase::kBackward) return true;
+  return false;
+}
+
+// The scopes of the ops of the model among these, those of products first. In a program that is
+// differentiated, the model's ops have a phase.
+std::vector<std::string> scopes_of(const std::vector<LocatedInstruction>& users,
+                                   bool differentiated, const ProgramPhases& phases) {
+  std::vector<std::string> scopes;
+  for (bool products : {true, false})
+    for (const LocatedInstruction& user : users) {
+      const std::string& op_name = user.instruction->metadata.op_name;
+      if (is_product(*user.instruction) != products ||
+          (differentiated && !is_of_model(phases.of_op(op_name))))
+        continue;
+      std::string scope = op_scope(op_name);
+      if (!scope.empty() && std::find(scopes.begin(), scopes.end(), scope) == scopes.end())
+        scopes.push_back(std::move(scope));
+    }
+  return scopes;
+}
+
+// True if each dimension of `value` is a multiple of that of the shard, in this order or reversed.
+bool consists_of_shards(std::vector<std::int64_t> value, std::vector<std::int64_t> shard) {
+  std::erase(value, 1);
+  std::erase(shard, 1);
+  if (value.size() != shard.size() || value.empty()) return false;
+  auto multiples = [&] {
+    for (std::size_t d = 0; d < value.size(); ++d)
+      if (shard[d] == 0 || value[d] % shard[d] != 0) return false;
+    return true;
+  };
+  if (multiples()) return true;
+  std::reverse(value.begin(), value.end());
+  return multiples();
+}
+
 // Ops that a model applies to a parameter and an optimizer does not.
 bool is_of_model(const HloInstruction& one, const ProgramPhases& phases) {
   if (is_of_model(phases.of_op(one.metadata.op_name))) return true;
-  return one.opcode == "dot" || one.opcode == "convolution" || one.opcode == "gather" ||
-         one.opcode == "broadcast";
+  return is_product(one) || one.opcode == "gather" || one.opcode == "broadcast";
 }
 
 }  // namespace
@@ -47,6 +91,7 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
   const InstructionIndex& entry = executions.module().entry();
   argument_names_.resize(std::max(argument_names_.size(), module.parameters.size()));
   ValueFlow flow(executions);
+  const bool differentiated = is_differentiated(module, phases);
   read_by_model_.assign(module.parameters.size(), false);
   ops_.resize(module.parameters.size());
   scopes_.resize(module.parameters.size());
@@ -63,9 +108,8 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
       const std::string& op_name = user.instruction->metadata.op_name;
       if (std::string used = op_in_layer(op_name); !used.empty())
         ops_[number].push_back(std::move(used));
-      if (scopes_[number].empty() && is_of_model(phases.of_op(op_name)))
-        scopes_[number] = op_scope(op_name);
     }
+    scopes_[number] = scopes_of(uses.consumers, differentiated, phases);
     read_by_model_[number] = std::any_of(
         uses.consumers.begin(), uses.consumers.end(),
         [&](const LocatedInstruction& user) { return is_of_model(*user.instruction, phases); });
@@ -144,15 +188,44 @@ std::vector<std::int64_t> BoundaryMatch::used_by(const std::string& op_name,
   return found;
 }
 
-std::string BoundaryMatch::layer_of(const std::vector<std::string>& names) const {
+std::vector<std::int64_t> BoundaryMatch::gradient_of(const std::string& op_name,
+                                                     const HloShape& shape) const {
+  std::vector<std::int64_t> found;
+  if (shape.is_tuple) return found;
+  const std::vector<HloShape>& parameters = executions_.module().module().parameters;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    auto argument = static_cast<std::int64_t>(i);
+    if (is_updated(argument) && !parameters[i].is_tuple && parameters[i].dimensions.size() > 1 &&
+        consists_of_shards(shape.dimensions, parameters[i].dimensions))
+      found.push_back(argument);
+  }
+  return used_by(op_name, found);
+}
+
+std::string BoundaryMatch::layer_of(const std::vector<std::string>& names,
+                                    const std::string& own) const {
   std::optional<std::string> common;
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
-    if (scopes_[i].empty()) continue;
+    const std::vector<std::string>& scopes = scopes_[i];
     std::string name = argument_name(static_cast<std::int64_t>(i));
-    if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-    common = common ? common_scope(*common, scopes_[i]) : scopes_[i];
+    if (scopes.empty() || std::find(names.begin(), names.end(), name) == names.end()) continue;
+    auto fits = std::find(scopes.begin(), scopes.end(), own);
+    if (fits == scopes.end())
+      fits = std::find_if(scopes.begin(), scopes.end(),
+                          [&](const std::string& scope) { return scope.starts_with(own + "/"); });
+    const std::string& scope = fits == scopes.end() ? scopes.front() : *fits;
+    common = common ? common_scope(*common, scope) : scope;
   }
   return common.value_or("");
+}
+
+std::int64_t BoundaryMatch::elements(std::int64_t argument) const {
+  const HloShape& shape =
+      executions_.module().module().parameters[static_cast<std::size_t>(argument)];
+  if (shape.is_tuple) return 0;
+  std::int64_t count = 1;
+  for (std::int64_t size : shape.dimensions) count = saturating_multiply(count, size);
+  return count;
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {

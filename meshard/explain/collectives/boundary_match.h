@@ -31,12 +31,21 @@ class BoundaryMatch {
   std::vector<std::int64_t> used_by(const std::string& op_name,
                                     const std::vector<std::int64_t>& arguments) const;
 
-  /// The common scope of the ops of the model that use these arguments, by their names; empty if
-  /// there is none.
-  std::string layer_of(const std::vector<std::string>& names) const;
+  /// Those of the arguments that the model reads and the program replaces whose gradient the op
+  /// with this name may make: the op uses them, and a value of this shape is a shard, or several.
+  std::vector<std::int64_t> gradient_of(const std::string& op_name,
+                                        const pjrt::HloShape& shape) const;
+
+  /// The scope in which the model uses these arguments, by their names: of several arguments, the
+  /// common part; of one that is used in several, the scope `own` if it is one of them, or the
+  /// first that is inside of it, or the first. Empty if there is none.
+  std::string layer_of(const std::vector<std::string>& names, const std::string& own) const;
 
   /// True if some result replaces the argument, and the model reads it: a weight.
   bool is_updated(std::int64_t argument) const;
+
+  /// The number of elements of the argument's shard; 0 for a tuple.
+  std::int64_t elements(std::int64_t argument) const;
 
  private:
   bool is_read_by_model(std::int64_t argument) const;
@@ -46,8 +55,9 @@ class BoundaryMatch {
   std::vector<std::string> argument_names_, result_names_;
   std::vector<bool> read_by_model_;
   std::vector<std::vector<std::string>> ops_;  // by argument: the ops that use it, op_in_layer()
-  std::vector<std::string> scopes_;            // by argument: of its first use in the model
-  std::vector<std::int64_t> replaced_;         // by result; -1: none, or not certain
+  // By argument: the scopes of its uses in the model, those by products first.
+  std::vector<std::vector<std::string>> scopes_;
+  std::vector<std::int64_t> replaced_;  // by result; -1: none, or not certain
 };
 
 }  // namespace meshard

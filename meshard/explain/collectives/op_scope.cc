@@ -9,9 +9,7 @@ namespace meshard {
 namespace {
 
 // Parts of names that JAX writes for its own constructs.
-constexpr std::array<std::string_view, 18> kConstructs = {"while",
-                                                          "body",
-                                                          "cond",
+constexpr std::array<std::string_view, 16> kConstructs = {"while",
                                                           "closed_call",
                                                           "checkpoint",
                                                           "remat",
@@ -45,7 +43,11 @@ std::vector<std::string_view> split(std::string_view name) {
   return parts;
 }
 
-bool is_construct(std::string_view part) {
+// `body` and `cond` are parts of a loop only behind `while`, and `cond` is one before its branches;
+// elsewhere they are names of scopes.
+bool is_construct(std::string_view part, std::string_view before, std::string_view after) {
+  if (part == "body" || part == "cond")
+    return before == "while" || (part == "cond" && after.starts_with("branch_"));
   if (std::find(kConstructs.begin(), kConstructs.end(), part) != kConstructs.end()) return true;
   if (part.starts_with("branch_") && part.ends_with("_fun")) return true;
   if (part.find("->") != std::string_view::npos) return true;  // an einsum
@@ -53,17 +55,27 @@ bool is_construct(std::string_view part) {
   return part.ends_with(")");                                  // a function, `jit(relu)`
 }
 
-void append_scopes(std::string_view part, std::string& out) {
+void append_scopes(std::string_view text, std::string& out);
+
+void append_scope(std::string_view part, std::string_view before, std::string_view after,
+                  std::string& out) {
   for (std::string_view transformation : kTransformations)
     if (part.starts_with(transformation) && part.ends_with(")")) {
       part.remove_prefix(transformation.size());
       part.remove_suffix(1);
-      for (std::string_view inner : split(part)) append_scopes(inner, out);
-      return;
+      return append_scopes(part, out);
     }
-  if (part.empty() || is_construct(part)) return;
+  if (part.empty() || is_construct(part, before, after)) return;
   append(out, cat(out.empty() ? "" : "/", part));
 }
+
+void append_scopes(const std::vector<std::string_view>& parts, std::string& out) {
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    append_scope(parts[i], i > 0 ? parts[i - 1] : "", i + 1 < parts.size() ? parts[i + 1] : "",
+                 out);
+}
+
+void append_scopes(std::string_view text, std::string& out) { append_scopes(split(text), out); }
 
 }  // namespace
 
@@ -89,7 +101,7 @@ std::string op_scope(std::string_view op_name) {
   std::vector<std::string_view> parts = split(op_name);
   if (!parts.empty()) parts.pop_back();  // the primitive
   std::string scope;
-  for (std::string_view part : parts) append_scopes(part, scope);
+  append_scopes(parts, scope);
   return scope;
 }
 

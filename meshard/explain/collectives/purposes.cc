@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/boundary_match.h"
 #include "meshard/explain/collectives/source_places.h"
 #include "meshard/explain/collectives/value_flow.h"
@@ -24,6 +25,12 @@ bool is_scalar(const HloInstruction& one) {
   const pjrt::HloShape& shape = one.shape;
   return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
                                         [](std::int64_t size) { return size == 1; });
+}
+
+std::int64_t elements_of(const pjrt::HloShape& shape) {
+  std::int64_t count = 1;
+  for (std::int64_t size : shape.dimensions) count = saturating_multiply(count, size);
+  return count;
 }
 
 void add_name(std::vector<std::string>& names, std::string name) {
@@ -60,7 +67,11 @@ class PurposeFinder {
     else
       movement(one, at, taken);
     if (purpose.kind == PurposeKind::kUnknown) rest(one, at);
-    if (purpose.phase == ProgramPhase::kUnknown) purpose.phase = phase_of_users(purpose, taken);
+    // A compiler may name a gather after the weight's use in the other pass.
+    bool is_input = purpose.kind == PurposeKind::kWeight || purpose.kind == PurposeKind::kArgument;
+    if (is_input || purpose.phase == ProgramPhase::kUnknown)
+      if (ProgramPhase users = phase_of_users(purpose, taken); users != ProgramPhase::kUnknown)
+        purpose.phase = users;
     if (names_only_arguments(one)) name_user(one, taken);
     purpose.layer = layer(one, at, taken);
     if (purpose.kind != PurposeKind::kUnknown && purpose.certainty == PurposeCertainty::kUnknown)
@@ -143,26 +154,77 @@ class PurposeFinder {
   }
 
   void movement(Collective& one, const LocatedInstruction& at, const ValueUses& taken) const {
-    CollectivePurpose& purpose = one.purpose;
-    if (std::vector<std::int64_t> arguments = arguments_moved(at); !arguments.empty()) {
-      bool updated = true;
-      for (std::int64_t argument : arguments) {
-        add_name(purpose.names, boundary_.argument_name(argument));
-        updated = updated && boundary_.is_updated(argument);
-      }
-      purpose.kind = updated ? PurposeKind::kWeight : PurposeKind::kArgument;
-      return;
-    }
+    if (of_arguments(one, at)) return;
     reached_results(one, at, taken.results.empty());
+    if (one.purpose.kind == PurposeKind::kUnknown) of_function_of_weight(one, at);
+  }
+
+  // Sets the purpose if the operands are arguments.
+  bool of_arguments(Collective& one, const LocatedInstruction& at) const {
+    std::vector<std::int64_t> arguments = arguments_moved(at);
+    if (arguments.empty()) return false;
+    bool updated = true;
+    for (std::int64_t argument : arguments) {
+      add_name(one.purpose.names, boundary_.argument_name(argument));
+      updated = updated && boundary_.is_updated(argument);
+    }
+    one.purpose.kind = updated ? PurposeKind::kWeight : PurposeKind::kArgument;
+    return true;
+  }
+
+  // Sets the purpose if what is moved is made of a weight element by element: scaled, normalized,
+  // or changed by a step that is not the program's result. Other operands may take part.
+  void of_function_of_weight(Collective& one, const LocatedInstruction& at) const {
+    std::vector<std::string> names;
+    bool computed = false;
+    std::size_t count = at.instruction->opcode == "send" ? 1 : at.instruction->operands.size();
+    for (std::size_t i = 0; i < count; ++i) {
+      const HloInstruction* operand = at.index->operand(*at.instruction, i);
+      if (!operand || operand->shape.is_tuple) return;
+      ValueSources sources = flow_.sources(at, i, true, true);
+      std::erase_if(sources.parameters, [&](std::int64_t argument) {
+        return !boundary_.is_updated(argument) ||
+               boundary_.elements(argument) != elements_of(operand->shape);
+      });
+      if (sources.parameters.size() != 1) return;
+      add_name(names, boundary_.argument_name(sources.parameters[0]));
+      computed = computed || sources.computed;
+    }
+    one.purpose.kind = PurposeKind::kWeight;
+    one.purpose.names = std::move(names);
+    if (computed) one.purpose.certainty = PurposeCertainty::kInferred;
   }
 
   void reduction(Collective& one, const LocatedInstruction& at) const {
+    // Partitioners gather a small value as the sum of what each device has of it, among zeros.
+    if (one.cause != CollectiveCause::kAsked && of_arguments(one, at)) return;
     reached_results(one, at, true);
+    if (one.purpose.kind == PurposeKind::kUnknown) gradients_by_op(one, at);
     if (one.purpose.kind != PurposeKind::kUnknown || !is_scalar(*at.instruction)) return;
     std::vector<std::int64_t> results = uses_of(at, -1, true).results;
     if (results.empty()) return;
     for (std::int64_t result : results) add_name(one.purpose.names, boundary_.result_name(result));
     one.purpose.kind = PurposeKind::kResult;
+  }
+
+  // Gradients that reach no result through the optimizer's element-wise operations, because the
+  // program computes with them, are known by their ops and shapes.
+  void gradients_by_op(Collective& one, const LocatedInstruction& at) const {
+    if (one.purpose.phase != ProgramPhase::kBackward) return;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < at.instruction->operands.size(); ++i) {
+      const HloInstruction* operand = at.index->operand(*at.instruction, i);
+      if (!operand || is_scalar(*operand)) continue;
+      std::string op = producer(at, i);
+      if (phases_.of_op(op) != ProgramPhase::kBackward) return;
+      std::vector<std::int64_t> arguments = boundary_.gradient_of(op, operand->shape);
+      if (arguments.size() != 1) return;
+      add_name(names, boundary_.argument_name(arguments[0]));
+    }
+    if (names.empty()) return;
+    one.purpose.kind = PurposeKind::kGradient;
+    one.purpose.certainty = PurposeCertainty::kInferred;
+    one.purpose.names = std::move(names);
   }
 
   // What is received is what was sent.
@@ -282,16 +344,44 @@ class PurposeFinder {
         folder = folder ? common_scope(*folder, own) : own;
       }
     std::string scope = scope_of(one, taken);
-    if (one.origin.certainty == OriginCertainty::kInferred &&
-        one.purpose.kind == PurposeKind::kGradient)
-      scope = boundary_.layer_of(one.purpose.names);  // the neighbors may be of other layers
-    else if (several && one.origin.places.size() == 1)
-      scope = scope.substr(0, scope.rfind('/') + 1);  // it may name only one of its ops
+    std::string in_model;  // where the model uses the arguments
+    switch (one.purpose.kind) {
+      case PurposeKind::kWeight:
+      case PurposeKind::kArgument:
+        if (one.purpose.names.size() == 1) in_model = scope_of_users(one.purpose.phase, taken);
+        [[fallthrough]];
+      case PurposeKind::kGradient:
+      case PurposeKind::kUpdate:
+        if (in_model.empty()) in_model = boundary_.layer_of(one.purpose.names, scope);
+        break;
+      default: break;
+    }
+    // A name of several collectives may be that of one of the ops. Where the scopes of several
+    // arguments have nothing in common, their folders may.
+    if (!in_model.empty())
+      scope = in_model;
+    else if (several)
+      scope.clear();
     if (scope.ends_with('/')) scope.pop_back();
     if (scope.empty() && folder) scope = *folder;
     const ComputationRuns* runs = executions_.find(at.index->computation().id);
     if (!runs || runs->loop_depth == 0) return scope;
     return scope.empty() ? "loop" : cat("loop/", scope);
+  }
+
+  // The scope of the op that uses the result: a product in this phase, else another op in it, else
+  // any op of the model.
+  std::string scope_of_users(ProgramPhase phase, const ValueUses& taken) const {
+    for (int turn = 0; turn < 3; ++turn)
+      for (const LocatedInstruction& user : taken.consumers) {
+        const HloInstruction& op = *user.instruction;
+        ProgramPhase own = phases_.of_op(op.metadata.op_name);
+        bool is_product = op.opcode == "dot" || op.opcode == "convolution";
+        if (turn < 2 && own != phase) continue;
+        if ((turn == 0 && !is_product) || (turn == 2 && !is_of_model(own))) continue;
+        if (std::string scope = op_scope(op.metadata.op_name); !scope.empty()) return scope;
+      }
+    return "";
   }
 
   // The scope of the ops, or the common part of their scopes.

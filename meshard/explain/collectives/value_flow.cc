@@ -54,6 +54,16 @@ bool moves_between_devices(std::string_view opcode) {
                             "collective-permute-done", "collective-broadcast"});
 }
 
+// Compilers join values as the maximum of values that are padded with the lowest number.
+bool joins_padded(const InstructionIndex& index, const HloInstruction& one) {
+  if (one.opcode != "maximum" || one.operands.size() != 2) return false;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const HloInstruction* from = index.operand(one, i);
+    if (!from || (from->opcode != "pad" && !joins_padded(index, *from))) return false;
+  }
+  return true;
+}
+
 bool reduces_between_devices(std::string_view opcode) {
   return is_one_of(opcode, {"all-reduce", "all-reduce-start", "reduce-scatter"});
 }
@@ -140,8 +150,10 @@ class WorkList {
 
 class SourceSearch {
  public:
-  SourceSearch(const Executions& executions, bool through_collectives)
-      : executions_(executions), through_collectives_(through_collectives) {}
+  SourceSearch(const Executions& executions, bool through_collectives, bool through_arithmetic)
+      : executions_(executions),
+        through_collectives_(through_collectives),
+        through_arithmetic_(through_arithmetic) {}
 
   ValueSources run(const InstructionIndex& index, const HloInstruction* from) {
     work_.add(&index, from, {});
@@ -199,9 +211,11 @@ class SourceSearch {
       found_.computed = true;
       return;
     }
-    if (is_one_of(opcode, {"concatenate", "dynamic-update-slice", "select"})) {
+    bool joins = joins_padded(index, one);
+    bool acts = through_arithmetic_ && acts_on_each_element(opcode);
+    if (joins || acts || is_one_of(opcode, {"concatenate", "dynamic-update-slice", "select"})) {
       std::size_t begin = opcode == "select" ? 1 : 0;
-      std::size_t end = opcode == "concatenate" ? one.operands.size() : begin + 2;
+      std::size_t end = acts || opcode == "concatenate" ? one.operands.size() : begin + 2;
       for (std::size_t i = begin; i < end; ++i) operand(index, one, i, {});
       return;
     }
@@ -209,7 +223,16 @@ class SourceSearch {
     if (moves_between_devices(opcode) || reduces_between_devices(opcode) || opcode == "recv" ||
         opcode == "recv-done")
       return collective(index, one, element);
+    if (opcode == "broadcast" && is_constant(index, one)) return;
     found_.computed = true;
+  }
+
+  // True for a constant that fills an array.
+  bool is_constant(const InstructionIndex& index, const HloInstruction& one) const {
+    const HloInstruction* from = index.operand(one, 0);
+    if (!from) return false;
+    ValueSources sources = SourceSearch(executions_, false, false).run(index, from);
+    return !sources.computed && sources.parameters.empty() && sources.collectives.empty();
   }
 
   // The gathered value of a custom call that ends an asynchronous collective is its third operand;
@@ -280,7 +303,7 @@ class SourceSearch {
   }
 
   const Executions& executions_;
-  const bool through_collectives_;
+  const bool through_collectives_, through_arithmetic_;
   WorkList work_;
   ValueSources found_;
 };
@@ -339,7 +362,7 @@ class UseSearch {
       if (number > 0) enter(user, number - 1, 0, element);
     } else if (opcode == "dynamic-update-slice") {
       if (number < 2) work_.add(&index, &user, {});
-    } else if (opcode == "select" && number > 0) {
+    } else if ((opcode == "select" && number > 0) || joins_padded(index, user)) {
       work_.add(&index, &user, {});
     } else if (passes_value(user)) {
       work_.add(&index, &user, {});
@@ -415,10 +438,10 @@ class UseSearch {
 }  // namespace
 
 ValueSources ValueFlow::sources(const LocatedInstruction& at, std::size_t number,
-                                bool through_collectives) const {
+                                bool through_collectives, bool through_arithmetic) const {
   const HloInstruction* from = at.index->operand(*at.instruction, number);
   if (!from) return {.parameters = {}, .collectives = {}, .computed = true};
-  return SourceSearch(executions_, through_collectives).run(*at.index, from);
+  return SourceSearch(executions_, through_collectives, through_arithmetic).run(*at.index, from);
 }
 
 ValueUses ValueFlow::uses(const LocatedInstruction& at, std::int64_t element,

@@ -19,7 +19,7 @@ struct LocatedInstruction {
 };
 
 /// Where a value comes from, if no operation computes it: only operations that move, convert, cut
-/// or join data are followed back, and gathers and permutations.
+/// or join data are followed back, and gathers and permutations. Constants are from nowhere.
 struct ValueSources {
   /// The program's parameters that the value is taken from, sorted.
   std::vector<std::int64_t> parameters;
@@ -48,8 +48,10 @@ class ValueFlow {
   /// The sources of an instruction's operand `number`.
   /// @param through_collectives false: the search ends at collectives. True: it goes on through
   /// gathers and permutations; reductions compute a value.
+  /// @param through_arithmetic true: operations that act on each element separately are followed
+  /// back too. Values that other operations compute then have parts of `parameters` as well.
   ValueSources sources(const LocatedInstruction& at, std::size_t number,
-                       bool through_collectives = true) const;
+                       bool through_collectives = true, bool through_arithmetic = false) const;
 
   /// The uses of an instruction's result.
   /// @param element of a tuple; -1: all of the result

@@ -162,7 +162,8 @@ FoundPlans plan_programs(nb::object build, const Target& target, std::vector<Fre
   ExplainForOptions given;
   given.overrides = compile.overrides;
   given.links = compile.links();
-  given.compile = compile.compile();
+  problem.ended = std::make_shared<std::atomic<bool>>(false);
+  given.compile = internal::compile_in_search(compile.compile(), problem.ended);
   problem.compile = [&](const PlanCandidate& candidate) -> Result<ProgramReport> {
     TracedProgram traced;
     {
@@ -232,6 +233,17 @@ void bind_candidates(nb::module_& module) {
           "seconds", [](const FoundPlan& p) { return p.candidate.verdict.seconds; },
           "The estimated time of a run, with `return_seconds`; 0 if the hardware's figures are "
           "unknown.")
+      .def_prop_ro(
+          "basis",
+          [](const FoundPlan& p) { return std::string(to_string(p.candidate.verdict.basis)); },
+          "What `seconds` is taken from: `schedule`, the order of the compiled instructions; "
+          "`roofline`, the bounds one after the other, where there is no schedule; `unknown`.")
+      .def_prop_ro(
+          "exposed_seconds", [](const FoundPlan& p) { return p.candidate.verdict.exposed_seconds; },
+          "By the schedule: the part of `seconds` that waits for transfers between devices.")
+      .def_prop_ro(
+          "hidden_seconds", [](const FoundPlan& p) { return p.candidate.verdict.hidden_seconds; },
+          "By the schedule: the time of transfers that run behind computation.")
       .def_prop_ro(
           "return_seconds", [](const FoundPlan& p) { return p.candidate.verdict.return_seconds; },
           "The part of `seconds` that brings results to the shardings of the arguments that they "
@@ -386,6 +398,10 @@ void bind_plan(nb::module_& module) {
       .def_prop_ro(
           "candidates", [](const FoundPlans& f) { return f.result.candidates; },
           "Number of all candidates.")
+      .def_prop_ro(
+          "repeated", [](const FoundPlans& f) { return f.result.repeated; },
+          "The number of candidates that are the same program as another one, but for the names of "
+          "axes.")
       .def_prop_ro(
           "ruled_out", [](const FoundPlans& f) { return f.result.ruled_out; },
           "Number of those whose arguments alone do not fit.")

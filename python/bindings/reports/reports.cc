@@ -277,6 +277,8 @@ void bind_diff(nb::module_& module) {
                    "True if all that a device computes and stores is equal.")
       .def_ro("collectives", &ReportDiff::collectives, "Changed and unchanged ones.")
       .def_ro("memory", &ReportDiff::memory, "Bytes on one device.")
+      .def_ro("estimates", &ReportDiff::estimates,
+              "Seconds by the schedule; empty unless both sides have one.")
       .def_ro("times", &ReportDiff::times, "Seconds by the roofline.")
       .def_ro("placements", &ReportDiff::placements, "Changed ones.")
       .def("to_string", &ReportDiff::to_string, nb::arg("most_lines") = 12)
