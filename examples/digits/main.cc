@@ -34,8 +34,10 @@ int run(const Options& options) {
   Trainer trainer(options);
   std::vector<double> losses = trainer.run(digits.train, options.steps, Progress(options.steps));
   double accuracy = trainer.accuracy(digits.held_back);
-  // All processes join the model of a pipeline.
-  const Sharding sharding = *trainer.model().columns.w.sharding();
+  // All processes join the model of a pipeline, and save it.
+  const Classifier model = trainer.model();
+  const Sharding sharding = *model.columns.w.sharding();
+  if (!options.save.empty()) io::save(options.save, model).value();
 
   if (processes.rank() != 0) return 0;
   std::printf("\n%s\n", describe(trainer, mesh).c_str());

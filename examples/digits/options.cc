@@ -55,6 +55,7 @@ bool read_option(std::string_view name, std::string_view value, Options& out) {
   std::string* text = name == "--data"     ? &out.data
                       : name == "--out"    ? &out.out
                       : name == "--losses" ? &out.losses
+                      : name == "--save"   ? &out.save
                                            : nullptr;
   if (text) *text = value;
   return text && !value.empty();
@@ -91,6 +92,7 @@ Trains a small classifier of handwritten digits over a mesh of devices, and show
   --data FILE        the digits: 64 pixels of 0..16 and a label in each line
   --out DIR          folder of loss.svg and sharding.svg (default demo-out)
   --losses FILE      writes the loss of every step, one per line
+  --save FILE        writes the trained parameters (safetensors)
 )";
 }
 

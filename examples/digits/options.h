@@ -18,6 +18,7 @@ struct Options {
   std::uint64_t seed = 1;
   std::string data, out = "demo-out";
   std::string losses;  // file for all losses; empty: none
+  std::string save;    // file for the trained parameters; empty: none
   bool help = false;
 
   /// The sets of devices that work at the same time: one for each stage, or for `chunks` stages of

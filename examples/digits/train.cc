@@ -48,7 +48,9 @@ Trainer::Trainer(const Options& options) : Trainer(options.mesh(), options.seed)
 Classifier Trainer::model() const { return pipeline_ ? joined(*pipeline_) : state_.model; }
 
 double Trainer::train_on(const Digits& batch) {
-  if (pipeline_) return pipeline_->step(microbatches_of(batch, microbatches_)).item<float>();
+  // Processes without a stage report the loss, too.
+  if (pipeline_)
+    return gather(pipeline_->step(microbatches_of(batch, microbatches_))).item<float>();
   auto [images, labels] = to_devices(batch, mesh_);
   auto [next, loss] = step_(state_, images, labels);
   state_ = std::move(next);

@@ -68,7 +68,8 @@ double Trainer::train_on(std::vector<std::int32_t> bytes) {
     for (auto first = bytes.begin(); first != bytes.end(); first += rows * length)
       microbatches.push_back(
           from_host(std::vector<std::int32_t>(first, first + rows * length), {rows, length}));
-    return pipeline_->step(microbatches).item<float>();
+    // Processes without a stage report the loss, too.
+    return gather(pipeline_->step(microbatches)).item<float>();
   }
   auto [next, metrics] = step_(state_, windows(std::move(bytes)));
   state_ = std::move(next);

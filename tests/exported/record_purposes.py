@@ -70,6 +70,8 @@ class Truth:
         self.program, self.flow = program, flow_text.Flow(text)
         self.sizes_of, self.exchanges, self.sums = flow_text.sizes_of, flow_text.EXCHANGES, flow_text.SUMS
         self.bytes_of = flow_text.bytes_of
+        # False: a sum that reaches no weight is not one of gradients, although it has the size of a weight.
+        self.sizes_tell = getattr(program, "SIZES_TELL", True)
         leaves = jax.tree_util.tree_flatten_with_path(lowered.args_info)[0]
         names = [self.argument_name(path) for path, _ in leaves]
         kept = sorted(lowered._lowering.compile_args["kept_var_idx"])
@@ -197,7 +199,7 @@ class Truth:
             return ("weight" if moved <= self.trained else "argument"), moved
         if self.flow.results(results, ALL) & self.losses and adds:
             return None, set()  # a sum in the forward pass
-        if adds and (reached or sized):
+        if adds and (reached or sized and self.sizes_tell):
             if reached and sized and not reached & sized:
                 raise SystemExit(f"{one.name}: adds up for {reached}, and has the size of {sized}")
             if not sized and reached:

@@ -202,8 +202,8 @@ std::vector<std::int64_t> BoundaryMatch::gradient_of(const std::string& op_name,
   return used_by(op_name, found);
 }
 
-std::string BoundaryMatch::layer_of(const std::vector<std::string>& names,
-                                    const std::string& own) const {
+std::optional<std::string> BoundaryMatch::layer_of(const std::vector<std::string>& names,
+                                                   const std::string& own) const {
   std::optional<std::string> common;
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     const std::vector<std::string>& scopes = scopes_[i];
@@ -216,16 +216,18 @@ std::string BoundaryMatch::layer_of(const std::vector<std::string>& names,
     const std::string& scope = fits == scopes.end() ? scopes.front() : *fits;
     common = common ? common_scope(*common, scope) : scope;
   }
-  return common.value_or("");
+  return common;
 }
 
-std::int64_t BoundaryMatch::elements(std::int64_t argument) const {
+bool BoundaryMatch::has_elements(std::int64_t argument, std::int64_t count) const {
   const HloShape& shape =
       executions_.module().module().parameters[static_cast<std::size_t>(argument)];
-  if (shape.is_tuple) return 0;
-  std::int64_t count = 1;
-  for (std::int64_t size : shape.dimensions) count = saturating_multiply(count, size);
-  return count;
+  if (shape.is_tuple) return false;
+  std::int64_t layer = 1;
+  for (std::size_t d = 1; d < shape.dimensions.size(); ++d)
+    layer = saturating_multiply(layer, shape.dimensions[d]);
+  const std::int64_t layers = shape.dimensions.empty() ? 1 : shape.dimensions[0];
+  return count == saturating_multiply(layers, layer) || (shape.dimensions.size() > 1 && count == layer);
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {

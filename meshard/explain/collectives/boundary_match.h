@@ -1,6 +1,7 @@
 // Which arguments of a compiled program its results replace.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,14 +39,16 @@ class BoundaryMatch {
 
   /// The scope in which the model uses these arguments, by their names: of several arguments, the
   /// common part; of one that is used in several, the scope `own` if it is one of them, or the
-  /// first that is inside of it, or the first. Empty if there is none.
-  std::string layer_of(const std::vector<std::string>& names, const std::string& own) const;
+  /// first that is inside of it, or the first. None if no use of them has a scope.
+  std::optional<std::string> layer_of(const std::vector<std::string>& names,
+                                      const std::string& own) const;
 
   /// True if some result replaces the argument, and the model reads it: a weight.
   bool is_updated(std::int64_t argument) const;
 
-  /// The number of elements of the argument's shard; 0 for a tuple.
-  std::int64_t elements(std::int64_t argument) const;
+  /// True if the argument's shard has `count` elements, or that many for each index of its first
+  /// dimension, as in the parameters of stacked layers.
+  bool has_elements(std::int64_t argument, std::int64_t count) const;
 
  private:
   bool is_read_by_model(std::int64_t argument) const;

@@ -184,7 +184,7 @@ class PurposeFinder {
       ValueSources sources = flow_.sources(at, i, true, true);
       std::erase_if(sources.parameters, [&](std::int64_t argument) {
         return !boundary_.is_updated(argument) ||
-               boundary_.elements(argument) != elements_of(operand->shape);
+               !boundary_.has_elements(argument, elements_of(operand->shape));
       });
       if (sources.parameters.size() != 1) return;
       add_name(names, boundary_.argument_name(sources.parameters[0]));
@@ -344,22 +344,24 @@ class PurposeFinder {
         folder = folder ? common_scope(*folder, own) : own;
       }
     std::string scope = scope_of(one, taken);
-    std::string in_model;  // where the model uses the arguments
+    std::optional<std::string> in_model;  // where the model uses the arguments
     switch (one.purpose.kind) {
       case PurposeKind::kWeight:
       case PurposeKind::kArgument:
-        if (one.purpose.names.size() == 1) in_model = scope_of_users(one.purpose.phase, taken);
+        if (one.purpose.names.size() == 1)
+          if (std::string users = scope_of_users(one.purpose.phase, taken); !users.empty())
+            in_model = std::move(users);
         [[fallthrough]];
       case PurposeKind::kGradient:
       case PurposeKind::kUpdate:
-        if (in_model.empty()) in_model = boundary_.layer_of(one.purpose.names, scope);
+        if (!in_model) in_model = boundary_.layer_of(one.purpose.names, scope);
         break;
       default: break;
     }
     // A name of several collectives may be that of one of the ops. Where the scopes of several
     // arguments have nothing in common, their folders may.
-    if (!in_model.empty())
-      scope = in_model;
+    if (in_model)
+      scope = *in_model;
     else if (several)
       scope.clear();
     if (scope.ends_with('/')) scope.pop_back();

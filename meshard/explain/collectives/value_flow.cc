@@ -54,11 +54,14 @@ bool moves_between_devices(std::string_view opcode) {
                             "collective-permute-done", "collective-broadcast"});
 }
 
-// Compilers join values as the maximum of values that are padded with the lowest number.
+// Compilers join values as the maximum of values that are padded with the lowest number, or of
+// parts of these.
 bool joins_padded(const InstructionIndex& index, const HloInstruction& one) {
   if (one.opcode != "maximum" || one.operands.size() != 2) return false;
   for (std::size_t i = 0; i < 2; ++i) {
     const HloInstruction* from = index.operand(one, i);
+    while (from && from->opcode != "pad" && moves_data(from->opcode))
+      from = index.operand(*from, 0);
     if (!from || (from->opcode != "pad" && !joins_padded(index, *from))) return false;
   }
   return true;
