@@ -36,19 +36,12 @@ PJRT_Buffer* copy_to(const RawClient& client, PJRT_Buffer* buffer, int device) {
   return copy.dst_buffer;
 }
 
-// Two stages of one matrix each, so small that the launches are all of the time. Beside it, as many
-// launches of programs with as many arguments and results, and as many copies.
-void action_row(Report& report) {
-  constexpr int kMicrobatches = 8, kActions = 4 * kMicrobatches;
-  const std::vector<PipelineStage> stages{
-      {one_device(0), ones_at({8, 8}, 0),
-       [](const Tensor& w, const Tensor& x) { return tanh(matmul(x, w)); }},
-      {one_device(1), ones_at({8, 8}, 1), [](const Tensor& w, const Tensor& h, const Tensor&) {
-         return mean(square(tanh(matmul(h, w))));
-       }}};
-  Pipeline pipeline(stages, one_forward_one_backward(2, kMicrobatches));
-  const std::vector<Tensor> batch(kMicrobatches, ones_at({4, 8}, 0));
+// Programs with as many arguments and results as those of two stages.
+struct StageLaunches {
+  std::unique_ptr<RawProgram> first, last, back_last, back_first;
+};
 
+StageLaunches stage_launches() {
   using Function = std::vector<Tensor> (*)(const std::vector<Tensor>&);
   const Function forward_first = [](const std::vector<Tensor>& in) {
     return std::vector{tanh(matmul(in[1], in[0]))};
@@ -72,9 +65,23 @@ void action_row(Report& report) {
     return std::make_unique<RawProgram>(raw_runtime_client(), module_of(jitted), 1,
                                         shard_shapes(arguments));
   };
-  const auto first = made(forward_first, {w, x}), last = made(forward_last, {w, x}),
-             back_last = made(backward_last, {w, w, x, x}),
-             back_first = made(backward_first, {w, x, x, x});
+  return {made(forward_first, {w, x}), made(forward_last, {w, x}),
+          made(backward_last, {w, w, x, x}), made(backward_first, {w, x, x, x})};
+}
+
+// Two stages of one matrix each, so small that the launches are all of the time. Beside it, as many
+// launches of programs with as many arguments and results, and as many copies.
+void action_row(Report& report) {
+  constexpr int kMicrobatches = 8, kActions = 4 * kMicrobatches;
+  const std::vector<PipelineStage> stages{
+      {one_device(0), ones_at({8, 8}, 0),
+       [](const Tensor& w, const Tensor& x) { return tanh(matmul(x, w)); }},
+      {one_device(1), ones_at({8, 8}, 1), [](const Tensor& w, const Tensor& h, const Tensor&) {
+         return mean(square(tanh(matmul(h, w))));
+       }}};
+  Pipeline pipeline(stages, one_forward_one_backward(2, kMicrobatches));
+  const std::vector<Tensor> batch(kMicrobatches, ones_at({4, 8}, 0));
+  const StageLaunches raw = stage_launches();
   const RawClient client = raw_runtime_client();
   const std::vector<float> numbers(4 * 8, 1.0f);
   PJRT_Buffer* sent =
@@ -93,10 +100,11 @@ void action_row(Report& report) {
         std::vector<PJRT_Buffer*> copies;
         double begin = now();
         for (int m = 0; m < kMicrobatches; ++m)
-          for (const auto* program : {&first, &last, &back_last, &back_first}) {
-            (*program)->launch(/*wait_later=*/false);
-            (*program)->free_outputs();
-            if (program == &first || program == &back_last)
+          for (RawProgram* program :
+               {raw.first.get(), raw.last.get(), raw.back_last.get(), raw.back_first.get()}) {
+            program->launch(/*wait_later=*/false);
+            program->free_outputs();
+            if (program == raw.first.get() || program == raw.back_last.get())
               copies.push_back(copy_to(client, sent, 1));
           }
         double time = now() - begin;

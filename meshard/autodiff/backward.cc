@@ -189,6 +189,32 @@ class Backward {
     return --waiting_[most] == 0;
   }
 
+  // Sets the gradients of the operands that need one.
+  static void run_vjp(const Node& node, std::vector<Tensor>& operands, std::vector<Tensor>& results,
+                      InlineVector<Tensor, 1>& cotangents, const InlineVector<bool, 4>& needed,
+                      std::vector<Tensor>& gradients) {
+    auto run = [&] {
+      node.op().vjp({.node = node,
+                     .operands = operands,
+                     .results = results,
+                     .cotangents = std::span<const Tensor>(cotangents.data(), cotangents.size()),
+                     .needed = std::span<const bool>(needed.data(), needed.size()),
+                     .bodies = &body_differentiator()},
+                    gradients);
+    };
+    try {
+      run();
+    } catch (const AmbiguousSharding&) {
+      // With replicated operands, inference is not ambiguous. add() reshards the cotangents like
+      // their primals.
+      for (std::vector<Tensor>* tensors : {&operands, &results})
+        for (Tensor& tensor : *tensors) tensor = gathered(tensor);
+      for (Tensor& cotangent : cotangents) cotangent = gathered(cotangent);
+      gradients.assign(gradients.size(), Tensor());
+      run();
+    }
+  }
+
   // Runs the vjp of `node` with the operands of `takes`, which are equal and were recorded earlier.
   void step(Node* node, const Node& takes) {
     State& own = state(node);
@@ -226,26 +252,7 @@ class Backward {
     if (node->annotations())
       for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
         cotangents[i] = cotangent_like(results[i].value(), cotangents[i]);
-    auto run_vjp = [&] {
-      op.vjp({.node = *node,
-              .operands = operands,
-              .results = results,
-              .cotangents = std::span<const Tensor>(cotangents.data(), cotangents.size()),
-              .needed = std::span<const bool>(needed.data(), needed.size()),
-              .bodies = &body_differentiator()},
-             gradients);
-    };
-    try {
-      run_vjp();
-    } catch (const AmbiguousSharding&) {
-      // With replicated operands, inference is not ambiguous. add() reshards the cotangents like
-      // their primals.
-      for (std::vector<Tensor>* tensors : {&operands, &results})
-        for (Tensor& tensor : *tensors) tensor = gathered(tensor);
-      for (Tensor& cotangent : cotangents) cotangent = gathered(cotangent);
-      gradients.assign(gradients.size(), Tensor());
-      run_vjp();
-    }
+    run_vjp(*node, operands, results, cotangents, needed, gradients);
     for (std::size_t i = 0; i < gradients.size(); ++i) {
       if (!needed[i] || !gradients[i].defined()) continue;
       internal_check(gradients[i].type() == operands[i].type(),

@@ -111,7 +111,7 @@ class Search {
     Result<void> compiled = compile();
     deadline_.reset();
     if (problem_.ended) problem_.ended->store(false);  // later compiles of the problem may run
-    MESHARD_RETURN_IF_ERROR(compiled);
+    if (!compiled.ok()) return compiled.error();
     report_progress(nullptr);
     std::stable_sort(result_.ranking.begin(), result_.ranking.end(), ranks_before);
     result_.candidates = pool_.size();

@@ -88,6 +88,21 @@ void throw_deep_inside(const Tensor& x) {
   if (x.rank() == 2) throw std::runtime_error("nobody catches this");
 }
 
+int end_in_child() {
+  pid_t child = fork();
+  if (child == 0) {
+    try {
+      (void)in_flight();
+    } catch (const Error& error) {
+      std::exit(error.code() == ErrorCode::kFailedPrecondition ? 9 : 1);
+    }
+    std::exit(1);
+  }
+  int status = 0;
+  if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 1;
+  return WEXITSTATUS(status);
+}
+
 int end(std::string_view way) {
   if (way == "static") static_tensor() = ones({8});     // constructed first, destroyed last
   if (way == "platform-starts") two_platforms = false;  // it has not started yet
@@ -114,18 +129,7 @@ int end(std::string_view way) {
     raise(way == "interrupt" ? SIGINT : SIGTERM);
   } else if (way == "fork") {
     std::cout << std::flush;
-    pid_t child = fork();
-    if (child == 0) {
-      try {
-        (void)in_flight();
-      } catch (const Error& error) {
-        std::exit(error.code() == ErrorCode::kFailedPrecondition ? 9 : 1);
-      }
-      std::exit(1);
-    }
-    int status = 0;
-    if (waitpid(child, &status, 0) != child || !WIFEXITED(status)) return 1;
-    return WEXITSTATUS(status);
+    return end_in_child();
   } else if (way == "detached-thread") {
     for (int i = 0; i < 3; ++i) std::thread(work_for_ever, ones({64, 64})).detach();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -115,6 +115,28 @@ void simulate(const PJRT_LoadedExecutable_Execute_Args* args,
     }
 }
 
+// What a test asked of this launch.
+struct Asked {
+  int run_time, fail_runs, trap;
+  bool hold;
+  std::vector<Control::Shard> shards;
+};
+
+Asked take_asked(const PJRT_LoadedExecutable_Execute_Args* args) {
+  std::lock_guard lock(control().mutex);
+  if (control().launch_ids.size() < Control::kMostListed) {
+    control().launch_ids.push_back(args->options->launch_id);
+    control().launch_rows.push_back(static_cast<int>(args->num_devices));
+  }
+  Asked asked{control().run_time, control().fail_runs, control().trap, control().hold_runs, {}};
+  std::erase_if(control().shards, [&](Control::Shard& shard) {
+    if (--shard.launch_in > 0) return false;
+    asked.shards.push_back(shard);
+    return true;
+  });
+  return asked;
+}
+
 PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   InExecute inside;
   ENTER(PJRT_LoadedExecutable_Execute);
@@ -122,28 +144,10 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   PJRT_Client* client = executable->client;
   std::vector<PJRT_Device*> devices = executable->devices;
   if (args->execute_device != nullptr) devices = {args->execute_device};
-  int run_time, fail_runs, trap;
-  bool hold;
-  std::vector<Control::Shard> shards;
-  {
-    std::lock_guard lock(control().mutex);
-    if (control().launch_ids.size() < Control::kMostListed) {
-      control().launch_ids.push_back(args->options->launch_id);
-      control().launch_rows.push_back(static_cast<int>(args->num_devices));
-    }
-    run_time = control().run_time;
-    fail_runs = control().fail_runs;
-    trap = control().trap;
-    hold = control().hold_runs;
-    std::erase_if(control().shards, [&](Control::Shard& shard) {
-      if (--shard.launch_in > 0) return false;
-      shards.push_back(shard);
-      return true;
-    });
-  }
+  Asked asked = take_asked(args);
   if (args->options->launch_id == 0) return invalid("launch id 0");
   if (PJRT_Error* error = check(args, devices)) {
-    client->wedged |= trap == kFakeWedge && devices.size() > 1;
+    client->wedged |= asked.trap == kFakeWedge && devices.size() > 1;
     return error;
   }
   std::map<size_t, std::string> gathered;
@@ -154,13 +158,13 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
   std::vector<MomentPtr> moments;
   for (size_t d = 0; d < devices.size(); ++d) moments.push_back(std::make_shared<Moment>());
   if (simulated_clock().is_on()) simulate(args, devices, moments);
-  if (int code = failure_of(executable->program->name)) fail_runs = code;
+  if (int code = failure_of(executable->program->name)) asked.fail_runs = code;
   for (size_t d = 0; d < devices.size(); ++d) {
     MomentPtr done = moments[d];
     fill_outputs(args, d, devices[d], gathered, done);
     if (args->device_complete_events != nullptr) args->device_complete_events[d] = event_of(done);
-    int code = fail_runs, time = run_time;
-    for (const Control::Shard& shard : shards)
+    int code = asked.fail_runs, time = asked.run_time;
+    for (const Control::Shard& shard : asked.shards)
       if (shard.device == devices[d]->description.id) {
         code = shard.code != 0 ? shard.code : code;
         time = shard.delay < 0 || time < 0 ? -1 : time + shard.delay;
@@ -175,7 +179,7 @@ PJRT_Error* launch(PJRT_LoadedExecutable_Execute_Args* args) {
     auto end = [calls = std::move(calls)] {
       for (const auto& call : calls) call();
     };
-    if (hold || time < 0) {
+    if (asked.hold || time < 0) {
       std::lock_guard lock(control().mutex);
       control().held.push_back(end);
     } else if (time == 0) {

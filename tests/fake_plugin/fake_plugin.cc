@@ -432,6 +432,24 @@ PJRT_Extension_Base extension_of_a_newer_api() {
   return extension;
 }
 
+void set_program_entries(PJRT_Api& api) {
+  SET(PJRT_Client_Compile);
+  SET(PJRT_LoadedExecutable_Destroy);
+  SET(PJRT_LoadedExecutable_GetExecutable);
+  SET(PJRT_LoadedExecutable_AddressableDevices);
+  SET(PJRT_Executable_Destroy);
+  SET(PJRT_Executable_Name);
+  SET(PJRT_Executable_NumReplicas);
+  SET(PJRT_Executable_NumPartitions);
+  SET(PJRT_Executable_NumOutputs);
+  SET(PJRT_Executable_OutputElementTypes);
+  SET(PJRT_Executable_OutputDimensions);
+  SET(PJRT_Executable_OptimizedProgram);
+  SET(PJRT_Executable_Fingerprint);
+  SET(PJRT_Executable_Serialize);
+  SET(PJRT_Executable_DeserializeAndLoad);
+}
+
 PJRT_Api make_table() {
   PJRT_Api api{};
   api.struct_size = PJRT_Api_STRUCT_SIZE;
@@ -472,21 +490,7 @@ PJRT_Api make_table() {
   SET(PJRT_Memory_Id);
   SET(PJRT_Memory_Kind);
   SET(PJRT_Memory_AddressableByDevices);
-  SET(PJRT_Client_Compile);
-  SET(PJRT_LoadedExecutable_Destroy);
-  SET(PJRT_LoadedExecutable_GetExecutable);
-  SET(PJRT_LoadedExecutable_AddressableDevices);
-  SET(PJRT_Executable_Destroy);
-  SET(PJRT_Executable_Name);
-  SET(PJRT_Executable_NumReplicas);
-  SET(PJRT_Executable_NumPartitions);
-  SET(PJRT_Executable_NumOutputs);
-  SET(PJRT_Executable_OutputElementTypes);
-  SET(PJRT_Executable_OutputDimensions);
-  SET(PJRT_Executable_OptimizedProgram);
-  SET(PJRT_Executable_Fingerprint);
-  SET(PJRT_Executable_Serialize);
-  SET(PJRT_Executable_DeserializeAndLoad);
+  set_program_entries(api);
   set_buffer_entries(api);
   set_transfer_entries(api);
 #undef SET

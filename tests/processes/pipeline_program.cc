@@ -117,7 +117,7 @@ Sharding random_sharding(std::mt19937& random, int devices, std::size_t rank) {
   for (int a = 1; a <= devices; ++a)
     for (int b = 1; a * b <= devices; ++b) shapes.emplace_back(a, b);
   auto [a, b] = shapes[below(shapes.size())];
-  ids.resize(static_cast<std::size_t>(a * b));
+  ids.resize(static_cast<std::size_t>(a) * static_cast<std::size_t>(b));
   std::vector<AxisList> dims(rank);
   for (const char* axis : {"a", "b"})
     if (std::size_t d = below(rank + 1); d < rank) dims[d].push_back(AxisRef(axis));

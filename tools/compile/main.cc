@@ -22,12 +22,14 @@
 #include <thread>
 #include <utility>
 
+#include "meshard/base/cat.h"
 #include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/target/compile_job.h"
 
 namespace {
 
+using meshard::cat;
 namespace fs = std::filesystem;
 
 // Sets the variables that plugins read when they are loaded. This program does not use hardware, so
@@ -164,7 +166,8 @@ int main(int argc, char** argv) {
   while (true) {
     std::string number = lines.next();
     // Ends without waiting for a plugin's threads or static objects.
-    if (!answer_request(folder + "/request-" + number, folder + "/answer-" + number)) ::_exit(1);
+    if (!answer_request(cat(folder, "/request-", number), cat(folder, "/answer-", number)))
+      ::_exit(1);
     std::printf("done\n");
     std::fflush(stdout);
   }

@@ -227,7 +227,8 @@ bool BoundaryMatch::has_elements(std::int64_t argument, std::int64_t count) cons
   for (std::size_t d = 1; d < shape.dimensions.size(); ++d)
     layer = saturating_multiply(layer, shape.dimensions[d]);
   const std::int64_t layers = shape.dimensions.empty() ? 1 : shape.dimensions[0];
-  return count == saturating_multiply(layers, layer) || (shape.dimensions.size() > 1 && count == layer);
+  return count == saturating_multiply(layers, layer) ||
+         (shape.dimensions.size() > 1 && count == layer);
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {

@@ -153,6 +153,53 @@ TEST(Purposes, AStackedWeightInALoopIsInALayer) {
   EXPECT_EQ(found[0].purpose.layer, "loop/mlp");
 }
 
+// What is gathered is a function of a layer's slice of a stacked weight, which the step replaces.
+TEST(Purposes, AFunctionOfAStackedWeight) {
+  const pjrt::HloShape stacked = f32_shape({4, 8, 16});
+  for (std::int64_t size : {16, 8}) {  // of half a layer, the rest may be from elsewhere
+    const pjrt::HloShape layer = f32_shape({1, 8, size});
+    pjrt::HloInstruction gathered =
+        make_collective(5, "all-gather", layer, {4}, "jit(step)/jvp(up)/max", {{0, 1}});
+    std::vector<Collective> found = with_purposes(
+        program({{make_parameter(1, 0, stacked), make_constant(2, 0),
+                  make_instruction(3, "dynamic-slice", layer, {1, 2}),
+                  make_instruction(4, "maximum", layer, {3, 3}), gathered,
+                  make_instruction(6, "dot", stacked, {5, 1}, "jit(step)/jvp(up)/dot_general"),
+                  make_instruction(7, "subtract", stacked, {1, 6}, "jit(step)/sub"),
+                  make_instruction(8, "tuple", tuple_shape({stacked}), {7})}}),
+        {{"params['up']"}, {"[0]['up']"}});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].purpose.kind, size == 16 ? PurposeKind::kWeight : PurposeKind::kActivations);
+    EXPECT_EQ(found[0].purpose.names.size(), size == 16 ? 1u : 0u);
+  }
+}
+
+// The name of such a sum is that of one of its ops.
+TEST(Purposes, TheGradientsOfTwoLayersAreInNone) {
+  for (const char* second : {"head", "net"}) {
+    const std::string head = second;
+    pjrt::HloShape pair = tuple_shape({kShard, kShard});
+    pjrt::HloInstruction sum = make_collective(
+        8, "all-reduce", pair, {6, 7}, "jit(step)/transpose(jvp(net))/dot_general", {{0, 1}});
+    std::vector<Collective> found = with_purposes(
+        program(
+            {{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),
+              make_parameter(3, 2, kShard), op(4, "dot", {3, 1}, "jit(step)/jvp(net)/dot_general"),
+              op(5, "dot", {4, 2}, "jit(step)/jvp(" + head + ")/dot_general"),
+              op(6, "dot", {5, 3}, "jit(step)/transpose(jvp(net))/dot_general"),
+              op(7, "dot", {5, 4}, "jit(step)/transpose(jvp(" + head + "))/dot_general"), sum,
+              make_element(9, 8, 0, kShard), make_element(10, 8, 1, kShard),
+              op(11, "subtract", {1, 9}, "jit(step)/sub"),
+              op(12, "subtract", {2, 10}, "jit(step)/sub"),
+              make_instruction(13, "tuple", pair, {11, 12})}}),
+        {{"params['w1']", "params['w2']", "x"}, {"['w1']", "['w2']"}});
+    ASSERT_EQ(found.size(), 1u);
+    EXPECT_EQ(found[0].purpose.kind, PurposeKind::kGradient);
+    EXPECT_THAT(found[0].purpose.names, ElementsAre("params['w1']", "params['w2']"));
+    EXPECT_EQ(found[0].purpose.layer, head == "net" ? "net" : "");
+  }
+}
+
 TEST(Purposes, ReshardsOfActivations) {
   Collective weight{.kind = CollectiveKind::kAllGather, .instruction = "a"}, moved = weight;
   weight.purpose.kind = PurposeKind::kWeight;

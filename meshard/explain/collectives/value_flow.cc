@@ -340,15 +340,35 @@ class UseSearch {
     if (inner) work_.add(inner, parameter_of(*inner, parameter), element);
   }
 
+  // Operands that tell where data goes, and are no part of the result.
+  static bool is_position(const HloInstruction& user, std::size_t number) {
+    std::string_view opcode = user.opcode;
+    if (moves_data(opcode) || opcode == "send") return number > 0;
+    if (opcode == "dynamic-update-slice") return number > 1;
+    return opcode == "conditional" && number == 0;
+  }
+
+  // True if the result has the operand's data, perhaps among others'.
+  bool is_in_result(const InstructionIndex& index, const HloInstruction& user,
+                    std::size_t number) const {
+    std::string_view opcode = user.opcode;
+    if (through_arithmetic_ &&
+        (acts_on_each_element(opcode) || (opcode == "scatter" && number == 0)))
+      return true;
+    if (opcode == "select") return number > 0;
+    return moves_data(opcode) || is_async_move(opcode) || passes_value(user) ||
+           joins_padded(index, user) ||
+           is_one_of(opcode, {"concatenate", "async-update", "dynamic-update-slice", "recv-done"});
+  }
+
   void use(const InstructionIndex& index, const HloInstruction& user, std::size_t number,
            const TuplePart& element) {
     std::string_view opcode = user.opcode;
     auto position = static_cast<std::int64_t>(number);
-    if (moves_data(opcode)) {
-      if (number == 0) work_.add(&index, &user, {});
-    } else if (is_async_move(opcode) || is_one_of(opcode, {"concatenate", "async-update"})) {
+    if (is_position(user, number)) return;
+    if (is_in_result(index, user, number)) {
       work_.add(&index, &user, {});
-    } else if (opcode == "optimization-barrier") {
+    } else if (is_one_of(opcode, {"optimization-barrier", "async-done", "all-reduce-done"})) {
       work_.add(&index, &user, element);
     } else if (opcode == "get-tuple-element") {
       if (element.empty() || element[0] == user.tuple_index)
@@ -359,27 +379,12 @@ class UseSearch {
       enter(user, 0, 0, element);
     } else if (opcode == "fusion" || opcode == "call" || opcode == "async-start") {
       enter(user, 0, position, element);
-    } else if (opcode == "async-done") {
-      work_.add(&index, &user, element);
     } else if (opcode == "conditional") {
-      if (number > 0) enter(user, number - 1, 0, element);
-    } else if (opcode == "dynamic-update-slice") {
-      if (number < 2) work_.add(&index, &user, {});
-    } else if ((opcode == "select" && number > 0) || joins_padded(index, user)) {
-      work_.add(&index, &user, {});
-    } else if (passes_value(user)) {
-      work_.add(&index, &user, {});
+      enter(user, number - 1, 0, element);
     } else if (moves_between_devices(opcode) || reduces_between_devices(opcode)) {
       collective(index, user, position);
-    } else if (opcode == "all-reduce-done") {
-      work_.add(&index, &user, element);
     } else if (opcode == "send") {
-      if (number == 0) send(index, user);
-    } else if (opcode == "recv-done") {
-      work_.add(&index, &user, {});
-    } else if (through_arithmetic_ &&
-               (acts_on_each_element(opcode) || (opcode == "scatter" && number == 0))) {
-      work_.add(&index, &user, {});
+      send(index, user);
     } else {
       found_.consumers.push_back({&index, &user});
     }

@@ -176,6 +176,28 @@ TEST(ValueFlow, TransfersBetweenSlices) {
   EXPECT_THAT(Flowing(module_with("SUM")).uses(0, 1, false).results, ElementsAre(0));
 }
 
+// A value in two parts, each padded with the lowest number to the size of the whole.
+TEST(ValueFlow, PaddedPartsAreJoinedByTheirMaximum) {
+  for (bool is_pad : {true, false}) {
+    pjrt::HloModule module = make_module(
+        {{make_parameter(1, 0, kFlowShape), make_parameter(2, 1, kFlowShape), make_constant(3, 0),
+          make_instruction(4, is_pad ? "pad" : "tanh", kFlowShape, {1, 3}),
+          make_instruction(5, "pad", kFlowShape, {2, 3}),
+          make_instruction(6, "dynamic-slice", kFlowShape, {4, 3}),
+          make_instruction(7, "convert", kFlowShape, {6}),
+          make_instruction(8, "dynamic-slice", kFlowShape, {5, 3}),
+          make_instruction(9, "maximum", kFlowShape, {7, 8}),
+          make_instruction(10, "all-gather", kFlowShape, {9})}});
+    Flowing made(module);
+    EXPECT_EQ(made.sources(0, 10).computed, !is_pad);
+    if (is_pad) {
+      EXPECT_THAT(made.sources(0, 10).parameters, ElementsAre(0, 1));
+      EXPECT_THAT(flow_names(made.uses(0, 1, false).consumers), IsEmpty());
+      EXPECT_THAT(made.uses(0, 1, false).results, ElementsAre(0));
+    }
+  }
+}
+
 TEST(ValueFlow, BranchesAndTheirOperands) {
   pjrt::HloModule module = make_module(
       {{make_parameter(1, 0, array_shape(pjrt::ElementType::kPred, {})),

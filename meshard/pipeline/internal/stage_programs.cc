@@ -62,6 +62,23 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
                              const StageProgramOptions& options)
     : options_(options) {
   check_arguments(stage, carry, batch);
+  const Body body = trace(stage, parameters, carry, batch);
+  const std::size_t num_carry = carry ? carry->tensors.size() : 0;
+  const BodyVjp vjp = differentiate(stage, body, parameters.size(), num_carry);
+  const std::size_t num_inputs = parameters.size() + num_carry + batch.tensors.size();
+  for (std::size_t r = 0; r < residuals_.size(); ++r) {
+    const BodyVjp::Residual& one = residuals_[r];
+    std::size_t index = one.index;
+    if (!one.saved && (index < parameters.size() || index >= num_inputs)) continue;
+    counted_residuals_.push_back(r);
+    residual_bytes_ +=
+        one.saved ? vjp.forward.result(index).bytes() : body.parameter(index).bytes();
+  }
+  make_programs(stage, vjp);
+}
+
+Body StagePrograms::trace(const PipelineStage& stage, const std::vector<Tensor>& parameters,
+                          const AnyStructure* carry, const AnyStructure& batch) {
   std::size_t num_parameters = parameters.size(), num_carry = carry ? carry->tensors.size() : 0;
   std::vector<BodyInput> inputs;
   for (const Tensor& each : parameters) inputs.push_back(body_input(each));
@@ -91,8 +108,11 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
                                                            static_cast<std::size_t>(each.rank())))
                      : each);
   }
+  return traced.body;
+}
 
-  const Body& body = traced.body;
+BodyVjp StagePrograms::differentiate(const PipelineStage& stage, const Body& body,
+                                     std::size_t num_parameters, std::size_t num_carry) {
   std::vector<bool> has_cotangent, wanted(body.num_parameters(), false);
   for (std::size_t i = 0; i < body.num_results(); ++i) {
     result_types_.push_back(body.result(i));
@@ -108,21 +128,19 @@ StagePrograms::StagePrograms(const PipelineStage& stage, const std::vector<Tenso
     else
       carry_gradients_.push_back(i - num_parameters);
   }
-  for (std::size_t i = num_parameters; i < inputs.size(); ++i) back[i] = InBackward::kAvailable;
+  // What the function captures comes after its inputs.
+  const std::size_t num_inputs = body.num_parameters() - captured_.size();
+  for (std::size_t i = num_parameters; i < num_inputs; ++i) back[i] = InBackward::kAvailable;
   ResidualPolicy policy;
   if (stage.options().checkpoint) policy.keep = ResidualPolicy::Keep::kNothing;
   BodyVjp vjp =
       body_differentiator().differentiate(body, has_cotangent, wanted, back, policy, stage.where());
   residuals_ = vjp.residuals;
-  for (std::size_t r = 0; r < residuals_.size(); ++r) {
-    const BodyVjp::Residual& one = residuals_[r];
-    std::size_t index = one.index;
-    if (!one.saved && (index < num_parameters || index >= inputs.size())) continue;
-    counted_residuals_.push_back(r);
-    residual_bytes_ +=
-        one.saved ? vjp.forward.result(index).bytes() : body.parameter(index).bytes();
-  }
   backward_captured_ = vjp.captured;
+  return vjp;
+}
+
+void StagePrograms::make_programs(const PipelineStage& stage, const BodyVjp& vjp) {
   std::optional<double> seed;
   if (options_.is_last) seed = options_.seed;
   std::size_t accumulated = parameter_gradients_.size();

@@ -92,6 +92,13 @@ class StagePrograms {
   void check_arguments(const PipelineStage& stage, const AnyStructure* carry,
                        const AnyStructure& batch) const;
   void check_loss(const PipelineStage& stage, const Body& body) const;
+  // Of the stage's function. Sets captured_ and result_.
+  Body trace(const PipelineStage& stage, const std::vector<Tensor>& parameters,
+             const AnyStructure* carry, const AnyStructure& batch);
+  // Sets the positions that have cotangents and gradients, the residuals, and backward_captured_.
+  BodyVjp differentiate(const PipelineStage& stage, const Body& body, std::size_t num_parameters,
+                        std::size_t num_carry);
+  void make_programs(const PipelineStage& stage, const BodyVjp& vjp);
   std::vector<Tensor> backward_arguments(std::vector<Tensor> cotangents, const Kept& kept) const;
 
   StageProgramOptions options_;

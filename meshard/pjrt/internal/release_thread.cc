@@ -42,7 +42,7 @@ class Worker {
     if (!lock.owns_lock() || waiting_ == kMostBatches) return false;
     std::size_t size = batch.buffers.size();
     ReleasedBatch& slot = batches_[(first_ + waiting_++) % kMostBatches];
-    slot = std::move(batch);
+    std::swap(slot, batch);
     batch.buffers = std::move(spare_);  // instead of growing again
     bool sleeps = sleeps_;
     lock.unlock();

@@ -302,7 +302,7 @@ std::vector<PyTree> trees_of(const std::vector<nb::object>& microbatches) {
 }
 
 void bind_running(nb::module_& pipelines) {
-  nb::class_<PipelineOptimizer>(pipelines, "Optimizer");
+  const nb::class_<PipelineOptimizer> optimizer_class(pipelines, "Optimizer");
   pipelines.def("sgd", sgd);
   pipelines.def("adam", adam);
   nb::class_<PipelineStats>(pipelines, "Stats", "What a pipeline has done.")
