@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/collectives/op_scope.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/runtime/chosen_shardings.h"
@@ -50,7 +51,7 @@ class IntermediateFinder {
     if (!sharding.ok()) return;
     Intermediate found;
     ValuePlacement& placed = found.placement;
-    placed.name = name;
+    placed.name = without_phase(name);
     placed.place = line_of(instruction.metadata);
     placed.type = placed.padded = *type;
     Dimensions padded;

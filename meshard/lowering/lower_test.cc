@@ -323,5 +323,27 @@ TEST(LowerForFile, NamesLinesTypesAndDevices) {
   EXPECT_EQ(read.results[0].place, "step.cc:42");
 }
 
+// The names that JAX gives to ops of the two passes; what depends on the backward pass comes after
+// it.
+TEST(LowerForFile, NamesHaveThePhase) {
+  internal::TraceScope scope;
+  auto at = [](std::uint32_t line) { return SourceLocation{"step.cc", "f", line}; };
+  Tensor a = make_parameter({DType::f32, {7}}, std::nullopt, at(1));
+  Tensor forward = sin(In(a, at(2)));
+  Tensor backward = cos(In(a, at(2).of_derivative()));
+  Tensor product = multiply(In(forward, at(2).of_derivative()), backward);
+  Tensor updated = subtract(In(a, at(3)), product);
+  Program program{
+      .name = "step",
+      .graph = Graph::build(std::vector{a.value()}, std::vector{updated.value()}, scope.trace()),
+      .donated = {},
+      .parameter_names = {"a"}};
+  std::string text = lower_for_file(program);
+  EXPECT_THAT(text, HasSubstr("loc(\"jvp()/sin\"(\"step.cc\":2:1))"));
+  EXPECT_THAT(text, HasSubstr("loc(\"transpose(jvp())/cos\"(\"step.cc\":2:1))"));
+  EXPECT_THAT(text, HasSubstr("loc(\"transpose(jvp())/multiply\"(\"step.cc\":2:1))"));
+  EXPECT_THAT(text, HasSubstr("loc(\"optimizer()/subtract\"(\"step.cc\":3:1))"));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -221,8 +221,8 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
     of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `costs` gives the operations, bytes of memory and perhaps
     bytes sent of custom calls: `{"my_kernel": (2e9, 64e6)}` or `{"my_kernel": "2e9,64MiB"}`. `measured` is the
-    path of a trace of the program, `*.trace.json.gz` of jax.profiler, whose times the report shows. `time_limit` is in seconds. Other keyword arguments are
-    the function's.
+    path of a trace of the program, `*.xplane.pb` or `*.trace.json.gz` of jax.profiler, whose times the report shows.
+    `time_limit` is in seconds. Other keyword arguments are the function's.
     """
     options = compile_options(
         mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,

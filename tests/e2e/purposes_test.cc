@@ -6,6 +6,7 @@
 #include <string>
 
 #include "meshard/explain/explain.h"
+#include "meshard/explain/explain_for.h"
 #include "meshard/meshard.h"
 #include "tests/support/devices.h"
 
@@ -27,6 +28,22 @@ std::pair<Parameters, Tensor> step(Parameters p, Tensor x) {
   auto [value, gradient] = value_and_grad(loss)(p);
   for (auto& [name, tensor] : p) tensor = tensor - gradient.at(name) * 0.1f;
   return {p, value};
+}
+
+void expect_same_purposes(const ProgramReport& process, const ProgramReport& file) {
+  ASSERT_EQ(process.collectives().size(), file.collectives().size())
+      << process.to_string() << file.to_string();
+  EXPECT_FALSE(process.collectives().empty());
+  for (std::size_t i = 0; i < process.collectives().size(); ++i) {
+    const Collective &one = process.collectives()[i], &other = file.collectives()[i];
+    EXPECT_EQ(one.purpose, other.purpose)
+        << one.instruction << process.to_string() << file.to_string();
+    EXPECT_NE(other.purpose.phase, ProgramPhase::kUnknown);
+    // A combined instruction has one line, and a file has no graph that knows those of its parts.
+    if (one.origin.certainty != OriginCertainty::kMerged) {
+      EXPECT_EQ(one.origin.to_string(), other.origin.to_string());
+    }
+  }
 }
 
 struct Purposes : OnDevices {
@@ -115,6 +132,37 @@ TEST_F(Purposes, OfFullyShardedLayersInALoop) {
     bool of_layers =
         one.purpose.kind == PurposeKind::kWeight || one.purpose.kind == PurposeKind::kGradient;
     EXPECT_EQ(one.executions, of_layers ? 6 : 1) << one.instruction << report.to_string();
+  }
+}
+
+// A module in a file tells the same as the program that it was made of.
+TEST_F(Purposes, OfAModuleInAFile) {
+  const Target target = Target::parse("cpu:8").value();
+  const Mesh mesh({{"data", 8}});
+  auto layers = [](Parameters p, const Tensor& x) {
+    auto loss = [&](const Parameters& q) {
+      return mean(square(repeat(q, x, [](const Parameters& layer, const Tensor& h) {
+        return h + matmul(tanh(matmul(h, layer.at("up"))), layer.at("down"));
+      })));
+    };
+    auto [value, gradient] = value_and_grad(loss)(p);
+    Tensor norm = sqrt(sum(square(gradient.at("up"))) + sum(square(gradient.at("down"))));
+    for (auto& [name, tensor] : p) tensor = tensor - gradient.at(name) * (0.1f / norm);
+    return std::pair(p, value);
+  };
+  const Tensor x = abstract_tensor({256, 32}, DType::f32, mesh, P("data"));
+  for (const PartitionSpec& spec : {P(), P("data")}) {
+    const Parameters flat{{"up", abstract_tensor({32, 64}, DType::f32, mesh, spec)},
+                          {"down", abstract_tensor({64, 16}, DType::f32, mesh, spec)}};
+    const PartitionSpec inner = spec == P() ? P() : P(none, "data");
+    const Parameters stacked{{"up", abstract_tensor({6, 32, 64}, DType::f32, mesh, inner)},
+                             {"down", abstract_tensor({6, 64, 32}, DType::f32, mesh, inner)}};
+    auto flat_step = jit(step, {.donate = {0}});
+    auto layers_step = jit(layers, {.donate = {0}});
+    expect_same_purposes(explain(target, flat_step, flat, x),
+                         explain_module(module_text(flat_step, flat, x), target));
+    expect_same_purposes(explain(target, layers_step, stacked, x),
+                         explain_module(module_text(layers_step, stacked, x), target));
   }
 }
 

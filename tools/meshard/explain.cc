@@ -269,8 +269,8 @@ void add_explain(CLI::App& app, int& exit_code) {
                    "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
       ->allow_extra_args(false);
   command->add_option("--measured", arguments->measured,
-                      "a trace of runs of the program, *.trace.json.gz of jax.profiler or XProf, "
-                      "whose times the report shows beside its own");
+                      "a trace of runs of the program, *.xplane.pb or *.trace.json.gz of "
+                      "jax.profiler or XProf, whose times the report shows beside its own");
   command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
       ->check(CLI::IsMember({"shardy", "gspmd"}));
   command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");

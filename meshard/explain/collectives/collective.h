@@ -62,7 +62,8 @@ struct OriginPlace {
   std::string op;
   /// The source line, `demo.cc:42`; empty if unknown.
   std::string place;
-  /// The node, as Graph::find takes it: `7`, or `7.0.3` for one in a body of node 7.
+  /// The node, as Graph::find takes it: `7`, or `7.0.3` for one in a body of node 7. Without a
+  /// graph, the module's own name for the op, if it says more than `op`.
   std::string path = {};
   /// The line of a library's function between the user's line and the op, `linear.py:287`; empty
   /// if there is none.
@@ -70,9 +71,10 @@ struct OriginPlace {
 
   /// The place; if empty, the op.
   std::string to_string() const { return place.empty() ? op : place; }
-  /// `path` is not compared: it identifies the same node as `node`.
+  /// The path of a node is not compared: it identifies the same node as `node`.
   friend bool operator==(const OriginPlace& a, const OriginPlace& b) {
-    return a.node == b.node && a.op == b.op && a.place == b.place && a.via == b.via;
+    return a.node == b.node && a.op == b.op && a.place == b.place && a.via == b.via &&
+           (a.node || a.path == b.path);
   }
 };
 

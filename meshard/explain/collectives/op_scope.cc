@@ -94,7 +94,14 @@ ProgramPhase phase_of_op(std::string_view op_name) {
   if (op_name.find("rematted_computation") != std::string_view::npos)
     return ProgramPhase::kBackward;
   if (op_name.find("jvp(") != std::string_view::npos) return ProgramPhase::kForward;
+  if (op_name.find("optimizer()/") != std::string_view::npos) return ProgramPhase::kOptimizer;
   return ProgramPhase::kUnknown;
+}
+
+std::string_view without_phase(std::string_view op_name) {
+  for (std::string_view phase : {"jvp()/", "transpose(jvp())/", "optimizer()/"})
+    if (op_name.starts_with(phase)) return op_name.substr(phase.size());
+  return op_name;
 }
 
 std::string op_scope(std::string_view op_name) {

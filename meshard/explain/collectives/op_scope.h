@@ -4,27 +4,21 @@
 #include <string_view>
 #include <vector>
 
-namespace meshard {
+#include "meshard/graph/program_phases.h"
 
-/// The part of a training step that an op belongs to.
-enum class ProgramPhase {
-  kUnknown,
-  kForward,
-  kBackward,   ///< gradients, and what is computed again for them
-  kOptimizer,  ///< the update of the parameters
-};
+namespace meshard {
 
 /// `forward`, `backward`, `optimizer`; empty if unknown
 std::string_view to_string(ProgramPhase phase);
 
-/// Whether it is a pass of the model: forward or backward.
-inline bool is_of_model(ProgramPhase phase) {
-  return phase == ProgramPhase::kForward || phase == ProgramPhase::kBackward;
-}
-
 /// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
-/// forward pass of a function that is differentiated. Unknown for other names.
+/// forward pass of a function that is differentiated. Files of meshard's own modules have `jvp()/`,
+/// `transpose(jvp())/` and `optimizer()/` before an op's name. Unknown for other names.
 ProgramPhase phase_of_op(std::string_view op_name);
+
+/// The name without the phase that a file of a meshard module has before it: `matmul` for
+/// `transpose(jvp())/matmul`. Names of JAX begin with a function, and stay.
+std::string_view without_phase(std::string_view op_name);
 
 /// The named scopes in an op_name of JAX, which are the layers: `MLP/b0_up` for
 /// `jit(step)/transpose(jvp(MLP))/b0_up/dot_general`. Names of functions, loops, checkpoints and

@@ -76,5 +76,17 @@ TEST(OpScope, FoldersOfParameters) {
   EXPECT_EQ(scope_of_parameter("x"), "");
 }
 
+TEST(OpScope, NamesInFilesOfOurOwnModules) {
+  for (auto [name, phase] : {std::pair("jvp()/matmul", ProgramPhase::kForward),
+                             std::pair("transpose(jvp())/matmul", ProgramPhase::kBackward),
+                             std::pair("optimizer()/matmul", ProgramPhase::kOptimizer),
+                             std::pair("matmul", ProgramPhase::kUnknown)}) {
+    EXPECT_EQ(phase_of_op(name), phase);
+    EXPECT_EQ(without_phase(name), "matmul");
+    EXPECT_EQ(op_scope(name), "");
+  }
+  EXPECT_EQ(without_phase("jit(f)/jvp()/matmul"), "jit(f)/jvp()/matmul");
+}
+
 }  // namespace
 }  // namespace meshard

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/collectives/op_scope.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/definition/op_table.h"
@@ -120,6 +121,15 @@ OriginFinder::OriginFinder(const Graph* graph, const pjrt::HloModule* module) {
       for (const Value& operand : node->operands()) marked_[graph_->number(operand.node())] = true;
 }
 
+OriginPlace foreign_place(std::string_view op_name, SourcePlace place) {
+  const std::string_view op = without_phase(op_name);
+  return {.node = std::nullopt,
+          .op = std::string(op),
+          .place = std::move(place.place),
+          .path = std::string(op == op_name ? std::string_view() : op_name),
+          .via = std::move(place.via)};
+}
+
 std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction) const {
   if (!graph_ && instruction.opcode == "parameter" && instruction.metadata.source_file.empty())
     return std::nullopt;
@@ -132,12 +142,7 @@ std::optional<OriginPlace> OriginFinder::named(const pjrt::HloMetadata& metadata
                                                std::string_view op_name) const {
   if (!graph_) {
     if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;
-    SourcePlace found = places_.of(metadata);
-    return OriginPlace{.node = std::nullopt,
-                       .op = std::string(op_name),
-                       .place = std::move(found.place),
-                       .path = {},
-                       .via = std::move(found.via)};
+    return foreign_place(op_name, places_.of(metadata));
   }
   std::optional<std::uint32_t> number = node_in_op_name(op_name);
   if (!number || *number >= marked_.size()) return std::nullopt;

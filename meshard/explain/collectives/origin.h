@@ -41,6 +41,9 @@ struct EnclosingInstruction {
   const pjrt::HloInstruction* instruction = nullptr;  // null: none
 };
 
+/// The op with this name in a module without a graph.
+OriginPlace foreign_place(std::string_view op_name, SourcePlace place);
+
 /// Finds the ops that instructions originate from.
 class OriginFinder {
  public:

@@ -7,6 +7,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/boundary_match.h"
+#include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/collectives/source_places.h"
 #include "meshard/explain/collectives/value_flow.h"
 
@@ -86,7 +87,9 @@ class PurposeFinder {
 
   ProgramPhase own_phase(const Collective& one) const {
     for (const OriginPlace& place : one.origin.places) {
-      ProgramPhase phase = phases_.of_op(place.node ? cat("n", place.path) : place.op);
+      ProgramPhase phase = phases_.of_op(place.node           ? cat("n", place.path)
+                                         : place.path.empty() ? place.op
+                                                              : place.path);
       if (phase != ProgramPhase::kUnknown) return phase;
     }
     return ProgramPhase::kUnknown;
@@ -324,11 +327,7 @@ class PurposeFinder {
       SourcePlace place = places_.of(metadata);
       if (place.place.empty()) continue;
       one.origin.certainty = OriginCertainty::kInferred;
-      one.origin.places = {{.node = {},
-                            .op = metadata.op_name,
-                            .place = std::move(place.place),
-                            .path = {},
-                            .via = std::move(place.via)}};
+      one.origin.places = {foreign_place(metadata.op_name, std::move(place))};
       return;
     }
   }

@@ -281,8 +281,9 @@ std::vector<Reshard> rematerializations_in_log(std::string_view log) {
     std::string_view op = between(rest, "op_name=\"", "\"");
     if (!op.empty()) {
       reshard.origin.certainty = OriginCertainty::kExact;
-      reshard.origin.places.push_back(
-          {.node = node_in_op_name(op), .op = std::string(op), .place = {}});
+      OriginPlace place = foreign_place(op, {});
+      place.node = node_in_op_name(op);
+      reshard.origin.places.push_back(std::move(place));
     }
     reshard.cause =
         "no exchange converts one sharding into the other: the compiler gathers the whole value on "

@@ -8,6 +8,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/gunzip.h"
 #include "meshard/base/json_reader.h"
+#include "meshard/explain/measured/xplane.h"
 
 namespace meshard {
 namespace {
@@ -140,7 +141,9 @@ Result<std::vector<TraceOp>> read_trace_ops(std::string_view bytes) {
     MESHARD_ASSIGN_OR_RETURN(text, gunzip(bytes));
     bytes = text;
   }
-  return TraceReader().read(bytes);
+  // A JSON text is no XSpace: none of its first characters begins a field of that message, but a
+  // line break, after which the number of bytes would have to be right.
+  return may_be_xspace(bytes) ? read_xspace_ops(bytes) : TraceReader().read(bytes);
 }
 
 }  // namespace meshard

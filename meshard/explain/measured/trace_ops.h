@@ -22,10 +22,11 @@ struct TraceOp {
   friend bool operator==(const TraceOp&, const TraceOp&) = default;
 };
 
-/// Reads the device operations of a trace in the Trace Event Format of Chrome and Perfetto, as
-/// JSON or gzip of it: the `*.trace.json.gz` of jax.profiler, TensorBoard and XProf. Operations are
-/// complete events (`"ph": "X"`) with an argument `hlo_op`, and those of threads named `XLA Ops`.
-/// The array of events may be cut off, as the format allows.
+/// Reads the device operations of a trace that jax.profiler, TensorBoard and XProf write, or gzip
+/// of it: an XSpace (`*.xplane.pb`, read_xspace_ops), or JSON in the Trace Event Format of Chrome
+/// and Perfetto (`*.trace.json.gz`). In the latter, operations are complete events (`"ph": "X"`)
+/// with an argument `hlo_op`, and those of threads named `XLA Ops`; the array of events may be cut
+/// off, as the format allows.
 /// @error data loss: not such a file
 Result<std::vector<TraceOp>> read_trace_ops(std::string_view bytes);
 
