@@ -221,6 +221,77 @@ int explain_file(const ExplainArguments& arguments) {
   return check(report, expected, arguments) ? 0 : kNotMet;
 }
 
+void add_target_options(CLI::App& command, ExplainArguments& arguments) {
+  command.add_option("--topology", arguments.topology, "v5e:16x16, v5e:4x4*2, h100:4x8, cpu:8")
+      ->required();
+  command.add_option("--mesh", arguments.mesh,
+                     "names and sizes of the axes, data=4,model=4; default: the module's");
+  command
+      .add_option("--device-order", arguments.order,
+                  "default (the module's own, else torus), torus (as in JAX), ids")
+      ->check(CLI::IsMember({"default", "torus", "ids"}));
+  command
+      .add_option("--device-ids", arguments.device_ids,
+                  "the device of each position of the mesh, 3,1,0,2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes("--device-order");
+  command.add_option("--partitions", arguments.partitions,
+                     "number of devices of the program; default: as the module specifies");
+  command.add_flag("--devices", arguments.part,
+                   "allow the module to use only the first devices of the topology");
+  command
+      .add_option("--processes", arguments.processes,
+                  "divide the devices into so many processes, in the order of their ids, and show "
+                  "which axes and collectives cross them")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--link", arguments.links,
+                  "bandwidth and latency of the links between processes or devices: "
+                  "process=10GB/s,20us device=40GB/s")
+      ->allow_extra_args(false);
+  command
+      .add_option("--cost", arguments.costs,
+                  "operations, bytes of memory and perhaps bytes sent of a custom call, for one "
+                  "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
+      ->allow_extra_args(false);
+  command.add_option("--measured", arguments.measured,
+                     "a trace of runs of the program, *.xplane.pb or *.trace.json.gz of "
+                     "jax.profiler or XProf, whose times the report shows beside its own");
+}
+
+void add_other_options(CLI::App& command, ExplainArguments& arguments) {
+  command.add_option("--partitioner", arguments.partitioner, "shardy or gspmd")
+      ->check(CLI::IsMember({"shardy", "gspmd"}));
+  command.add_option("--option", arguments.options, "a compiler option: NAME=VALUE");
+  command
+      .add_option("--try", arguments.tries,
+                  "other shardings, to see what they change: \"w2: P(data, none); result 0: "
+                  "P(data)\". A value is an argument's name (* matches any text) or number, or a "
+                  "result's number. May be repeated: each is compared with the module as it is")
+      ->allow_extra_args(false);
+  command.add_option("--try-mesh", arguments.try_mesh,
+                     "other sizes of the axes, with each --try or alone: data=4,model=4");
+  command.add_option("--json", arguments.json,
+                     "write the report as JSON to this file; - is standard output");
+  command.add_option("--html", arguments.html,
+                     "write the report as an HTML page to this file or -");
+  command.add_option("--lines", arguments.lines, "maximum number of lines per section; 0: all");
+  command.add_flag("--text", arguments.text,
+                   "print the report as text even if it is also written to a file");
+  command.add_flag("--picture", arguments.picture, "draw the mesh");
+  command.add_flag("--quiet", arguments.quiet, "print only failed expectations");
+  command.add_option("--expect", arguments.expect,
+                     "expectations: `1 all-reduce over model; fits`, or @FILE");
+  command.add_flag("--must-fit", arguments.must_fit,
+                   "fail if the program needs more memory than the device has");
+  command.add_option("--time-limit", arguments.time_limit,
+                     "time limit for the compiler, in seconds");
+  command.add_flag("--no-cache", arguments.no_cache, "compile even if the result is cached");
+  command.add_option("--cache", arguments.cache, "the folder of the compile cache");
+  command.add_option("--plugin", arguments.plugin, "the plugin file");
+}
+
 }  // namespace
 
 void add_explain(CLI::App& app, int& exit_code) {
@@ -235,71 +306,8 @@ void add_explain(CLI::App& app, int& exit_code) {
                    "StableHLO: text, MLIR bytecode, portable artifact, export of JAX; - is "
                    "standard input")
       ->required();
-  command->add_option("--topology", arguments->topology, "v5e:16x16, v5e:4x4*2, h100:4x8, cpu:8")
-      ->required();
-  command->add_option("--mesh", arguments->mesh,
-                      "names and sizes of the axes, data=4,model=4; default: the module's");
-  command
-      ->add_option("--device-order", arguments->order,
-                   "default (the module's own, else torus), torus (as in JAX), ids")
-      ->check(CLI::IsMember({"default", "torus", "ids"}));
-  command
-      ->add_option("--device-ids", arguments->device_ids,
-                   "the device of each position of the mesh, 3,1,0,2")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->excludes("--device-order");
-  command->add_option("--partitions", arguments->partitions,
-                      "number of devices of the program; default: as the module specifies");
-  command->add_flag("--devices", arguments->part,
-                    "allow the module to use only the first devices of the topology");
-  command
-      ->add_option("--processes", arguments->processes,
-                   "divide the devices into so many processes, in the order of their ids, and show "
-                   "which axes and collectives cross them")
-      ->check(CLI::PositiveNumber);
-  command
-      ->add_option("--link", arguments->links,
-                   "bandwidth and latency of the links between processes or devices: "
-                   "process=10GB/s,20us device=40GB/s")
-      ->allow_extra_args(false);
-  command
-      ->add_option("--cost", arguments->costs,
-                   "operations, bytes of memory and perhaps bytes sent of a custom call, for one "
-                   "execution on one device: NAME=2e9,64MiB or NAME=2e9,64MiB,1MiB")
-      ->allow_extra_args(false);
-  command->add_option("--measured", arguments->measured,
-                      "a trace of runs of the program, *.xplane.pb or *.trace.json.gz of "
-                      "jax.profiler or XProf, whose times the report shows beside its own");
-  command->add_option("--partitioner", arguments->partitioner, "shardy or gspmd")
-      ->check(CLI::IsMember({"shardy", "gspmd"}));
-  command->add_option("--option", arguments->options, "a compiler option: NAME=VALUE");
-  command
-      ->add_option("--try", arguments->tries,
-                   "other shardings, to see what they change: \"w2: P(data, none); result 0: "
-                   "P(data)\". A value is an argument's name (* matches any text) or number, or a "
-                   "result's number. May be repeated: each is compared with the module as it is")
-      ->allow_extra_args(false);
-  command->add_option("--try-mesh", arguments->try_mesh,
-                      "other sizes of the axes, with each --try or alone: data=4,model=4");
-  command->add_option("--json", arguments->json,
-                      "write the report as JSON to this file; - is standard output");
-  command->add_option("--html", arguments->html,
-                      "write the report as an HTML page to this file or -");
-  command->add_option("--lines", arguments->lines, "maximum number of lines per section; 0: all");
-  command->add_flag("--text", arguments->text,
-                    "print the report as text even if it is also written to a file");
-  command->add_flag("--picture", arguments->picture, "draw the mesh");
-  command->add_flag("--quiet", arguments->quiet, "print only failed expectations");
-  command->add_option("--expect", arguments->expect,
-                      "expectations: `1 all-reduce over model; fits`, or @FILE");
-  command->add_flag("--must-fit", arguments->must_fit,
-                    "fail if the program needs more memory than the device has");
-  command->add_option("--time-limit", arguments->time_limit,
-                      "time limit for the compiler, in seconds");
-  command->add_flag("--no-cache", arguments->no_cache, "compile even if the result is cached");
-  command->add_option("--cache", arguments->cache, "the folder of the compile cache");
-  command->add_option("--plugin", arguments->plugin, "the plugin file");
+  add_target_options(*command, *arguments);
+  add_other_options(*command, *arguments);
   command->callback([arguments, &exit_code] {
     try {
       exit_code = explain_file(*arguments);

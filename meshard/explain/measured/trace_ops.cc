@@ -141,8 +141,8 @@ Result<std::vector<TraceOp>> read_trace_ops(std::string_view bytes) {
     MESHARD_ASSIGN_OR_RETURN(text, gunzip(bytes));
     bytes = text;
   }
-  // A JSON text is no XSpace: none of its first characters begins a field of that message, but a
-  // line break, after which the number of bytes would have to be right.
+  // The first characters of a JSON text do not begin a field of an XSpace. A line break does, but
+  // then the number of bytes would have to be right.
   return may_be_xspace(bytes) ? read_xspace_ops(bytes) : TraceReader().read(bytes);
 }
 

@@ -74,10 +74,10 @@ class Names {
     });
     auto name = statistics_.find(number);
     if (name == statistics_.end()) return whole;
-    if (name->second == "hlo_op") to.op = std::move(text);
-    if (name->second == "hlo_module") to.module = std::move(text);
-    if (name->second == "device_ordinal") to.device = std::move(text);
-    if (name->second == "run_id") to.run = std::move(text);
+    if (name->second == "hlo_op") to.op = text;
+    if (name->second == "hlo_module") to.module = text;
+    if (name->second == "device_ordinal") to.device = text;
+    if (name->second == "run_id") to.run = text;
     return whole;
   }
 
