@@ -2,6 +2,7 @@
 #include "meshard/pipeline/pipeline.h"
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -19,6 +20,7 @@
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/nn/optimizer_options.h"
+#include "python/bindings/pipeline/pipelines.h"
 #include "python/bindings/transforms/python_function.h"
 
 namespace nb = nanobind;
@@ -35,18 +37,6 @@ std::int64_t text_hash(std::string_view text) {
 void check_place(int index, int count, std::string_view what) {
   if (index < 0 || index >= count)
     throw nb::index_error(cat("there is no ", what, " ", index, " of ", count).c_str());
-}
-
-std::vector<StageTimes> times_of(const std::vector<std::vector<double>>& rows) {
-  std::vector<StageTimes> times;
-  for (const std::vector<double>& row : rows)
-    times.push_back({.forward = row[0],
-                     .input_gradient = row[1],
-                     .weight_gradient = row[2],
-                     .update = row[3],
-                     .send_forward = row[4],
-                     .send_backward = row[5]});
-  return times;
 }
 
 PipelineAction action_of(nb::handle object) {
@@ -292,12 +282,10 @@ PipelineOptimizer adam(nb::object rate, double beta1, double beta2, double epsil
   return adam_of(std::move(rate), beta1, beta2, epsilon, weight_decay, decay_rank, efficient);
 }
 
-// A batch, as C++ passes it on: one structure for each microbatch. Strings and other values that
-// are not tensors are part of the programs.
+// One structure for each microbatch.
 std::vector<PyTree> trees_of(const std::vector<nb::object>& microbatches) {
   std::vector<PyTree> trees;
-  for (const nb::object& one : microbatches)
-    trees.push_back(PyTree::of(one).with_statics_in_form());
+  for (const nb::object& one : microbatches) trees.push_back(batch_tree(one));
   return trees;
 }
 
@@ -305,6 +293,16 @@ void bind_running(nb::module_& pipelines) {
   const nb::class_<PipelineOptimizer> optimizer_class(pipelines, "Optimizer");
   pipelines.def("sgd", sgd);
   pipelines.def("adam", adam);
+  nb::class_<Judging>(pipelines, "Judging")
+      .def(
+          "__init__",
+          [](Judging* self, const PipelineOptimizer* optimizer, double clip_norm,
+             std::vector<std::vector<double>> times, std::optional<std::int64_t> memory) {
+            new (self) Judging{optimizer ? *optimizer : PipelineOptimizer(), clip_norm,
+                               std::move(times), memory};
+          },
+          nb::arg("optimizer").none(), nb::arg("clip_norm"), nb::arg("times"),
+          nb::arg("memory").none());
   nb::class_<PipelineStats>(pipelines, "Stats", "What a pipeline has done.")
       .def_ro("launches", &PipelineStats::launches, "Programs launched for the work of stages.")
       .def_ro("sends", &PipelineStats::sends, "Tensors sent from one stage to another.")
@@ -385,12 +383,27 @@ void bind_running(nb::module_& pipelines) {
 
 }  // namespace
 
+std::vector<StageTimes> times_of(const std::vector<std::vector<double>>& rows) {
+  std::vector<StageTimes> times;
+  for (const std::vector<double>& row : rows)
+    times.push_back({.forward = row[0],
+                     .input_gradient = row[1],
+                     .weight_gradient = row[2],
+                     .update = row[3],
+                     .send_forward = row[4],
+                     .send_backward = row[5]});
+  return times;
+}
+
+PyTree batch_tree(const nb::object& batch) { return PyTree::of(batch).with_statics_in_form(); }
+
 void bind_pipeline(nb::module_& module) {
   nb::module_ pipelines = module.def_submodule("pipeline", "Pipelines of stages.");
   bind_action(pipelines);
   bind_schedule(pipelines);
   bind_stage(pipelines);
   bind_running(pipelines);
+  bind_pipeline_reports(pipelines);
 }
 
 }  // namespace meshard::python

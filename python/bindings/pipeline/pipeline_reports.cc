@@ -1,0 +1,356 @@
+// explain() and plan() of pipelines, for hardware that may be absent.
+#include <nanobind/nanobind.h>
+
+#include <utility>
+
+#include "meshard/pipeline/plan/plan_pipeline.h"
+#include "meshard/pipeline/schedule/picture.h"
+#include "python/bindings/interpreter/casters.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/pipeline/pipelines.h"
+#include "python/bindings/reports/reports.h"
+
+namespace nb = nanobind;
+
+namespace meshard::python {
+namespace {
+
+ExplainPipelineOptions options_of(const Judging& judging, const ReportOptions& compile) {
+  ExplainPipelineOptions options;
+  options.pipeline.optimizer = judging.optimizer;
+  options.pipeline.clip_norm = judging.clip_norm;
+  options.times = times_of(judging.times);
+  options.memory = judging.memory;
+  options.overrides = compile.overrides;
+  options.links = compile.links();
+  options.compile = compile.compile();
+  return options;
+}
+
+nb::dict axes_dict(const std::vector<MeshAxis>& axes) {
+  nb::dict sizes;
+  for (const MeshAxis& axis : axes) sizes[axis.name.c_str()] = axis.size;
+  return sizes;
+}
+
+// --- explain -----------------------------------------------------------------------------------
+
+PipelineReport explain_stages(const std::vector<const PipelineStage*>& stages,
+                              const PipelineSchedule& schedule, const nb::object& microbatch,
+                              const Target& target, const ReportOptions& compile,
+                              const Judging& judging) {
+  CallerLine line;
+  std::vector<PipelineStage> all;
+  for (const PipelineStage* stage : stages) all.push_back(*stage);
+  ExplainPipelineOptions options = options_of(judging, compile);
+  PyTree batch = batch_tree(microbatch);
+  Unlocked unlocked;
+  return explain_pipeline(target, all, schedule, batch, options, line.where());
+}
+
+void bind_stage_reports(nb::module_& pipelines) {
+  using Memory = PipelineStageMemory;
+  nb::class_<Memory>(pipelines, "StageMemory", "The memory of one device of a stage, in bytes.")
+      .def_ro("parameters", &Memory::parameters)
+      .def_ro("gradients", &Memory::gradients,
+              "The sums of the parameters' gradients over the microbatches.")
+      .def_ro("optimizer_state", &Memory::optimizer_state)
+      .def_ro("activations_of_microbatch", &Memory::activations_of_microbatch,
+              "What one microbatch keeps from its forward to its backward pass.")
+      .def_ro("kept_microbatches", &Memory::kept_microbatches,
+              "The most microbatches that are kept at the same time.")
+      .def_ro("activations", &Memory::activations,
+              "The most that is kept for microbatches at the same time.")
+      .def_ro("temporaries", &Memory::temporaries,
+              "The largest need of one of the stage's programs besides all this.")
+      .def_ro("total", &Memory::total,
+              "The most that is needed at the same time by all stages that use one of the devices.")
+      .def_ro("capacity", &Memory::capacity, "The device's memory; None if unknown.")
+      .def_prop_ro("spare", &Memory::spare,
+                   "capacity - total, negative if the stage does not fit; None without a capacity.")
+      .def("__repr__", [](const Memory& m) {
+        return cat("<meshard.pipeline.StageMemory: ", m.total, " bytes>");
+      });
+  nb::class_<PipelineProgram>(pipelines, "StageProgram", "A compiled program of a stage.")
+      .def_prop_ro(
+          "work", [](const PipelineProgram& p) { return std::string(enum_name(p.work)); },
+          "\"forward\", \"backward\", \"input gradient\", \"weight gradient\" or \"update\".")
+      .def_ro("time", &PipelineProgram::time, "Of one execution.")
+      .def_prop_ro(
+          "report", [](const PipelineProgram& p) { return *p.report; },
+          "The Report of the program, as meshard.explain() returns it. If another stage has the "
+          "same program, that of the one that was compiled.");
+  using Stage = PipelineStageReport;
+  nb::class_<Stage>(pipelines, "StageReport", "What explain() found for one stage.")
+      .def_ro("name", &Stage::name)
+      .def_ro("worker", &Stage::worker)
+      .def_ro("mesh", &Stage::mesh)
+      .def_ro("programs", &Stage::programs)
+      .def_ro("busy", &Stage::busy, "The time of all its actions in one step.")
+      .def_ro("memory", &Stage::memory)
+      .def_ro("out_of_memory", &Stage::out_of_memory,
+              "The compiler's message if it refused a program for lack of memory; else empty.")
+      .def_prop_ro("fits", &Stage::fits,
+                   "False if the devices lack memory. True if their memory is unknown.")
+      .def_prop_ro(
+          "times",
+          [](const Stage& s) {
+            nb::dict times;
+            times["forward"] = s.times.forward;
+            times["input_gradient"] = s.times.input_gradient;
+            times["weight_gradient"] = s.times.weight_gradient;
+            times["update"] = s.times.update;
+            times["send_forward"] = s.times.send_forward;
+            times["send_backward"] = s.times.send_backward;
+            return times;
+          },
+          "The times of its actions, by the names of timeline()'s arguments.")
+      .def("__repr__", [](const Stage& s) {
+        return cat("<meshard.pipeline.StageReport ", s.name, " on worker ", s.worker, ">");
+      });
+  nb::class_<PipelineTransfer>(pipelines, "Transfer",
+                               "What goes from a stage to a neighbor for each microbatch.")
+      .def_ro("from_stage", &PipelineTransfer::from)
+      .def_ro("to_stage", &PipelineTransfer::to)
+      .def_ro("bytes", &PipelineTransfer::bytes)
+      .def_ro("device_bytes", &PipelineTransfer::device_bytes, "What the busiest device sends.")
+      .def_ro("time", &PipelineTransfer::time,
+              "With the links for itself: a lower bound. 0 if the hardware's figures are unknown.")
+      .def_ro("exposed", &PipelineTransfer::exposed,
+              "How much shorter a step would be if these transfers took no time.")
+      .def_ro("link_use", &PipelineTransfer::link_use,
+              "The fraction of a step in which the links carry them. Above 1, they cannot.")
+      .def("__repr__", [](const PipelineTransfer& t) {
+        return cat("<meshard.pipeline.Transfer ", t.from, " -> ", t.to, ": ", t.bytes, " bytes>");
+      });
+}
+
+void bind_explaining(nb::module_& pipelines) {
+  bind_stage_reports(pipelines);
+  using Report = PipelineReport;
+  nb::class_<Report>(pipelines, "Report",
+                     "What the compiler and the schedule make of a pipeline. print() shows it.")
+      .def_prop_ro(
+          "target", [](const Report& r) { return r.parts().target; }, "`v5e:4x4`")
+      .def_prop_ro("schedule", [](const Report& r) { return r.parts().schedule; })
+      .def_prop_ro("stages", [](const Report& r) { return r.stages(); })
+      .def_prop_ro(
+          "transfers", [](const Report& r) { return r.transfers(); },
+          "In the order of the stages: forward, then backward.")
+      .def_prop_ro(
+          "timeline", [](const Report& r) { return r.timeline(); }, "Who works when.")
+      .def_prop_ro("times_known", &Report::times_known,
+                   "True if times are seconds. False if the hardware's figures are unknown, as for "
+                   "`cpu`: then they are operations of one device, and only ratios mean something.")
+      .def_prop_ro("time", &Report::time, "The time of one step.")
+      .def_prop_ro("bubble", &Report::bubble,
+                   "The fraction of the workers' time in which they wait.")
+      .def_prop_ro("formula_bubble", &Report::formula_bubble,
+                   "The same if all stages were equal and transfers took no time.")
+      .def_prop_ro("slowest", &Report::slowest, "The stage that works longest in a step.")
+      .def_prop_ro("fits", &Report::fits, "False if a stage does not fit.")
+      .def_prop_ro(
+          "compiled", [](const Report& r) { return r.parts().compiled; },
+          "The number of programs that were compiled; equal programs count once.")
+      .def_prop_ro("notes", [](const Report& r) { return r.parts().notes; })
+      .def(
+          "to_json", [](const Report& r, std::size_t indent) { return to_json(r, indent); },
+          nb::arg("indent") = 0, "The report as JSON, without those of the programs.")
+      .def("__str__", [](const Report& r) { return r.to_string(); })
+      .def("__repr__",
+           [](const Report& r) {
+             return cat("<meshard.pipeline.Report: ", r.stages().size(), " stages on ",
+                        r.parts().target, ", ", r.duration_text(r.time()), " a step>");
+           })
+      .def(
+          "_repr_html_", [](const Report& r) { return picture_svg(r.timeline()); },
+          "The picture of the timeline, for notebooks.");
+  pipelines.def("explain", explain_stages);
+}
+
+// A target, or its name.
+Target target_of(const nb::object& topology) {
+  std::string_view name;
+  if (nb::try_cast(topology, name)) return Target::parse(name).value();
+  return nb::cast<const Target&>(topology);
+}
+
+// --- plan --------------------------------------------------------------------------------------
+
+std::string name_of(PipelineScheduleKind kind) { return std::string(enum_name(kind)); }
+
+PipelineScheduleKind kind_of(std::string_view name) {
+  for (const auto& each : EnumNames<PipelineScheduleKind>::kNames)
+    if (each.name == name) return each.value;
+  throw nb::value_error(cat("no schedule \"", name, "\" to plan: GPipe, 1F1B, ZB-H1").c_str());
+}
+
+// Layers whose stages a Python function makes: stage(begin, end, mesh).
+PipelineLayers layers_of(int count, nb::object stage) {
+  ObjectRef make = share(std::move(stage));
+  return {count, [make](int begin, int end, const Mesh& mesh) {
+            Locked locked;
+            UserCode own_lines;
+            nb::object made = nb::handle(make.get())(begin, end, mesh);
+            return nb::cast<const PipelineStage&>(made);
+          }};
+}
+
+void bind_candidate(nb::module_& pipelines) {
+  using Candidate = PipelineCandidate;
+  nb::class_<Candidate>(pipelines, "Candidate", "One way to run a model as a pipeline. A value.")
+      .def(
+          "__init__",
+          [](Candidate* self, std::string_view schedule, int workers, const nb::dict& axes,
+             std::vector<int> layers, int microbatches, int chunks) {
+            Candidate made{.schedule = kind_of(schedule),
+                           .workers = workers,
+                           .chunks = chunks,
+                           .microbatches = microbatches,
+                           .axes = {},
+                           .layers = std::move(layers)};
+            for (auto [name, size] : axes)  // in their order
+              made.axes.push_back({nb::cast<std::string>(name), nb::cast<std::int64_t>(size)});
+            new (self) Candidate(std::move(made));
+          },
+          nb::arg("schedule"), nb::arg("workers"), nb::arg("axes"), nb::arg("layers"),
+          nb::arg("microbatches"), nb::arg("chunks") = 1,
+          "`schedule` is \"GPipe\", \"1F1B\" or \"ZB-H1\"; `axes` has the sizes of a worker's "
+          "axes, "
+          "`{\"data\": 2, \"model\": 2}`; `layers` the number of layers of each of workers * "
+          "chunks "
+          "stages.")
+      .def_prop_ro(
+          "schedule", [](const Candidate& c) { return name_of(c.schedule); },
+          "\"GPipe\", \"1F1B\" or \"ZB-H1\".")
+      .def_ro("workers", &Candidate::workers)
+      .def_ro("chunks", &Candidate::chunks, "The stages of each worker.")
+      .def_ro("microbatches", &Candidate::microbatches)
+      .def_prop_ro(
+          "axes", [](const Candidate& c) { return axes_dict(c.axes); },
+          "The axes of each worker's submesh and their sizes.")
+      .def_ro("layers", &Candidate::layers, "The number of layers of each stage.")
+      .def_prop_ro("stages", &Candidate::stages, "The number of stages.")
+      .def(
+          "make_schedule",
+          [](const Candidate& c) {
+            CallerLine line;
+            return schedule_of(c, line.where());
+          },
+          "Its Schedule.")
+      .def(
+          "make_stages",
+          [](const Candidate& c, const PipelineLayers& layers, const nb::object& target) {
+            CallerLine line;
+            return stages_of(c, layers, target_of(target), line.where());
+          },
+          nb::arg("layers"), nb::arg("topology"),
+          "Its stages on submeshes of the target's devices. With the same devices in this process, "
+          "they are what a Pipeline takes.")
+      .def("__str__", &Candidate::to_string)
+      .def("__repr__",
+           [](const Candidate& c) {
+             return cat("<meshard.pipeline.Candidate ", c.to_string(), ">");
+           })
+      .def("__eq__", [](const Candidate& a, nb::handle b) {
+        Candidate* other = nullptr;
+        return nb::try_cast(b, other) && other && a == *other;
+      });
+}
+
+PipelinePlan plan_layers(const PipelineLayers& layers, const nb::object& batch,
+                         const Target& target, const ReportOptions& compile, const Judging& judging,
+                         const std::vector<std::string>& schedules, PlanPipelineOptions options) {
+  CallerLine line;
+  if (!schedules.empty()) {
+    options.schedules.clear();
+    for (const std::string& name : schedules) options.schedules.push_back(kind_of(name));
+  }
+  options.explain = options_of(judging, compile);
+  PyTree tree = batch_tree(batch);
+  Unlocked unlocked;
+  return plan_pipeline(target, layers, tree, options, line.where());
+}
+
+void bind_planning(nb::module_& pipelines) {
+  nb::class_<PipelineLayers>(pipelines, "LayersBase")
+      .def("__init__",
+           [](PipelineLayers* self, int count, nb::object stage) {
+             new (self) PipelineLayers(layers_of(count, std::move(stage)));
+           })
+      .def("__len__", [](const PipelineLayers& l) { return l.count; })
+      .def("__repr__",
+           [](const PipelineLayers& l) { return cat("<meshard.pipeline.Layers: ", l.count, ">"); });
+  bind_candidate(pipelines);
+  using Planned = PlannedPipeline;
+  nb::class_<Planned>(pipelines, "PlannedCandidate", "A candidate that plan() has explained.")
+      .def_ro("candidate", &Planned::candidate)
+      .def_ro("as_given", &Planned::as_given, "True for the given candidate.")
+      .def_ro("estimate", &Planned::estimate,
+              "The time of a step by the times of the single layers; 0 if not known.")
+      .def_ro("report", &Planned::report, "Its Report; None if it cannot run, as `problem` says.")
+      .def_ro("problem", &Planned::problem)
+      .def_prop_ro("fits", &Planned::fits)
+      .def("__repr__", [](const Planned& p) {
+        return cat("<meshard.pipeline.PlannedCandidate ", p.candidate.to_string(), ">");
+      });
+  using Plan = PipelinePlan;
+  nb::class_<Plan>(pipelines, "Plan", "What plan() found. print() shows the best candidates.")
+      .def_ro("ranking", &Plan::ranking,
+              "Best first: what fits, by the time of a step; then what does not fit, by the memory "
+              "that is missing; then what cannot run.")
+      .def_ro("considered", &Plan::considered, "The number of candidates.")
+      .def_ro("compiled", &Plan::compiled, "The number of programs that were compiled.")
+      .def_prop_ro("anything_fits", &Plan::anything_fits)
+      .def_prop_ro("given_is_best", &Plan::given_is_best,
+                   "True if nothing better than the given candidate was found.")
+      .def(
+          "reason",
+          [](const Plan& p, std::size_t index) {
+            if (index >= p.ranking.size())
+              throw nb::index_error(
+                  cat("there is no candidate ", index, " of ", p.ranking.size()).c_str());
+            return p.reason(index);
+          },
+          nb::arg("index"), "Why the candidate is where it is.")
+      .def(
+          "to_json", [](const Plan& p, std::size_t indent) { return to_json(p, indent); },
+          nb::arg("indent") = 0)
+      .def("__str__", [](const Plan& p) { return p.to_string(); })
+      .def("__repr__", [](const Plan& p) {
+        return cat("<meshard.pipeline.Plan: ", p.ranking.size(), " candidates explained>");
+      });
+  pipelines.def(
+      "plan",
+      [](const PipelineLayers& layers, const nb::object& batch, const Target& target,
+         const ReportOptions& compile, const Judging& judging,
+         const std::vector<std::string>& schedules, std::vector<std::string> axes,
+         std::map<std::string, std::int64_t> pinned, std::vector<int> workers,
+         std::vector<int> microbatches, std::vector<int> chunks, std::size_t most,
+         std::size_t moves, const PipelineCandidate* given) {
+        PlanPipelineOptions options;
+        options.axes = std::move(axes);
+        options.pinned = std::move(pinned);
+        options.workers = std::move(workers);
+        options.microbatches = std::move(microbatches);
+        options.chunks = std::move(chunks);
+        options.most = most;
+        options.moves = moves;
+        if (given) options.given = *given;
+        return plan_layers(layers, batch, target, compile, judging, schedules, std::move(options));
+      },
+      nb::arg("layers"), nb::arg("batch"), nb::arg("target"), nb::arg("compile"),
+      nb::arg("judging"), nb::arg("schedules"), nb::arg("axes"), nb::arg("pinned"),
+      nb::arg("workers"), nb::arg("microbatches"), nb::arg("chunks"), nb::arg("most"),
+      nb::arg("moves"), nb::arg("given").none());
+}
+
+}  // namespace
+
+void bind_pipeline_reports(nb::module_& pipelines) {
+  bind_explaining(pipelines);
+  bind_planning(pipelines);
+}
+
+}  // namespace meshard::python
