@@ -148,9 +148,10 @@ def store(folder, transport):
 
 def missing_in_barrier(folder, transport):
     with Run(folder, 3, transport) as run:
-        run.start(0, "join", 20000, "barrier", "late", 1500)
-        run.start(1, "join", 20000, "entering", "compile of step, train.cc:7", "sleep", 2500)
-        run.start(2, "join", 20000, "barrier", "late", 1500)
+        # Those that wait stay after that, because one would hear of the other's end before its own limit.
+        run.start(0, "join", 20000, "barrier", "late", 1500, "sleep", 2000)
+        run.start(1, "join", 20000, "entering", "compile of step, train.cc:7", "sleep", 4500)
+        run.start(2, "join", 20000, "barrier", "late", 1500, "sleep", 2000)
         pid = run.members[1].pid
         printed = outputs(run)
     expected = (r'barrier late: deadline exceeded: \[barrier\] "late" was not reached within 1\.5 s by'
