@@ -1,11 +1,16 @@
 """What the tests of the Python package share."""
 
 import pathlib
+import signal
 
 import numpy as np
 import pytest
 
 import meshard
+
+# Jobs in the background start with Ctrl-C ignored, and so would the processes that tests start.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header():

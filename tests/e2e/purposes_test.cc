@@ -39,10 +39,6 @@ void expect_same_purposes(const ProgramReport& process, const ProgramReport& fil
     EXPECT_EQ(one.purpose, other.purpose)
         << one.instruction << process.to_string() << file.to_string();
     EXPECT_NE(other.purpose.phase, ProgramPhase::kUnknown);
-    // A combined instruction has one line, and a file has no graph that knows those of its parts.
-    if (one.origin.certainty != OriginCertainty::kMerged) {
-      EXPECT_EQ(one.origin.to_string(), other.origin.to_string());
-    }
   }
 }
 
