@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lowers the programs of purposes/ with JAX, compiles them with JAX, and writes the modules and what their collectives are for.
 
-usage: record_purposes.py FOLDER [--libtpu FILE] [NAME...]
+usage: record_purposes.py FOLDER [--libtpu FILE] [--texts FOLDER] [NAME...]
 
 For each program, NAME.mlir.gz is the module with its source lines, and NAME.json has the gathers of arguments, the sums of
 gradients and the gathers of new weights that JAX's own compile for a TPU has. Each is found twice, and the record is only
@@ -252,13 +252,13 @@ def devices_of(program):
     return topologies.get_topology_desc(platform="tpu", topology_name=program.TOPOLOGY, **options).devices
 
 
-def record(name, folder):
+def record(name, folder, texts=None):
     program = importlib.import_module(f"purposes.{name}")
     lowered = program.lower(devices_of(program))
     compiled = lowered.compile()
     text = compiled.as_text()
-    if os.environ.get("KEEP_TEXT"):
-        pathlib.Path(os.environ["KEEP_TEXT"], f"{name}.txt").write_text(text)
+    if texts:
+        (texts / f"{name}.txt").write_text(text)
     module = lowered.as_text(debug_info=True)
     program._argument_names = argument_names(module, lowered)
     found = Truth(program, lowered, text).collectives()
@@ -301,6 +301,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--libtpu")
+    parser.add_argument("--texts", type=pathlib.Path, help="a folder for the compiled texts, to read")
     parser.add_argument("names", nargs="*")
     arguments = parser.parse_args()
     os.environ.update(TPU_LIBRARY_PATH=arguments.libtpu or newest_libtpu(), TPU_SKIP_MDS_QUERY="1", JAX_PLATFORMS="")
@@ -310,7 +311,7 @@ def main():
     arguments.folder.mkdir(exist_ok=True)
     for name in arguments.names or program_names():
         print(name, flush=True)
-        found = record(name, arguments.folder)
+        found = record(name, arguments.folder, arguments.texts)
         for one in found:
             print(f"  {one['purpose']:8} {one['kind']:14} {one['phase']:9} {one['layers']} {one['names']}")
 
