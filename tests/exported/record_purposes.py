@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Lowers the programs of purposes/ with JAX, compiles them with JAX, and writes the modules and what their collectives are for.
 
-usage: record_purposes.py FOLDER [--libtpu FILE] [--texts FOLDER] [NAME...]
+usage: record_purposes.py FOLDER [NAME...] [--libtpu FILE] [--texts FOLDER]
 
 For each program, NAME.mlir.gz is the module with its source lines, and NAME.json has the gathers of arguments, the sums of
 gradients and the gathers of new weights that JAX's own compile for a TPU has. Each is found twice, and the record is only
