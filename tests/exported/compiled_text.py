@@ -14,18 +14,6 @@ KINDS = (*hlo_text.KINDS, "ragged-all-to-all", "send", "recv")
 PAIRED = ("all-gather-start", "collective-permute-start")  # their type is (operand, result, ...)
 
 
-def _parts(text):
-    """Splits at the commas that are in no brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [part.strip() for part in parts if part.strip()]
-
-
 def _type_at(line):
     """The type of an instruction's line, with its tuple's brackets."""
     rest = line.split(" = ", 1)[1]
@@ -134,11 +122,11 @@ def collectives(text, axes, slices=1):
         result = _type_at(line)
         operands = re.findall(r"%([\w.\-]+)", line.split(opcode + "(", 1)[1].partition(")")[0])
         if opcode in PAIRED:
-            result = _parts(result[1:-1])[1]
+            result = hlo_text.split_outside(result[1:-1])[1]
         if kind == "send":
             operands, result = operands[:1], ""
         if kind == "recv":
-            operands, result = [], _parts(result[1:-1])[0]
+            operands, result = [], hlo_text.split_outside(result[1:-1])[0]
         groups = None if kind in ("send", "recv") else hlo_text.groups_of(line, devices)
         channel = re.search(r"channel_id=(\d+)", line)
         key = (kind, channel and channel[1])
@@ -189,7 +177,7 @@ def entry_types(text):
     results = results[1:-1] if results.startswith("(") else results
 
     def plain(types):
-        shapes = [re.sub(r"/\*.*?\*/", "", one).split("{")[0].strip() for one in _parts(types)]
+        shapes = [re.sub(r"/\*.*?\*/", "", one).split("{")[0].strip() for one in hlo_text.split_outside(types)]
         return [re.sub(r"^s(?=\d)", "i", one) for one in shapes]  # signed integers are named as in StableHLO
 
     return plain(arguments.lstrip("(")), plain(results)

@@ -41,25 +41,13 @@ def _closing(text, at):
     raise ValueError(f"no closing bracket in {text[:80]}")
 
 
-def split_outside(text):
-    """Splits at the commas that are in no brackets."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return [one.strip() for one in parts if one.strip()]
-
-
 def leaves_of(kind, part=()):
     """The parts of a type, and the text of each."""
     kind = re.sub(r"/\*.*?\*/", "", kind).strip()
     if not kind.startswith("("):
         return {part: kind}
     found = {}
-    for i, one in enumerate(split_outside(kind[1:_closing(kind, 0) - 1])):
+    for i, one in enumerate(hlo_text.split_outside(kind[1:_closing(kind, 0) - 1])):
         found |= leaves_of(one, (*part, i))
     return found
 

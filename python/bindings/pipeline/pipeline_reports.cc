@@ -28,12 +28,6 @@ ExplainPipelineOptions options_of(const Judging& judging, const ReportOptions& c
   return options;
 }
 
-nb::dict axes_dict(const std::vector<MeshAxis>& axes) {
-  nb::dict sizes;
-  for (const MeshAxis& axis : axes) sizes[axis.name.c_str()] = axis.size;
-  return sizes;
-}
-
 // --- explain -----------------------------------------------------------------------------------
 
 PipelineReport explain_stages(const std::vector<const PipelineStage*>& stages,

@@ -63,12 +63,6 @@ PlanOptions options_of(const SearchSettings& settings) {
   return options;
 }
 
-nb::dict axes_dict(const std::vector<MeshAxis>& axes) {
-  nb::dict sizes;
-  for (const MeshAxis& axis : axes) sizes[axis.name.c_str()] = axis.size;
-  return sizes;
-}
-
 std::vector<std::string> names_of(const std::vector<FreeValue>& values) {
   std::vector<std::string> names;
   for (const FreeValue& value : values) names.push_back(value.name);

@@ -431,6 +431,12 @@ void bind_schedule(nb::module_& module) {
 
 }  // namespace
 
+nb::dict axes_dict(const std::vector<MeshAxis>& axes) {
+  nb::dict sizes;
+  for (const MeshAxis& axis : axes) sizes[axis.name.c_str()] = axis.size;
+  return sizes;
+}
+
 nb::object axes_tuple(const AxisList& axes) {
   nb::list texts;
   for (const AxisRef& axis : axes) texts.append(axis.is_whole() ? axis.name : axis.to_string());

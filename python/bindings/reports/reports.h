@@ -73,6 +73,9 @@ struct ExplainedCollective : Collective {
 /// The text of `axes` as a tuple of Python: a name, or the notation of a sub-axis.
 nanobind::object axes_tuple(const AxisList& axes);
 
+/// The sizes of the axes by their names, in order.
+nanobind::dict axes_dict(const std::vector<MeshAxis>& axes);
+
 /// A JSON text as the objects of Python. @pre the lock is held
 nanobind::object json_object(const std::string& text);
 

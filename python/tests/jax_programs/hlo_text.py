@@ -21,6 +21,18 @@ _MESH_GROUPS = re.compile(
 ARRAY = re.compile(r"\b([a-z]\w*)\[([\d,]*)\]")
 
 
+def split_outside(text):
+    """Splits at the commas that are in no brackets."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return [one.strip() for one in parts if one.strip()]
+
+
 def bytes_of(arrays):
     """Of a list of (type, sizes)."""
     total = 0
