@@ -10,6 +10,7 @@
 #include "examples/gpt/train.h"
 #include "meshard/meshard.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "tests/e2e/gpt_testutil.h"
 #include "tests/support/outcome.h"
 
 namespace gpt {
@@ -17,12 +18,6 @@ namespace {
 
 using namespace meshard;
 using testing::HasSubstr;
-
-Text counting_text() {
-  std::string text;
-  for (int i = 0; i < 2000; ++i) text += cat("line ", i % 50, " of the book\n");
-  return {text, text.substr(0, 4000), "lines"};
-}
 
 Options small_options() {
   Options options;

@@ -12,6 +12,7 @@
 #include "examples/gpt/train.h"
 #include "meshard/meshard.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "tests/e2e/gpt_testutil.h"
 #include "tests/support/matchers.h"
 
 namespace gpt {
@@ -20,12 +21,6 @@ namespace {
 using namespace meshard;
 
 using GptTraining = OnPlugin;
-
-Text counting_text() {
-  std::string text;
-  for (int i = 0; i < 2000; ++i) text += cat("line ", i % 50, " of the book\n");
-  return {text, text.substr(0, 4000), "lines"};
-}
 
 Options small_options() {
   Options options;

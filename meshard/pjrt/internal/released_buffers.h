@@ -55,7 +55,7 @@ class ReleasedBuffers {
   void add(ClientState* client, const DeviceList& devices, std::span<PJRT_Buffer* const> buffers,
            std::size_t bytes);
   /// Lets the release thread destroy them if they are many. If they are few, they stay until there
-  /// are more, unless they are dead already or there is no such thread: then destroys them here.
+  /// are more. If they are dead already or the thread does not exist, the caller destroys them.
   void give_up() noexcept;
   /// Destroys them. @post those that threads gave up before are destroyed, too
   void destroy() noexcept;

@@ -289,6 +289,19 @@ std::vector<PyTree> trees_of(const std::vector<nb::object>& microbatches) {
   return trees;
 }
 
+nb::object loss_of(Pipeline& pipeline,
+                   Tensor (Pipeline::*run)(const std::vector<PyTree>&, SourceLocation),
+                   const std::vector<nb::object>& microbatches) {
+  CallerLine line;
+  std::vector<PyTree> batch = trees_of(microbatches);
+  Tensor loss;
+  {
+    Unlocked unlocked;
+    loss = (pipeline.*run)(batch, line.where());
+  }
+  return tensor_object(loss);
+}
+
 void bind_running(nb::module_& pipelines) {
   const nb::class_<PipelineOptimizer> optimizer_class(pipelines, "Optimizer");
   pipelines.def("sgd", sgd);
@@ -332,28 +345,14 @@ void bind_running(nb::module_& pipelines) {
       .def(
           "backward",
           [](Pipeline& self, const std::vector<nb::object>& microbatches) {
-            CallerLine line;
-            std::vector<PyTree> batch = trees_of(microbatches);
-            Tensor loss;
-            {
-              Unlocked unlocked;
-              loss = self.backward(batch, line.where());
-            }
-            return tensor_object(loss);
+            return loss_of(self, &Pipeline::backward<PyTree>, microbatches);
           },
           nb::arg("microbatches"),
           "The mean loss of the microbatches; computes the gradients, without an update.")
       .def(
           "step",
           [](Pipeline& self, const std::vector<nb::object>& microbatches) {
-            CallerLine line;
-            std::vector<PyTree> batch = trees_of(microbatches);
-            Tensor loss;
-            {
-              Unlocked unlocked;
-              loss = self.step(batch, line.where());
-            }
-            return tensor_object(loss);
+            return loss_of(self, &Pipeline::step<PyTree>, microbatches);
           },
           nb::arg("microbatches"),
           "The same, then a step of the optimizer. If anything fails, the parameters are as "
