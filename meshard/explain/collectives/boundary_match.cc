@@ -32,10 +32,6 @@ bool same_shard(const HloShape& a, const HloShape& b) {
   return a.element == b.element && a.dimensions == b.dimensions;
 }
 
-bool is_product(const HloInstruction& one) {
-  return one.opcode == "dot" || one.opcode == "convolution";
-}
-
 bool is_differentiated(const HloModule& module, const ProgramPhases& phases) {
   for (const pjrt::HloComputation& computation : module.computations)
     for (const HloInstruction& one : computation.instructions)
@@ -83,6 +79,10 @@ bool is_of_model(const HloInstruction& one, const ProgramPhases& phases) {
 }
 
 }  // namespace
+
+bool is_product(const HloInstruction& one) {
+  return one.opcode == "dot" || one.opcode == "convolution";
+}
 
 BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& names,
                              const ProgramPhases& phases)
@@ -223,12 +223,11 @@ bool BoundaryMatch::has_elements(std::int64_t argument, std::int64_t count) cons
   const HloShape& shape =
       executions_.module().module().parameters[static_cast<std::size_t>(argument)];
   if (shape.is_tuple) return false;
+  if (count == shape.element_count()) return true;
   std::int64_t layer = 1;
   for (std::size_t d = 1; d < shape.dimensions.size(); ++d)
     layer = saturating_multiply(layer, shape.dimensions[d]);
-  const std::int64_t layers = shape.dimensions.empty() ? 1 : shape.dimensions[0];
-  return count == saturating_multiply(layers, layer) ||
-         (shape.dimensions.size() > 1 && count == layer);
+  return shape.dimensions.size() > 1 && count == layer;
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {

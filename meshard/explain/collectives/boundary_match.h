@@ -11,6 +11,9 @@
 
 namespace meshard {
 
+/// True for a dot and a convolution, by which a model uses most weights.
+bool is_product(const pjrt::HloInstruction& one);
+
 struct BoundaryNames;
 
 /// The arguments and results of a module.

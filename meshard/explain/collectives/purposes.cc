@@ -5,7 +5,6 @@
 #include <unordered_map>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/boundary_match.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/collectives/source_places.h"
@@ -26,12 +25,6 @@ bool is_scalar(const HloInstruction& one) {
   const pjrt::HloShape& shape = one.shape;
   return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
                                         [](std::int64_t size) { return size == 1; });
-}
-
-std::int64_t elements_of(const pjrt::HloShape& shape) {
-  std::int64_t count = 1;
-  for (std::int64_t size : shape.dimensions) count = saturating_multiply(count, size);
-  return count;
 }
 
 void add_name(std::vector<std::string>& names, std::string name) {
@@ -187,7 +180,7 @@ class PurposeFinder {
       ValueSources sources = flow_.sources(at, i, true, true);
       std::erase_if(sources.parameters, [&](std::int64_t argument) {
         return !boundary_.is_updated(argument) ||
-               !boundary_.has_elements(argument, elements_of(operand->shape));
+               !boundary_.has_elements(argument, operand->shape.element_count());
       });
       if (sources.parameters.size() != 1) return;
       add_name(names, boundary_.argument_name(sources.parameters[0]));
@@ -377,9 +370,8 @@ class PurposeFinder {
       for (const LocatedInstruction& user : taken.consumers) {
         const HloInstruction& op = *user.instruction;
         ProgramPhase own = phases_.of_op(op.metadata.op_name);
-        bool is_product = op.opcode == "dot" || op.opcode == "convolution";
         if (turn < 2 && own != phase) continue;
-        if ((turn == 0 && !is_product) || (turn == 2 && !is_of_model(own))) continue;
+        if ((turn == 0 && !is_product(op)) || (turn == 2 && !is_of_model(own))) continue;
         if (std::string scope = op_scope(op.metadata.op_name); !scope.empty()) return scope;
       }
     return "";
