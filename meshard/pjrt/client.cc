@@ -155,6 +155,22 @@ Result<LoadedExecutable> Client::deserialize_and_load(std::string_view serialize
   return LoadedExecutable::make(state_, args.loaded_executable, signature);
 }
 
+Result<LoadedExecutable> Client::load_for_each(std::string_view serialized,
+                                               const ExecutableSignature& signature,
+                                               const DeviceList& devices) const {
+  if (signature.has_collectives || signature.reads_partition_id)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[load_for_each] the program ",
+                     signature.has_collectives ? "has collectives" : "reads the partition id",
+                     ", so that its parts differ: ", signature.to_string()));
+  CompileOptions options;
+  options.portable = true;
+  MESHARD_ASSIGN_OR_RETURN(LoadedExecutable loaded,
+                           deserialize_and_load(serialized, &options, &signature));
+  loaded.set_parts(devices);
+  return loaded;
+}
+
 Result<const Device*> Client::check_device(const Device& device, std::string_view operation) const {
   if (state_->find(device.raw()) == &device && device.addressable()) return &device;
   return Error(ErrorCode::kInvalidArgument, cat("[", operation, "] device ", device.id(),

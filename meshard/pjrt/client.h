@@ -116,6 +116,15 @@ class Client {
       std::string_view serialized, const CompileOptions* options = nullptr,
       const ExecutableSignature* signature = nullptr) const;
 
+  /// Loads the output of Executable::serialize, of a program for several devices, as a program of
+  /// its own for each of `devices`: a launch starts one after the other, and none waits for another.
+  /// `signature` is that of the program.
+  /// @error failed precondition if the program has collectives or reads the partition id; otherwise
+  /// the plugin's error
+  Result<LoadedExecutable> load_for_each(std::string_view serialized,
+                                         const ExecutableSignature& signature,
+                                         const DeviceList& devices) const;
+
   /// Sends an array to a device, or to one of its memories.
   /// @error invalid argument for null data, an invalid type, or strides of another rank
   Result<SentBuffer> buffer_from_host(const HostArrayView& array, HostSemantics semantics,

@@ -9,6 +9,9 @@
 namespace meshard::pjrt {
 namespace {
 
+constexpr std::string_view kWithCollectives = " with collectives";
+constexpr std::string_view kReadingPartitionId = " reading the partition id";
+
 Error damaged() {
   return Error(ErrorCode::kDataLoss, "[hlo] the bytes of the compiled module are damaged");
 }
@@ -59,18 +62,18 @@ Result<void> read_aliases(std::string_view bytes, std::vector<int>& donated) {
 }
 
 // HloComputationProto {instructions 2 {opcode 2}}.
-bool has_collective(std::string_view computation) {
+void read_opcodes(std::string_view computation, ExecutableSignature& to) {
   WireReader reader(computation);
   while (auto instruction = reader.next()) {
     if (instruction->number != 2) continue;
     WireReader fields(instruction->bytes);
     while (auto field = fields.next())
       if (field->number == 2) {
-        if (is_collective_opcode(field->bytes)) return true;
+        to.has_collectives |= is_collective_opcode(field->bytes);
+        to.reads_partition_id |= is_partition_id_opcode(field->bytes);
         break;
       }
   }
-  return false;
 }
 
 }  // namespace
@@ -98,6 +101,10 @@ bool is_collective_opcode(std::string_view opcode) {
                      [&](std::string_view prefix) { return opcode.starts_with(prefix); });
 }
 
+bool is_partition_id_opcode(std::string_view opcode) {
+  return opcode == "partition-id" || opcode == "replica-id";
+}
+
 Result<ExecutableSignature> ExecutableSignature::from_module(std::string_view module_with_config) {
   ExecutableSignature signature;
   WireReader outer(module_with_config);
@@ -105,8 +112,7 @@ Result<ExecutableSignature> ExecutableSignature::from_module(std::string_view mo
     if (module->number != 1) continue;
     WireReader reader(module->bytes);
     while (auto field = reader.next()) {
-      if (field->number == 3 && !signature.has_collectives)
-        signature.has_collectives = has_collective(field->bytes);
+      if (field->number == 3) read_opcodes(field->bytes, signature);
       if (field->number == 4) MESHARD_RETURN_IF_ERROR(read_program_shape(field->bytes, signature));
       if (field->number == 8)
         MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, signature.donated));
@@ -130,7 +136,8 @@ std::string ExecutableSignature::to_string() const {
     if (std::binary_search(donated.begin(), donated.end(), static_cast<int>(i))) text += " donated";
   }
   text += cat(") -> (", join(results, ", "), ")");
-  if (has_collectives) text += " with collectives";
+  if (has_collectives) text += kWithCollectives;
+  if (reads_partition_id) text += kReadingPartitionId;
   return text;
 }
 
@@ -164,7 +171,8 @@ Result<ExecutableSignature> ExecutableSignature::parse(std::string_view text) {
   MESHARD_RETURN_IF_ERROR(list(signature.parameters, true));
   if (!eat(" -> ")) return bad();
   MESHARD_RETURN_IF_ERROR(list(signature.results, false));
-  signature.has_collectives = eat(" with collectives");
+  signature.has_collectives = eat(kWithCollectives);
+  signature.reads_partition_id = eat(kReadingPartitionId);
   if (!rest.empty()) return bad();
   return signature;
 }

@@ -20,12 +20,14 @@ struct ExecutableSignature {
   /// Indices of the parameters whose buffers a launch consumes, ascending.
   std::vector<int> donated;
   bool has_collectives = false;
+  /// Whether an instruction reads the number of the device among those of the program.
+  bool reads_partition_id = false;
 
   /// Reads the signature from the bytes of a HloModuleProtoWithConfig, skipping everything else.
   /// @error data loss if the bytes are damaged
   static Result<ExecutableSignature> from_module(std::string_view module_with_config);
 
-  /// `(f32[2,3] donated, s32[]) -> (f32[2,3]) with collectives`
+  /// `(f32[2,3] donated, s32[]) -> (f32[2,3]) with collectives reading the partition id`
   std::string to_string() const;
   /// Parses the output of to_string().
   static Result<ExecutableSignature> parse(std::string_view text);
@@ -37,5 +39,9 @@ ElementType element_type_of_primitive(int number);
 
 /// Whether an HLO opcode moves data between devices: `all-reduce`, `all-gather-start`, `send`, ...
 bool is_collective_opcode(std::string_view opcode);
+
+/// Whether an HLO opcode gives the number of the device among those of the program: `partition-id`,
+/// `replica-id`.
+bool is_partition_id_opcode(std::string_view opcode);
 
 }  // namespace meshard::pjrt

@@ -141,7 +141,9 @@ TEST(HloModule, TheSignatureIsReadFromTheSameBytes) {
   EXPECT_EQ(signature.to_string(),
             "(f32[2,3] donated, bf16[]) -> (f32[2,3], pred[5]) with collectives");
   EXPECT_EQ(ExecutableSignature::parse(signature.to_string()).value(), signature);
-  for (const char* text : {"() -> ()", "(s32[]) -> (f32[1], f32[1])"})
+  for (const char* text :
+       {"() -> ()", "(s32[]) -> (f32[1], f32[1])", "() -> (u32[]) reading the partition id",
+        "() -> (u32[]) with collectives reading the partition id"})
     EXPECT_EQ(ExecutableSignature::parse(text).value().to_string(), text);
   for (const char* bad : {"", "(f32[1]", "(f32[1]) -> (f32[1] donated)", "() -> () x"})
     EXPECT_FALSE(ExecutableSignature::parse(bad).ok()) << bad;

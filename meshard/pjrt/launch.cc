@@ -164,8 +164,11 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   fit(arrays.output_lists, call.count);
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
+  internal::ReleasedBuffers& released = internal::ReleasedBuffers::of_thread();
+  // The plugin allocates in this thread, which can use the memory again.
+  if (is_portable_) released.destroy_here();
   MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
-  internal::ReleasedBuffers::of_thread().give_up();  // while the devices run
+  if (!is_portable_) released.give_up();  // while the devices run
   give_outputs(call);
   return launch;
 }
@@ -215,7 +218,8 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
   call.events = {record->events.data(), call.count};
   Result<void> entered = enter_plugin(call);
   if (order.owns_lock()) order.unlock();
-  bool at_once = entered.ok() && call.count == 1 && !call.options.track && record->is_through();
+  bool at_once = entered.ok() && (call.count == 1 || is_portable_) && !call.options.track &&
+                 record->is_through();
   if (at_once) entered = record->await();  // a small program ran inside the call
   if (!entered.ok()) {
     if (at_once)
@@ -230,7 +234,8 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
     return entered.error();
   }
   if (at_once) {
-    internal::destroy_event(client.api, std::exchange(record->events[0], nullptr));
+    for (PJRT_Event*& event : record->events)
+      internal::destroy_event(client.api, std::exchange(event, nullptr));
     record->done = false;
     record->outcome.reset();
     entering.spare = record;

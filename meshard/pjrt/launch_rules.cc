@@ -18,6 +18,7 @@ constexpr LaunchRules kCpuRules = {.max_in_flight = 31,
 constexpr LaunchRules kNewerCpuRules = [] {
   LaunchRules rules = kCpuRules;
   rules.parts_start_together = true;
+  rules.loaded_parts_run_inline = true;
   return rules;
 }();
 

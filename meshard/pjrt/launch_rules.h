@@ -24,6 +24,9 @@ struct LaunchRules {
   /// If one device refuses a launch, the other devices never start it or any later one. Programs
   /// are therefore launched on all devices at once.
   bool parts_start_together = false;
+  /// A small program for one device runs in the calling thread, also if it was compiled as a part
+  /// of a program for several devices and is loaded once more for each (Client::load_for_each).
+  bool loaded_parts_run_inline = false;
   /// A vector allow_propagation_to_parameters of the wrong length aborts the process. Its length
   /// must be known to be correct.
   bool checks_propagation_flags_fatally = false;

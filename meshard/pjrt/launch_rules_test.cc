@@ -14,7 +14,8 @@ TEST(LaunchRules, TheCpuPluginIsSparedAndOthersAreNot) {
   EXPECT_FALSE(cpu.parts_start_together);
   LaunchRules newer = launch_rules("cpu", 106);
   EXPECT_TRUE(newer.parts_start_together);
-  newer.parts_start_together = false;
+  EXPECT_TRUE(newer.loaded_parts_run_inline);
+  newer.parts_start_together = newer.loaded_parts_run_inline = false;
   EXPECT_EQ(newer, cpu);
   EXPECT_EQ(launch_rules("tpu", 81), LaunchRules());
   EXPECT_EQ(launch_rules("CPU", 81), LaunchRules()) << "names are in lower case";

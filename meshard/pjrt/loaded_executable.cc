@@ -20,6 +20,7 @@ LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
       signature_(std::move(other.signature_)),
       interface_(std::move(other.interface_)),
       devices_(other.devices_),
+      is_portable_(other.is_portable_),
       site_(std::move(other.site_)),
       parameter_types_(std::move(other.parameter_types_)),
       result_types_(std::move(other.result_types_)),
@@ -70,10 +71,19 @@ Result<void> LoadedExecutable::read_devices() {
                    "[pjrt] the plugin named a device that the client does not have");
     devices.push_back(device);
   }
-  devices_ = client_->intern(devices);
+  set_devices(*client_->intern(devices));
+  return {};
+}
+
+void LoadedExecutable::set_devices(const DeviceList& devices) {
+  devices_ = &devices;
   site_ = std::make_shared<const internal::LaunchSite>(
       internal::LaunchSite{executable_.name().value_or("a program"), devices_});
-  return {};
+}
+
+void LoadedExecutable::set_parts(const DeviceList& devices) {
+  set_devices(devices);
+  is_portable_ = true;
 }
 
 Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signature) {
@@ -111,7 +121,7 @@ Result<std::string> LoadedExecutable::take_interface() {
 
 bool LoadedExecutable::can_run_device_by_device() const {
   const LaunchRules& rules = client_->rules;
-  return devices_->size() == 1 ||
+  return devices_->size() == 1 || is_portable_ ||
          (!rules.parts_start_together &&
           (!signature_.has_collectives || !rules.device_launch_may_run_inline));
 }
@@ -121,6 +131,7 @@ Result<Launch> LoadedExecutable::execute(std::span<const BufferList* const> argu
                                          const LaunchOptions& options) const {
   Call call{.has_lists = true, .lists = arguments, .output_lists = outputs, .options = options};
   call.count = devices_->size();
+  call.device_by_device = is_portable_;
   call.place = "execute";
   return run(call);
 }
@@ -130,6 +141,7 @@ Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> argument
                                          const LaunchOptions& options) const {
   Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
   call.count = devices_->size();
+  call.device_by_device = is_portable_;
   call.place = "execute";
   return run(call);
 }

@@ -112,6 +112,9 @@ class LoadedExecutable {
                                        const ExecutableSignature* signature);
   LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw, Executable executable);
   Result<void> read_devices();
+  void set_devices(const DeviceList& devices);
+  // @post the program, which is portable, runs on each of `devices`
+  void set_parts(const DeviceList& devices);
   Result<void> read_signature(const ExecutableSignature* signature);
   void release() noexcept;
 
@@ -140,6 +143,7 @@ class LoadedExecutable {
   ExecutableSignature signature_;
   std::string interface_;                // until it is taken; empty if the signature was known
   const DeviceList* devices_ = nullptr;  // interned
+  bool is_portable_ = false;             // each launch names its device
   std::shared_ptr<const internal::LaunchSite> site_;
   std::vector<const ArrayType*> parameter_types_;  // interned
   std::vector<const ArrayType*> result_types_;     // interned

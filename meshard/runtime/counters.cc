@@ -29,6 +29,7 @@ RuntimeCounters internal::all_counted() {
           .compiles = c.compiles,
           .retargets = c.retargets,
           .cache_hits = c.cache_hits,
+          .part_loads = c.part_loads,
           .disk_hits = c.disk_hits,
           .disk_misses = c.disk_misses,
           .launches = c.launches,
@@ -62,6 +63,7 @@ std::string RuntimeCounters::to_string() const {
   line(compiles > 0, "compiled  ", counted(compiles, "program"));
   line(retargets > 0, "loaded    ", counted(retargets, "program"), " for other devices");
   line(cache_hits > 0, "found     ", counted(cache_hits, "program"), " in the cache");
+  line(part_loads > 0, "loaded    ", counted(part_loads, "program"), " for each device");
   line(disk_hits > 0, "loaded    ", counted(disk_hits, "program"), " from disk");
   line(launches > 0, "launched  ", counted(launches, "program"), ", ", counted(nodes_run, "node"));
   return out.empty() ? "nothing happened\n" : out;

@@ -26,6 +26,9 @@ struct RuntimeCounters {
   std::uint64_t compiles = 0;
   std::uint64_t retargets = 0;
   std::uint64_t cache_hits = 0;
+  /// Small programs without collectives that were loaded once more, as a program for each device,
+  /// because they are called often (internal/loaded_parts.h).
+  std::uint64_t part_loads = 0;
   /// Programs loaded from the cache on disk, and looked for there without success (disk_misses).
   std::uint64_t disk_hits = 0;
   std::uint64_t disk_misses = 0;
@@ -44,6 +47,7 @@ struct RuntimeCounters {
     a.compiles -= b.compiles;
     a.retargets -= b.retargets;
     a.cache_hits -= b.cache_hits;
+    a.part_loads -= b.part_loads;
     a.disk_hits -= b.disk_hits;
     a.disk_misses -= b.disk_misses;
     a.launches -= b.launches;
@@ -74,7 +78,7 @@ namespace internal {
 struct AtomicCounters {
   std::atomic<std::uint64_t> buffers_sent{0}, bytes_sent{0}, bytes_aliased{0}, buffers_read{0},
       bytes_read{0}, buffers_moved{0}, bytes_moved{0}, compiles{0}, retargets{0}, cache_hits{0},
-      disk_hits{0}, disk_misses{0}, launches{0}, nodes_run{0};
+      part_loads{0}, disk_hits{0}, disk_misses{0}, launches{0}, nodes_run{0};
 };
 AtomicCounters& counters();
 /// The totals, ignoring resets.

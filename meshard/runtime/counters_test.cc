@@ -17,7 +17,7 @@ TEST(Counters, DifferencesTellWhatAStepDid) {
 }
 
 TEST(Counters, EachFieldIsSubtracted) {
-  RuntimeCounters all{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+  RuntimeCounters all{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
   EXPECT_EQ(all - all, RuntimeCounters());
   EXPECT_EQ(all - RuntimeCounters(), all);
 }
@@ -36,11 +36,13 @@ TEST(Counters, PrintWhatHappened) {
   some.buffers_sent = 8;
   some.bytes_sent = 128;
   some.compiles = 1;
+  some.part_loads = 1;
   some.launches = 2;
   some.nodes_run = 5;
   EXPECT_EQ(some.to_string(),
             "sent      8 buffers, 128 bytes (0 used in place)\n"
             "compiled  1 program\n"
+            "loaded    1 program for each device\n"
             "launched  2 programs, 5 nodes\n");
 }
 

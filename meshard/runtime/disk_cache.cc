@@ -25,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Increases when the meaning of the bytes changes.
-constexpr const char* kFormat = "meshard program 2";
+constexpr const char* kFormat = "meshard program 3";
 
 // Field numbers of an entry; numbers are never reused.
 enum EntryField { kEnvironment = 1, kSignature, kExecutable, kInterface };

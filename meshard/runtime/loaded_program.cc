@@ -7,6 +7,7 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/loaded_parts.h"
 #include "meshard/runtime/internal/load_program.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 
@@ -16,7 +17,7 @@ namespace {
 // Launching device by device from one thread avoids the plugin's thread switches, about 50 us for 8
 // devices. Each buffer costs the plugin about 0.4 us, which its own launch distributes over
 // threads. Measured on 2 cores with 8 devices: device by device is faster with 20 parameters and 20
-// results, but not with 200 of each.
+// results (120 us instead of 220), but not with 200 of each (1,350 us instead of 950).
 constexpr std::size_t kMostBuffersDeviceByDevice = 128;
 
 // A program has few different shardings; a search among more would cost more than it saves.
@@ -44,11 +45,29 @@ LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, Lo
     donated_.push_back(static_cast<std::uint32_t>(donated));
   if (lowered_.mesh && std::ssize(executable_->devices()) != lowered_.mesh->size())
     launch_base_ = static_cast<std::uint32_t>(fingerprint(lowered_.text).low) | 1;
-  else if (executable_->devices().size() > 1 && executable_->can_run_device_by_device() &&
-           executable_->parameter_count() + executable_->output_count() <=
-               kMostBuffersDeviceByDevice)
-    way_ = LaunchWay::kEachDevice;
+  else
+    choose_way();
   share_equal_shardings();
+}
+
+LoadedProgram::~LoadedProgram() = default;
+
+void LoadedProgram::choose_way() {
+  if (executable_->devices().size() == 1 ||
+      executable_->parameter_count() + executable_->output_count() > kMostBuffersDeviceByDevice)
+    return;
+  if (!executable_->can_run_device_by_device()) {
+    // The parts of a program that calls this process refer to its functions for all devices.
+    auto parts = std::make_unique<LoadedParts>(client_, *executable_, !lowered_.calls_host);
+    if (!parts->are_wanted()) return;
+    parts_ = std::move(parts);
+  }
+  way_ = LaunchWay::kEachDevice;
+}
+
+void LoadedProgram::set_from_bytes(std::string bytes) {
+  is_from_bytes_ = true;
+  if (parts_) parts_->set_bytes(std::move(bytes));
 }
 
 LoadedProgram::LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
@@ -117,6 +136,11 @@ void LoadedProgram::share_equal_shardings() {
   for (auto& sharding : chosen_.results) share(sharding);
 }
 
+const pjrt::LoadedExecutable* LoadedProgram::launched_each() const {
+  if (way_ != LaunchWay::kEachDevice) return nullptr;
+  return parts_ ? parts_->for_launch() : &*executable_;
+}
+
 inline Result<pjrt::Launch> LoadedProgram::execute(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     const pjrt::LaunchOptions& options) const {
@@ -130,9 +154,9 @@ Result<pjrt::Launch> LoadedProgram::launch_buffers(
     SourceLocation where, bool track) const {
   if (!internal::records_events()) [[likely]] {
     pjrt::LaunchOptions options{.track = track, .where = where, .id = next_launch_id()};
-    return way_ == LaunchWay::kEachDevice
-               ? executable_->execute_each_device(arguments, results, options)
-               : execute(arguments, results, options);
+    const pjrt::LoadedExecutable* each = launched_each();
+    return each ? each->execute_each_device(arguments, results, options)
+                : execute(arguments, results, options);
   }
   // Launch on all devices at once: device by device, the completion events would be available only
   // after the last launch.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "meshard/graph/evaluator.h"
@@ -23,7 +24,8 @@ namespace meshard {
 enum class LaunchWay : std::uint8_t {
   /// On all devices with one call of the plugin.
   kTogether,
-  /// Device by device, which is faster for small programs without collectives.
+  /// Device by device, which is faster for small programs without collectives. On some plugins they
+  /// are loaded once more for that, after some launches (internal/loaded_parts.h).
   kEachDevice,
   /// On the devices of this process, with collectives that other processes take part in
   /// (partitioned/collective_order.h).
@@ -31,6 +33,8 @@ enum class LaunchWay : std::uint8_t {
   /// Not at all: its devices belong to other processes. Its results have no shards here.
   kElsewhere,
 };
+
+class LoadedParts;
 
 /// An immutable loaded program. Shared; several threads may call it.
 class LoadedProgram {
@@ -47,6 +51,7 @@ class LoadedProgram {
                 std::optional<pjrt::LoadedExecutable> executable, bool communicates,
                 std::vector<std::uint32_t> donated, ChosenShardings chosen,
                 OrderedStep ordered = {});
+  ~LoadedProgram();
 
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
@@ -79,7 +84,9 @@ class LoadedProgram {
   /// Whether the executable was loaded from bytes. The CPU plugin serializes such an executable
   /// without its functions, so that what is loaded from that fails when it runs.
   bool is_from_bytes() const { return is_from_bytes_; }
-  void set_from_bytes() { is_from_bytes_ = true; }
+  /// @param bytes those that it was loaded from
+  /// @pre it was not launched yet
+  void set_from_bytes(std::string bytes);
 
   const LoweredModule& lowered() const { return lowered_; }
   /// The part of this process, if the program runs on devices of several.
@@ -108,6 +115,9 @@ class LoadedProgram {
   // What launch() does if the program runs elsewhere.
   Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
                             std::span<Tensor> results, SourceLocation where) const;
+  void choose_way();
+  // The program to launch device by device; null: it is launched on all at once.
+  const pjrt::LoadedExecutable* launched_each() const;
   Error elsewhere() const;
   [[noreturn]] void fail_elsewhere() const;
   // For LaunchOptions.
@@ -132,6 +142,7 @@ class LoadedProgram {
   };
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
+  std::unique_ptr<LoadedParts> parts_;  // for kEachDevice; null: the plugin needs none
   LaunchWay way_ = LaunchWay::kTogether;
   OrderedStep step_;        // for kInOrder
   bool is_across_ = false;  // over devices of several processes

@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 
+#include <thread>
+
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/internal/call_program.h"
+#include "meshard/runtime/internal/loaded_parts.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
@@ -133,6 +136,95 @@ TEST_F(Programs, AGoneArgumentIsCalledByItsName) {
          "donated to a program at loaded_program_test.cc:"}));
   }
   EXPECT_THAT(b.to_vector<float>(), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7)) << "nothing was consumed";
+}
+
+// Runs a program more often than it takes to load its parts.
+constexpr int kOften = LoadedParts::kLaunchesBefore + 8;
+
+bool loads_parts() { return runtime_client().rules().loaded_parts_run_inline; }
+
+TEST_F(Programs, OftenCalledSmallProgramsAreLoadedForEachDevice) {
+  Sharding split(Mesh({{"x", 4}}, {3, 2, 1, 0}), P("x"));
+  for (bool donates : {false, true}) {
+    auto program = load(
+        {split, split},
+        [&](const Tensors& p) {
+          return Tensors{sharding_constraint(p[0] + 1, split),
+                         sharding_constraint(p[1] * 2, split)};
+        },
+        donates ? std::vector<std::uint32_t>{0, 1} : std::vector<std::uint32_t>{});
+    auto placed = [&] { return mark_sharding(counting(), split.mesh(), P("x")); };
+    Tensors state = {placed(), placed()};
+    restart();
+    for (int i = 0; i < kOften; ++i) {
+      if (i % 8 == 0) state[1] = placed();
+      state = run(*program, state);
+    }
+    EXPECT_EQ(done().part_loads, loads_parts() ? 1u : 0u);
+    EXPECT_EQ(state[0].to_vector<float>()[7], 7 + kOften);
+    EXPECT_EQ(state[1].to_vector<float>()[3], 3 * 256);
+    EXPECT_EQ(static_cast<const DeviceArray&>(*state[1].value().storage()).device_id(0), 3);
+  }
+}
+
+TEST_F(Programs, ProgramsWhosePartsDifferAreNotLoadedForEachDevice) {
+  Mesh mesh({{"x", 4}});
+  Sharding split(mesh, P("x")), whole(mesh, P(none));
+  auto sums = load({split}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(p[0] - sum(p[0]), split)};
+  });
+  auto slices = load({whole}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(p[0] * 2, split)};
+  });
+  for (const auto& program : {sums, slices}) {
+    Tensor x = mark_sharding(counting(), mesh, program == sums ? P("x") : P(none));
+    restart();
+    Tensor y;
+    for (int i = 0; i < kOften; ++i) y = run(*program, {x})[0];
+    EXPECT_EQ(done().part_loads, 0u);
+    EXPECT_EQ(y.to_vector<float>()[5], program == sums ? 5 - 28 : 10);
+  }
+}
+
+TEST_F(Programs, PartsAreLoadedFromTheBytesOfAProgramForOtherDevices) {
+  Sharding first(Mesh({{"x", 2}}), P("x")), last(Mesh({{"x", 2}}, {6, 7}), P("x"));
+  auto f = [](const Tensors& p) { return Tensors{p[0] * 3}; };
+  (void)run(*load({first}, f), {counting()});
+  auto program = load({last}, f);
+  Tensor x = mark_sharding(counting(), last.mesh(), P("x"));
+  restart();
+  Tensor y;
+  for (int i = 0; i < kOften; ++i) y = run(*program, {x})[0];
+  EXPECT_TRUE(program->is_from_bytes());
+  EXPECT_EQ(done().part_loads, loads_parts() ? 1u : 0u);
+  EXPECT_THAT(y.to_vector<float>(), ElementsAre(0, 3, 6, 9, 12, 15, 18, 21));
+}
+
+// Parts that run alone, and programs whose devices wait for each other, on the same devices.
+TEST_F(Programs, ThreadsMixPartsAndCollectives) {
+  Mesh mesh({{"x", 8}});
+  Sharding split(mesh, P("x"));
+  auto small = load({split}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(p[0] + 1, split)};
+  });
+  auto sums = load({split}, [&](const Tensors& p) {
+    return Tensors{sharding_constraint(p[0] - sum(p[0]) * 0.125f, split)};
+  });
+  constexpr int kRounds = 200;
+  auto steps = [&](float first, std::vector<float>& values) {
+    Tensor x = mark_sharding(counting(first), mesh, P("x"));
+    for (int i = 0; i < kRounds; ++i) {
+      for (int k = 0; k < i % 5; ++k) x = run(*small, {x})[0];
+      x = run(*sums, {x})[0];  // its mean is 0 now
+    }
+    values = x.to_vector<float>();
+  };
+  std::vector<float> results[3];
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) threads.emplace_back([&, t] { steps(8.0f * static_cast<float>(t), results[t]); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<float>& values : results)
+    EXPECT_THAT(values, ElementsAre(-3.5f, -2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 3.5f));
 }
 
 TEST_F(Programs, EquivalentShardingsAreUsedAsTheyAre) {

@@ -564,6 +564,61 @@ TEST_P(CompilerTest, CollectivesAreNotRunDeviceByDevice) {
                    ErrorCode::kFailedPrecondition, {"wait for each other", "use execute"}));
 }
 
+// Twice the f32[32] argument, split over 8 devices. The argument has this sharding.
+std::string doubled_program(const std::string& sharding) {
+  bool donates = !sharding.empty();
+  return "module { sdy.mesh @m = <[\"x\"=8]>\n func.func public @main(%a: tensor<32xf32> {" +
+         std::string(donates ? "tf.aliasing_output = 0 : i32, " : "") +
+         "sdy.sharding = #sdy.sharding<@m, [{" + sharding + R"(}]>})
+        -> (tensor<32xf32> {sdy.sharding = #sdy.sharding<@m, [{"x"}]>}) {
+      %sum = stablehlo.add %a, %a : tensor<32xf32>
+      return %sum : tensor<32xf32> } })";
+}
+
+TEST_P(CompilerTest, PartsWithoutCollectivesAreProgramsOfTheirOwn) {
+  auto program =
+      client().compile(doubled_program("\"x\""), on_devices({3, 1, 0, 2, 7, 6, 5, 4})).value();
+  std::string bytes = program.executable().serialize().value();
+  auto loaded = client().load_for_each(bytes, program.signature(), program.device_list());
+  if (!loaded.ok() && !client().rules().loaded_parts_run_inline)
+    GTEST_SKIP() << "this plugin cannot: " << loaded.error().message();
+  LoadedExecutable each = *std::move(loaded);
+  EXPECT_TRUE(each.can_run_device_by_device());
+  EXPECT_EQ(&each.device_list(), &program.device_list());
+  EXPECT_EQ(each.signature().to_string(), "(f32[4] donated) -> (f32[4])");
+  Arguments arguments(client(), program);
+  // In turns with the whole program, so that each waits for results of the other.
+  for (int i = 0; i < 5; ++i)
+    for (const LoadedExecutable* one : {&each, &program, &each, &each}) {
+      std::vector<Buffer> outputs(8);
+      (void)one->execute(arguments.pointers, outputs, {.track = i % 2 == 0}).value();
+      EXPECT_TRUE(arguments.buffers[5].is_donated()) << "donated";
+      for (std::size_t k = 0; k < 8; ++k) arguments.buffers[k] = std::move(outputs[k]);
+    }
+  for (std::size_t k = 0; k < 8; ++k) {
+    EXPECT_EQ(&arguments.buffers[k].device(), program.devices()[k]);
+    std::vector<float> expected = Arguments::values(k, 0);
+    for (float& value : expected) value *= 1 << 20;
+    EXPECT_EQ(read_all<float>(arguments.buffers[k]), expected);
+  }
+}
+
+TEST_P(CompilerTest, PartsThatDifferAreNotLoadedAlone) {
+  auto sums = client().compile(sum_over_devices(), on_first(8)).value();
+  // Every device takes its own part of a replicated value.
+  auto slices = client().compile(doubled_program(""), on_first(8)).value();
+  EXPECT_EQ(slices.signature().to_string(), "(f32[32]) -> (f32[4]) reading the partition id");
+  for (const auto& [program, why] : {std::pair{&sums, "has collectives"},
+                                     std::pair{&slices, "reads the partition id"}}) {
+    std::string bytes = program->executable().serialize().value();
+    EXPECT_TRUE(throws_error(
+        [&] {
+          client().load_for_each(bytes, program->signature(), program->device_list()).value();
+        },
+        ErrorCode::kFailedPrecondition, {"[load_for_each]", why}));
+  }
+}
+
 TEST_P(CompilerTest, CompilesForItsOwnTopology) {
   auto topology = Topology::of(client());
   if (!topology.ok()) GTEST_SKIP() << topology.error().message();

@@ -45,6 +45,10 @@ void ReleasedBuffers::give_up() noexcept {
     batch_.destroy();
 }
 
+void ReleasedBuffers::destroy_here() noexcept {
+  if (batch_.bytes == 0 || batch_.buffers.size() >= ReleaseThread::kLeastBuffers) batch_.destroy();
+}
+
 void ReleasedBuffers::destroy() noexcept {
   batch_.destroy();
   ReleaseThread::drain();

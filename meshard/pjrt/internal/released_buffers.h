@@ -57,6 +57,8 @@ class ReleasedBuffers {
   /// Lets the release thread destroy them if they are many. If they are few, they stay until there
   /// are more. If they are dead already or the thread does not exist, the caller destroys them.
   void give_up() noexcept;
+  /// Destroys them in this thread, if they are as many as give_up() gives away.
+  void destroy_here() noexcept;
   /// Destroys them. @post those that threads gave up before are destroyed, too
   void destroy() noexcept;
 

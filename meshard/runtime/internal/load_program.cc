@@ -100,7 +100,7 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
   Result<std::shared_ptr<LoadedProgram>> loaded =
       with_shardings(platforms, client, lowered, std::move(found->executable), found->interface);
   if (!loaded.ok()) return count_disk_miss(lowered.name, loaded.error()), nullptr;
-  (*loaded)->set_from_bytes();
+  (*loaded)->set_from_bytes(std::move(found->bytes));
   internal::count(internal::counters().disk_hits);
   return *std::move(loaded);
 }
@@ -132,7 +132,8 @@ std::optional<ExecutableFromDisk> load_executable(const pjrt::Client& client, co
   Result<pjrt::LoadedExecutable> executable =
       client.deserialize_and_load(entry->executable, &options, &entry->signature);
   if (executable.ok())
-    return ExecutableFromDisk{*std::move(executable), std::move(entry->interface)};
+    return ExecutableFromDisk{*std::move(executable), std::move(entry->interface),
+                              std::move(entry->executable)};
   count_disk_miss(name, executable.error());
   return std::nullopt;
 }
@@ -191,7 +192,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
                          retargeted.of(known.shardings().results, lowered.results)};
   auto loaded = std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
                                                 std::move(executable), std::move(chosen));
-  loaded->set_from_bytes();
+  loaded->set_from_bytes(std::move(bytes));
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }
 

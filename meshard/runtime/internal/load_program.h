@@ -27,10 +27,10 @@ Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
     const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
     LoweredModule lowered, const std::vector<int>& devices, SourceLocation where);
 
-/// An executable, and the pjrt::interface_bytes() of its program.
+/// An executable, the pjrt::interface_bytes() of its program, and the bytes it was loaded from.
 struct ExecutableFromDisk {
   pjrt::LoadedExecutable executable;
-  std::string interface;
+  std::string interface, bytes;
 };
 
 /// The executable of `key` from `disk`, loaded with these options. None if it is not there, or

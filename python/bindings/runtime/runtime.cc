@@ -193,6 +193,7 @@ void bind_counters(nb::module_& module) {
                                                {"compiles", &RuntimeCounters::compiles},
                                                {"retargets", &RuntimeCounters::retargets},
                                                {"cache_hits", &RuntimeCounters::cache_hits},
+                                               {"part_loads", &RuntimeCounters::part_loads},
                                                {"disk_hits", &RuntimeCounters::disk_hits},
                                                {"disk_misses", &RuntimeCounters::disk_misses},
                                                {"launches", &RuntimeCounters::launches},
