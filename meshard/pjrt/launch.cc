@@ -220,7 +220,8 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
   if (order.owns_lock()) order.unlock();
   bool at_once = entered.ok() && (call.count == 1 || is_portable_) && !call.options.track &&
                  record->is_through();
-  if (at_once) entered = record->await();  // a small program ran inside the call
+  // A small program ran inside the call.
+  if (at_once && !record->has_succeeded()) entered = record->await();
   if (!entered.ok()) {
     if (at_once)
       for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
@@ -236,8 +237,6 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
   if (at_once) {
     for (PJRT_Event*& event : record->events)
       internal::destroy_event(client.api, std::exchange(event, nullptr));
-    record->done = false;
-    record->outcome.reset();
     entering.spare = record;
     return Launch();
   }

@@ -71,6 +71,12 @@ bool LaunchRecord::is_through() const {
   return true;
 }
 
+bool LaunchRecord::has_succeeded() const {
+  for (PJRT_Event* event : events)
+    if (!outcome_of(api, event, {}).ok()) return false;
+  return true;
+}
+
 std::string LaunchRecord::to_string() const {
   std::string devices;
   for (std::size_t k = 0; k < events.size(); ++k)

@@ -62,6 +62,9 @@ struct LaunchRecord {
   /// Whether device `k` of the launch, or every device, is done; does not wait.
   bool is_through(std::size_t k) const;
   bool is_through() const;
+  /// Whether every device is done without an error.
+  /// @pre is_through(), and nobody waited
+  bool has_succeeded() const;
   /// `"train" on devices 0,1, launched at train.cc:42`
   std::string to_string() const;
 };
