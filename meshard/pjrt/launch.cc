@@ -5,12 +5,16 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <mutex>
+#include <optional>
 
 #include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/launch_call.h"
+#include "meshard/pjrt/internal/launch_helper.h"
 #include "meshard/pjrt/internal/released_buffers.h"
 
 namespace meshard::pjrt {
@@ -19,6 +23,9 @@ using internal::ClientState;
 using internal::LaunchRecord;
 
 namespace {
+
+// Launching 8 parts with fewer arguments and results takes about as long as waking the helper.
+constexpr std::size_t kLeastBuffersToShare = 16;
 
 /// Arrays that the plugin reads and fills during a call; reused by the next call.
 struct Scratch {
@@ -76,62 +83,109 @@ Result<void> LoadedExecutable::check(const Call& call) const {
   return call.has_lists ? take_lists(call) : call.has_views ? take_views(call) : take_buffers(call);
 }
 
-// For the error on device k of a device-by-device launch: the devices that already run.
-std::string LoadedExecutable::launched_before(const Call& call) const {
-  if (call.launched == 0) return "; it was launched on no other device";
-  std::string text = "; it was already launched on device";
-  for (std::size_t k = 0; k < call.launched; ++k)
-    append(text, cat(k == 0 ? " " : ",", device(call, k).id()));
-  return text + (signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
+namespace {
+
+PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
+  PJRT_ExecuteOptions options{};
+  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
+  options.launch_id = id;
+  options.non_donatable_input_indices = keep.data();
+  options.num_non_donatable_input_indices = keep.size();
+  return options;
 }
 
-// Makes the plugin's call or calls. @post on success raw_outputs and events are filled
+}  // namespace
+
+// Makes the plugin's call or calls. @post on success raw_outputs and events are filled; otherwise
+// only the events of the devices that run are not null
 Result<void> LoadedExecutable::enter_plugin(Call& call) const {
+  if (call.device_by_device) return enter_each(call);
   const PJRT_Api* api = client_->api;
-  std::size_t per_device = parameter_types_.size();
-  std::size_t outputs = result_types_.size();
+  std::size_t per_device = parameter_types_.size(), outputs = result_types_.size();
   Scratch& lists = scratch();
   for (std::size_t k = 0; k < call.count; ++k) {
     lists.argument_lists[k] = call.raw_arguments.data() + k * per_device;
     lists.output_lists[k] = call.raw_outputs.data() + k * outputs;
   }
-  PJRT_ExecuteOptions options{};
-  options.struct_size = PJRT_ExecuteOptions_STRUCT_SIZE;
-  options.launch_id = call.id;
-  options.non_donatable_input_indices = call.options.keep.data();
-  options.num_non_donatable_input_indices = call.options.keep.size();
+  PJRT_ExecuteOptions options = plugin_options(call.id, call.options.keep);
   MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
   args.executable = raw_;
   args.options = &options;
   args.num_args = per_device;
-  if (!call.device_by_device) {
-    args.argument_lists = lists.argument_lists.data();
-    args.output_lists = lists.output_lists.data();
-    args.num_devices = call.count;
-    args.device_complete_events = call.events.data();
-    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
-                                     "PJRT_LoadedExecutable_Execute");
-    if (done.ok()) return done;
-    return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
-                                      " devices", device(call, 0).of_platform()));
-  }
+  args.argument_lists = lists.argument_lists.data();
+  args.output_lists = lists.output_lists.data();
+  args.num_devices = call.count;
+  args.device_complete_events = call.events.data();
+  auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
+                                   "PJRT_LoadedExecutable_Execute");
+  if (done.ok()) return done;
+  std::fill(call.events.begin(), call.events.end(), nullptr);  // what is left there is not owned
+  return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
+                                    " devices", device(call, 0).of_platform()));
+}
+
+// Launches device k alone. @post if it failed, its event is null
+Result<void> LoadedExecutable::enter_on(const Call& call, std::size_t k) const {
+  PJRT_Buffer* const* arguments = call.raw_arguments.data() + k * parameter_types_.size();
+  PJRT_Buffer** outputs = call.raw_outputs.data() + k * result_types_.size();
+  PJRT_ExecuteOptions options = plugin_options(call.id, call.options.keep);
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
+  args.executable = raw_;
+  args.options = &options;
+  args.num_args = parameter_types_.size();
+  args.argument_lists = &arguments;
+  args.output_lists = &outputs;
   args.num_devices = 1;
-  for (std::size_t k = 0; k < call.count; ++k) {
-    args.argument_lists = &lists.argument_lists[k];
-    args.output_lists = &lists.output_lists[k];
-    args.execute_device = device(call, k).raw();
-    args.device_complete_events = call.events.data() + k;
-    auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
-                                     "PJRT_LoadedExecutable_Execute");
-    if (done.ok()) continue;
-    for (std::size_t j = 0; j < k * outputs; ++j)  // nobody owns earlier devices' outputs now
-      internal::destroy_buffer(api, call.raw_outputs[j]);
-    call.launched = k;
-    return done.error().with_note(cat("while launching \"", site_->name, "\" on device ",
-                                      device(call, k).id(), device(call, k).of_platform(),
-                                      launched_before(call)));
-  }
-  return {};
+  args.execute_device = device(call, k).raw();
+  args.device_complete_events = &call.events[k];
+  const PJRT_Api* api = client_->api;
+  PJRT_Error* error = api->PJRT_LoadedExecutable_Execute(&args);
+  if (error == nullptr) [[likely]]
+    return {};
+  call.events[k] = nullptr;
+  return internal::take_error(api, error, "PJRT_LoadedExecutable_Execute");
+}
+
+Result<void> LoadedExecutable::enter_each(Call& call) const {
+  std::atomic<bool> has_failed{false};
+  std::mutex mutex;
+  std::size_t failed = 0;      // guarded by mutex
+  std::optional<Error> error;  // guarded by mutex
+  auto enter_next = [&](std::size_t k) {
+    // The memory of released buffers is used again if the same thread allocates next.
+    if (call.released && k < call.released->device_count()) call.released->destroy_on(k);
+    if (has_failed.load(std::memory_order_relaxed)) return;
+    Result<void> done = enter_on(call, k);
+    if (done.ok()) return;
+    std::lock_guard lock(mutex);
+    if (has_failed.exchange(true)) return;
+    failed = k;
+    error = done.error();
+  };
+  if (is_portable_ && parameter_types_.size() + result_types_.size() >= kLeastBuffersToShare)
+    internal::LaunchHelper::share(call.count, enter_next);
+  else
+    for (std::size_t k = 0; k < call.count; ++k) enter_next(k);
+  if (call.released) call.released->forget();
+  if (!error) return {};
+  std::size_t outputs = result_types_.size();
+  for (std::size_t k = 0; k < call.count; ++k)
+    if (call.events[k] != nullptr)  // nobody owns its outputs now
+      for (std::size_t j = 0; j < outputs; ++j)
+        internal::destroy_buffer(client_->api, call.raw_outputs[k * outputs + j]);
+  return error->with_note(cat("while launching \"", site_->name, "\" on device ",
+                              device(call, failed).id(), device(call, failed).of_platform(),
+                              launched_on(call)));
+}
+
+// For the error of a device-by-device launch: the devices that run.
+std::string LoadedExecutable::launched_on(const Call& call) const {
+  std::string ids;
+  for (std::size_t k = 0; k < call.count; ++k)
+    if (call.events[k] != nullptr) append(ids, cat(ids.empty() ? " " : ",", device(call, k).id()));
+  if (ids.empty()) return "; it was launched on no other device";
+  return cat("; it was already launched on device", ids,
+             signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
 }
 
 // `record` is a spare one, or null.
@@ -165,11 +219,18 @@ Result<Launch> LoadedExecutable::run(Call& call) const {
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
   internal::ReleasedBuffers& released = internal::ReleasedBuffers::of_thread();
-  // The plugin allocates in this thread, which can use the memory again.
-  if (is_portable_) released.destroy_here();
-  MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
-  if (!is_portable_) released.give_up();  // while the devices run
-  give_outputs(call);
+  if (!is_portable_) {
+    MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
+    released.give_up();  // while the devices run
+    give_outputs(call);
+    return launch;
+  }
+  internal::ReleasedBatch batch = released.take();
+  call.released = &batch;
+  Result<Launch> launch = enter(call);
+  batch.destroy();  // if it did not come to that
+  released.give_back(batch);
+  if (launch.ok()) give_outputs(call);
   return launch;
 }
 
@@ -225,9 +286,6 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
   if (!entered.ok()) {
     if (at_once)
       for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
-    else  // keep the events of the devices that were launched
-      std::fill(record->events.begin() + static_cast<std::ptrdiff_t>(call.launched),
-                record->events.end(), nullptr);
     internal::drop_launch(record);
     settle_donated(call);
     if (client.rules.error_wedges_client && call.count > 1 && !call.device_by_device)

@@ -134,7 +134,9 @@ class LoadedExecutable {
   void settle_donated(const Call& call) const;
   void give_outputs(const Call& call) const;
   Result<void> enter_plugin(Call& call) const;
-  std::string launched_before(const Call& call) const;
+  Result<void> enter_on(const Call& call, std::size_t k) const;
+  Result<void> enter_each(Call& call) const;
+  std::string launched_on(const Call& call) const;
   const Device& device(const Call& call, std::size_t k) const;
 
   ClientRef client_;

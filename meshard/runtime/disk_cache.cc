@@ -1,7 +1,5 @@
 #include "meshard/runtime/disk_cache.h"
 
-#include <sched.h>
-
 #include <cstdio>
 #include <deque>
 #include <filesystem>
@@ -14,6 +12,7 @@
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/log_level.h"
+#include "meshard/base/usable_cores.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
@@ -54,11 +53,6 @@ std::string cpu_model() {
   return cat(model, ", instructions ", fingerprint(flags));
 }
 
-int cores() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 std::string environment_of(const pjrt::Client& client) {
   std::string lines = cat(plugin_line(client.plugin().path()), "\n", "platform ", client.platform(),
                           " ", client.platform_version(), "\n");
@@ -66,7 +60,7 @@ std::string environment_of(const pjrt::Client& client) {
   append(lines, cat("device ", kind.ok() ? *kind : std::string("unknown"), "\n"));
   if (client.platform() == "cpu") {
     static const std::string cpu = cpu_model();
-    append(lines, cat("cpu ", cpu, "\n", "cores ", cores(), "\n"));
+    append(lines, cat("cpu ", cpu, "\n", "cores ", internal::usable_cores(), "\n"));
   }
   return lines + pjrt::compiler_variables();
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "meshard/pjrt/buffer_list.h"
+#include "meshard/pjrt/internal/released_buffers.h"
 #include "meshard/pjrt/loaded_executable.h"
 
 struct PJRT_Event;
@@ -34,7 +35,7 @@ struct LoadedExecutable::Call {
   std::span<PJRT_Buffer*> raw_arguments = {};
   std::span<PJRT_Buffer*> raw_outputs = {};
   std::span<PJRT_Event*> events = {};
-  std::size_t launched = 0;  // after a failure: number of devices that run
+  internal::ReleasedBatch* released = nullptr;  // to be destroyed device by device on the way
 
   /// The owners of parameter i: one list, or a buffer on each of `count` devices.
   std::size_t owners() const { return has_lists ? 1 : count; }

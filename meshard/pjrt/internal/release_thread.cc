@@ -2,7 +2,6 @@
 #include "meshard/pjrt/internal/release_thread.h"
 
 #include <pthread.h>
-#include <sched.h>
 
 #include <array>
 #include <atomic>
@@ -13,19 +12,13 @@
 #include <vector>
 
 #include "meshard/base/quiet_thread.h"
+#include "meshard/base/usable_cores.h"
 
 namespace meshard::pjrt::internal {
 namespace {
 
 // More batches wait only if the threads that launch are faster than this one: then they help.
 constexpr std::size_t kMostBatches = 4;
-
-// Those that the process may use.
-int cores() {
-  cpu_set_t set;
-  // More cores than the set has room for are an error, and enough.
-  return ::sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
-}
 
 class Worker {
  public:
@@ -58,7 +51,7 @@ class Worker {
 
  private:
   static Worker* start() {
-    if (cores() < 2) return nullptr;
+    if (meshard::internal::usable_cores() < 2) return nullptr;
     try {
       auto* worker = new Worker;
       meshard::internal::start_quiet_thread([worker] { worker->run(); }).detach();

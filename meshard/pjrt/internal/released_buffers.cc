@@ -7,12 +7,19 @@
 
 namespace meshard::pjrt::internal {
 
+void ReleasedBatch::destroy_on(std::size_t device) const noexcept {
+  for (std::size_t i = device; i < buffers.size(); i += devices->size())
+    destroy_buffer(client->api, buffers[i]);
+}
+
 void ReleasedBatch::destroy() noexcept {
+  for (std::size_t device = 0; device < device_count(); ++device) destroy_on(device);
+  forget();
+}
+
+void ReleasedBatch::forget() noexcept {
   if (buffers.empty()) return;
   std::size_t per_array = devices->size(), arrays = buffers.size() / per_array;
-  for (std::size_t device = 0; device < per_array; ++device)
-    for (std::size_t i = 0; i < arrays; ++i)
-      destroy_buffer(client->api, buffers[i * per_array + device]);
   buffers.clear();
   if (bytes > 0)
     for (const Device* device : devices->devices())
@@ -45,8 +52,12 @@ void ReleasedBuffers::give_up() noexcept {
     batch_.destroy();
 }
 
-void ReleasedBuffers::destroy_here() noexcept {
-  if (batch_.bytes == 0 || batch_.buffers.size() >= ReleaseThread::kLeastBuffers) batch_.destroy();
+ReleasedBatch ReleasedBuffers::take() {
+  bool dead = batch_.bytes == 0;
+  if (!dead && batch_.buffers.size() < ReleaseThread::kLeastBuffers) return {};
+  ReleasedBatch taken = std::move(batch_);
+  batch_.buffers = std::exchange(spare_, {});
+  return taken;
 }
 
 void ReleasedBuffers::destroy() noexcept {

@@ -31,6 +31,12 @@ struct ReleasedBatch {
     return *this;
   }
 
+  /// The number of devices; 0 if it is empty.
+  std::size_t device_count() const { return devices ? devices->size() : 0; }
+  /// Destroys the buffers on a device. Several threads may do so, for different devices.
+  void destroy_on(std::size_t device) const noexcept;
+  /// Drops the references. @pre destroy_on() was called for each device @post it is empty
+  void forget() noexcept;
   /// Destroys the buffers and drops the references. @post it is empty
   void destroy() noexcept;
 };
@@ -57,8 +63,10 @@ class ReleasedBuffers {
   /// Lets the release thread destroy them if they are many. If they are few, they stay until there
   /// are more. If they are dead already or the thread does not exist, the caller destroys them.
   void give_up() noexcept;
-  /// Destroys them in this thread, if they are as many as give_up() gives away.
-  void destroy_here() noexcept;
+  /// Gives them to the caller, if they are as many as give_up() gives away.
+  ReleasedBatch take();
+  /// Memory of a batch that was taken, to be used again. @pre the batch is empty
+  void give_back(ReleasedBatch& batch) noexcept { spare_ = std::move(batch.buffers); }
   /// Destroys them. @post those that threads gave up before are destroyed, too
   void destroy() noexcept;
 
@@ -68,6 +76,7 @@ class ReleasedBuffers {
   static constexpr std::size_t kMostArrays = 1 << 11;
 
   ReleasedBatch batch_;
+  std::vector<PJRT_Buffer*> spare_;
 };
 
 }  // namespace meshard::pjrt::internal
