@@ -74,6 +74,7 @@ class Processes::State {
   void wait_for_others();
 
   ProcessesOptions options_;
+  internal::LivenessTimes times_;
   int local_devices_ = 1;
   std::unique_ptr<internal::CoordinatorServer> server_;
   int process_ = ::getpid();
@@ -124,6 +125,24 @@ Result<int> device_count(const ProcessesOptions& options) {
   return static_cast<int>(count);
 }
 
+Result<internal::LivenessTimes> liveness_times(const ProcessesOptions& options) {
+  constexpr std::chrono::milliseconds kLeast = std::chrono::seconds(1);  // four signs of life
+  internal::LivenessTimes times;
+  if (options.silence_limit == std::chrono::milliseconds(0)) {
+    std::chrono::duration<double> otherwise = times.silence;
+    MESHARD_ASSIGN_OR_RETURN(double seconds, environment_number("MESHARD_PROCESS_SILENCE_SECONDS",
+                                                                otherwise.count(), 1, 1e6));
+    times.silence = std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000));
+    return times;
+  }
+  if (options.silence_limit < kLeast)
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[processes] silence_limit is ", options.silence_limit.count(),
+                     " ms, but must be at least ", kLeast.count(), " ms"));
+  times.silence = options.silence_limit;
+  return times;
+}
+
 /// The table of internal::Coordinator.
 Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
   std::vector<ProcessInfo> members;
@@ -154,13 +173,14 @@ Result<void> Processes::State::join(ProcessesOptions options) {
                            }));
   MESHARD_ASSIGN_OR_RETURN(local_devices_, device_count(options_));
   members_[0].local_devices = local_devices_;
+  MESHARD_ASSIGN_OR_RETURN(times_, liveness_times(options_));
   if (launch.kind == LaunchKind::kSingle) return {};
   if (launch.kind == LaunchKind::kMpi) return join_by_mpi(launch);
   rank_ = launch.rank;
   if (rank_ == 0) {
     MESHARD_ASSIGN_OR_RETURN(internal::Listener listener, internal::Listener::open(launch.address));
     server_ =
-        internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count, {});
+        internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count, times_);
   }
   internal::MemberOptions member;
   member.addresses = {launch.address};
@@ -181,7 +201,7 @@ Result<void> Processes::State::join_by_mpi(const Launch& launch) {
   MESHARD_ASSIGN_OR_RETURN(internal::MeetingPoint point, internal::agree_on_meeting_point(*mpi_));
   if (point.listener)
     server_ = internal::CoordinatorServer::start(*std::move(point.listener), point.secret,
-                                                 mpi_->size(), {});
+                                                 mpi_->size(), times_);
   internal::MemberOptions member;
   member.addresses = std::move(point.addresses);
   member.secret = std::move(point.secret);
@@ -191,6 +211,7 @@ Result<void> Processes::State::join_by_mpi(const Launch& launch) {
 Result<void> Processes::State::connect(internal::MemberOptions options, int size) {
   options.rank = rank_;
   options.limit = options_.join_limit;
+  options.times = times_;
   options.on_loss = [this](const ProcessLoss& loss) { lost(loss); };
   MESHARD_ASSIGN_OR_RETURN(connection_, MemberConnection::open(std::move(options)));
   Result<std::vector<ProcessInfo>> members = wait_for_all(size);

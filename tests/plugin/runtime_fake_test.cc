@@ -106,7 +106,7 @@ TEST_F(RuntimeOnFake, ACopyThatWasNotSentIsSentAgain) {
 }
 
 TEST_F(RuntimeOnFake, TheStateOfAnOptimizerFailsAtTheUsersLine) {
-  Tensor parameter = on({0, 1});
+  Tensor parameter = mark_sharding(f32({1 << 15}), Mesh({{"x", 2}}), P("x"));
   optim::Adam adam;
   optim::Sgd sgd{.momentum = 0.9};
   for (const char* entry : {"PJRT_LoadedExecutable_Execute", "PJRT_Client_BufferFromHostBuffer"}) {

@@ -46,7 +46,8 @@ def expect(holds, *what):
 def environment(variables):
     """Without the variables of another run, with the library of this build."""
     ours = {k: v for k, v in os.environ.items() if not k.startswith(("MESHARD_PROCESS_", "OMPI_", "PMIX_"))}
-    return ours | {"MESHARD_MPI_LIBRARY": LIBRARY, "TF_CPP_MIN_LOG_LEVEL": "3"} | variables
+    return ours | {"MESHARD_MPI_LIBRARY": LIBRARY, "TF_CPP_MIN_LOG_LEVEL": "3",
+                   "MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables
 
 
 def start(count, *command, **variables):

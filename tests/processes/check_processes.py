@@ -294,6 +294,23 @@ def busy_is_not_lost(folder, transport):
             expect(lines == ["barrier b: ok"], lines)
 
 
+def pauses(folder, transport):
+    """A machine that stands still for a moment, with a limit that allows it."""
+    with Run(folder, 2, transport) as run:
+        for rank in range(2):
+            run.start(rank, "join", 20000, "compute", 7000, "barrier", "b", 20000, MESHARD_PROCESS_SILENCE_SECONDS="30")
+        run.wait_until_joined()
+        for child in run.members.values():  # process 0, and one that it watches
+            child.send_signal(signal.SIGSTOP)
+            time.sleep(5)
+            child.send_signal(signal.SIGCONT)
+        for lines in outputs(run).values():
+            expect(lines == ["barrier b: ok"], lines)
+    with Run(folder, 1, transport) as run:
+        status, output, errors = ended(run.start(0, "join", 2000, MESHARD_PROCESS_SILENCE_SECONDS="0.5"))
+        expect("MESHARD_PROCESS_SILENCE_SECONDS" in output + errors, status, output, errors)
+
+
 def callback(folder, transport):
     with Run(folder, 3, transport) as run:
         for rank in range(3):
@@ -352,7 +369,7 @@ def main():
 
     for transport in ("unix", "tcp"):
         for function in (store, missing_in_barrier, missing_in_join, missing_is_named, wrong_secret, wrong_variables,
-                         strangers, normal_ends, failed_end, busy_is_not_lost, callback, forked_child):
+                         strangers, normal_ends, failed_end, busy_is_not_lost, pauses, callback, forked_child):
             attempt(f"{function.__name__} over {transport}", function, transport)
     for number in range(KILLS):
         for how in (signal.SIGKILL, signal.SIGSTOP):

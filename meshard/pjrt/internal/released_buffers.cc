@@ -8,12 +8,15 @@
 namespace meshard::pjrt::internal {
 
 void ReleasedBatch::destroy_on(std::size_t device) const noexcept {
-  for (std::size_t i = device; i < buffers.size(); i += devices->size())
-    destroy_buffer(client->api, buffers[i]);
+  const PJRT_Api* api = client->api;
+  const std::size_t step = devices->size();
+  PJRT_Buffer* const* end = buffers.data() + buffers.size();
+  for (PJRT_Buffer* const* at = buffers.data() + device; at < end; at += step)
+    destroy_buffer(api, *at);
 }
 
 void ReleasedBatch::destroy() noexcept {
-  for (std::size_t device = 0; device < device_count(); ++device) destroy_on(device);
+  for (std::size_t device = 0, count = device_count(); device < count; ++device) destroy_on(device);
   forget();
 }
 

@@ -1,6 +1,7 @@
 #include "meshard/runtime/internal/lazy_evaluator.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "meshard/base/stall_report.h"
 #include "meshard/graph/annotation.h"
@@ -9,6 +10,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/call_program.h"
+#include "meshard/runtime/internal/placed_constants.h"
 #include "meshard/runtime/internal/placement.h"
 
 namespace meshard {
@@ -199,6 +201,14 @@ void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where
 
 // @pre the node of each result has all of its operands, and no storage yet
 void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation where) {
+  if (std::optional<std::vector<StoragePtr>> placed = placed_constants(runtime_, stage, where)) {
+    std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < placed->size(); ++i) {
+      set_result(stage, i, std::move((*placed)[i]));
+      if (!stage.results[i]->keeps_operands()) stage.results[i].node()->forget_operands();
+    }
+    return;
+  }
   Program program;
   program.name = "lazy";
   program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
@@ -214,14 +224,17 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
 
   std::lock_guard lock(mutex_);
-  for (std::size_t i = 0; i < computed.size(); ++i) {
-    const Value& result = stage.results[i];
-    if (stage.unplaced[i]) result.node()->set_unplaced();
-    result.node()->set_storage(result.index(), StoragePtr(computed[i].value().storage()));
-  }
+  for (std::size_t i = 0; i < computed.size(); ++i)
+    set_result(stage, i, StoragePtr(computed[i].value().storage()));
   unsettled_.push_back(std::move(run));
   has_unsettled_.store(true, std::memory_order_relaxed);
   settle_locked(Failed::kLeave);
+}
+
+void LazyEvaluator::set_result(const Stage& stage, std::size_t i, StoragePtr storage) {
+  const Value& result = stage.results[i];
+  if (stage.unplaced[i]) result.node()->set_unplaced();
+  result.node()->set_storage(result.index(), std::move(storage));
 }
 
 void LazyEvaluator::settle_locked(Failed what) {

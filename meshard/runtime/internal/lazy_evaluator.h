@@ -52,6 +52,8 @@ class LazyEvaluator final : public Evaluator, private FailureListener {
   bool is_claimed(const Graph& graph) const;
   // Computes one stage. `entire` is the whole graph if it has only this stage, otherwise null.
   void run(const Stage& stage, const Graph* entire, SourceLocation where);
+  // Stores result i of a stage. @pre mutex_ is held
+  static void set_result(const Stage& stage, std::size_t i, StoragePtr storage);
 
   Runtime& runtime_;
   std::mutex mutex_;                  // guards changes of recorded nodes, and running_
