@@ -117,8 +117,8 @@ class Client {
       const ExecutableSignature* signature = nullptr) const;
 
   /// Loads the output of Executable::serialize, of a program for several devices, as a program of
-  /// its own for each of `devices`: a launch starts one after the other, and none waits for another.
-  /// `signature` is that of the program.
+  /// its own for each of `devices`: a launch starts one after the other, and none waits for
+  /// another. `signature` is that of the program.
   /// @error failed precondition if the program has collectives or reads the partition id; otherwise
   /// the plugin's error
   Result<LoadedExecutable> load_for_each(std::string_view serialized,

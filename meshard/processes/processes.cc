@@ -179,8 +179,8 @@ Result<void> Processes::State::join(ProcessesOptions options) {
   rank_ = launch.rank;
   if (rank_ == 0) {
     MESHARD_ASSIGN_OR_RETURN(internal::Listener listener, internal::Listener::open(launch.address));
-    server_ =
-        internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count, times_);
+    server_ = internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count,
+                                                 times_);
   }
   internal::MemberOptions member;
   member.addresses = {launch.address};

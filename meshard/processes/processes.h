@@ -49,8 +49,8 @@ struct ProcessesOptions {
   /// How long to wait until all processes have joined.
   std::chrono::milliseconds join_limit = std::chrono::minutes(5);
   /// A process that gives no sign of life for so long is lost; at least 1 s. 0:
-  /// MESHARD_PROCESS_SILENCE_SECONDS, otherwise 3.5 s. Use more where machines stand still for a
-  /// while, such as virtual machines that move. Should be the same in all processes.
+  /// MESHARD_PROCESS_SILENCE_SECONDS, otherwise 3.5 s. Use more where machines may pause, such as
+  /// virtual machines that move to another host. Should be the same in all processes.
   std::chrono::milliseconds silence_limit{0};
   /// Called for each process that is lost, on a thread of its own. It must return soon, and neither
   /// call finalize() nor wait for other processes. Without it, the loss is printed on the standard

@@ -7,8 +7,8 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/event_recorder.h"
-#include "meshard/runtime/internal/loaded_parts.h"
 #include "meshard/runtime/internal/load_program.h"
+#include "meshard/runtime/internal/loaded_parts.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 
 namespace meshard {

@@ -173,9 +173,8 @@ TEST_F(Programs, ProgramsWhosePartsDifferAreNotLoadedForEachDevice) {
   auto sums = load({split}, [&](const Tensors& p) {
     return Tensors{sharding_constraint(p[0] - sum(p[0]), split)};
   });
-  auto slices = load({whole}, [&](const Tensors& p) {
-    return Tensors{sharding_constraint(p[0] * 2, split)};
-  });
+  auto slices = load(
+      {whole}, [&](const Tensors& p) { return Tensors{sharding_constraint(p[0] * 2, split)}; });
   for (const auto& program : {sums, slices}) {
     Tensor x = mark_sharding(counting(), mesh, program == sums ? P("x") : P(none));
     restart();
@@ -204,9 +203,8 @@ TEST_F(Programs, PartsAreLoadedFromTheBytesOfAProgramForOtherDevices) {
 TEST_F(Programs, ThreadsMixPartsAndCollectives) {
   Mesh mesh({{"x", 8}});
   Sharding split(mesh, P("x"));
-  auto small = load({split}, [&](const Tensors& p) {
-    return Tensors{sharding_constraint(p[0] + 1, split)};
-  });
+  auto small = load(
+      {split}, [&](const Tensors& p) { return Tensors{sharding_constraint(p[0] + 1, split)}; });
   auto sums = load({split}, [&](const Tensors& p) {
     return Tensors{sharding_constraint(p[0] - sum(p[0]) * 0.125f, split)};
   });
@@ -221,7 +219,8 @@ TEST_F(Programs, ThreadsMixPartsAndCollectives) {
   };
   std::vector<float> results[3];
   std::vector<std::thread> threads;
-  for (int t = 0; t < 3; ++t) threads.emplace_back([&, t] { steps(8.0f * static_cast<float>(t), results[t]); });
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&, t] { steps(8.0f * static_cast<float>(t), results[t]); });
   for (std::thread& thread : threads) thread.join();
   for (const std::vector<float>& values : results)
     EXPECT_THAT(values, ElementsAre(-3.5f, -2.5f, -1.5f, -0.5f, 0.5f, 1.5f, 2.5f, 3.5f));

@@ -18,7 +18,7 @@ def initialize_processes(*, address="", rank=-1, count=0, secret="", local_devic
     _SECRET. A program that is started once is one process. `local_devices` is the number of CPU devices of this process
     (0: MESHARD_CPU_DEVICES, otherwise 1). All processes have joined when it returns, or `join_seconds` have passed.
     A process that gives no sign of life for `silence_seconds` is lost (0: MESHARD_PROCESS_SILENCE_SECONDS, otherwise
-    3.5); use more where machines stand still for a while, such as virtual machines that move.
+    3.5); use more where machines may pause, such as virtual machines that move to another host.
 
     `on_loss` is called, in a thread of its own, with a ProcessLoss for each process that is lost; without it, the loss
     is printed and this process ends with status 1.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,27 @@ struct Arguments {
   }
   std::vector<Buffer> buffers;
   std::vector<const Buffer*> pointers;
+};
+
+/// A client with 8 devices of the plugin under test. The fake plugin behaves like a CPU plugin.
+class PluginTest : public ::testing::TestWithParam<Subject> {
+ protected:
+  void SetUp() override {
+    ::setenv("TF_CPP_MIN_LOG_LEVEL", "3", 0);
+    if (GetParam().path.empty())
+      GTEST_SKIP() << "no CPU plugin was found; run `./dev build` or set MESHARD_TEST_PLUGINS";
+    if (GetParam().is_fake) {
+      FakeControl control(GetParam().path);
+      control.reset();
+      control.set_platform("cpu");  // the launch rules of the CPU plugin also apply here
+      control.set_trap(kFakeWedge);
+    }
+    client_ = make_client(plugin());
+  }
+  Plugin plugin() const { return Plugin::load(GetParam().path).value(); }
+  const Client& client() const { return *client_; }
+  const Device& device(std::size_t i = 0) const { return *client().addressable_devices()[i]; }
+  std::optional<Client> client_;
 };
 
 }  // namespace meshard::pjrt

@@ -40,7 +40,7 @@ def run(devices, *command, folder=None, limit=LIMIT, **variables):
     """Runs the command in several processes: `devices` is how many of them, with one device each, or the number of
     devices of each. 1: without mpirun. @return status, output, errors"""
     words = [str(word) for word in command]
-    # A machine that stands still for a while is no fault of the program.
+    # If the machine pauses, the program has no fault.
     variables = {"MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables
     if isinstance(devices, int) and devices > 1:
         words = [*MPIRUN, "-n", str(devices)] + words

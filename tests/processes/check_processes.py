@@ -295,7 +295,7 @@ def busy_is_not_lost(folder, transport):
 
 
 def pauses(folder, transport):
-    """A machine that stands still for a moment, with a limit that allows it."""
+    """Processes that pause, with a limit that allows it."""
     with Run(folder, 2, transport) as run:
         for rank in range(2):
             run.start(rank, "join", 20000, "compute", 7000, "barrier", "b", 20000, MESHARD_PROCESS_SILENCE_SECONDS="30")

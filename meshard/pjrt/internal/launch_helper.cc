@@ -156,10 +156,10 @@ class Helper {
 
   std::mutex mutex_;
   std::condition_variable wake_, over_;
-  Job* job_ = nullptr;                    // not begun by the helper yet; guarded by mutex_
+  Job* job_ = nullptr;                        // not begun by the helper yet; guarded by mutex_
   std::atomic<const Job*> working_{nullptr};  // the helper takes pieces of it
-  std::atomic<bool> is_posted_{false};    // job_ is not null; for looking without the lock
-  bool is_asleep_ = false;                // guarded by mutex_
+  std::atomic<bool> is_posted_{false};        // job_ is not null; for looking without the lock
+  bool is_asleep_ = false;                    // guarded by mutex_
   std::atomic<std::size_t> calls_{0};
 };
 

@@ -1,3 +1,4 @@
+// Tested in meshard/runtime/loaded_program_test.cc.
 #include "meshard/runtime/internal/loaded_parts.h"
 
 #include <cstddef>

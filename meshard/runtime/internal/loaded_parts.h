@@ -47,7 +47,7 @@ class LoadedParts {
   const pjrt::LoadedExecutable& whole_;
   mutable std::atomic<std::int32_t> left_;  // launches before the parts are loaded; -1: never
   mutable std::mutex loading_;
-  mutable std::string bytes_;                            // guarded by loading_
+  mutable std::string bytes_;                             // guarded by loading_
   mutable std::optional<pjrt::LoadedExecutable> loaded_;  // guarded by loading_
   mutable std::atomic<const pjrt::LoadedExecutable*> parts_{nullptr};
 };

@@ -80,11 +80,10 @@ std::optional<std::vector<StoragePtr>> placed_constants(Runtime& runtime, const 
   if (!client) return std::nullopt;
   std::vector<StoragePtr> placed;
   for (std::size_t i = 0; i < arrays.size(); ++i)
-    placed.push_back(stage.mesh
-                         ? place(runtime.platforms, arrays[i], *marked_sharding(stage.results[i]),
-                                 where)
-                         : place(runtime.platforms, *client, arrays[i],
-                                 *client->addressable_devices()[0], where));
+    placed.push_back(
+        stage.mesh ? place(runtime.platforms, arrays[i], *marked_sharding(stage.results[i]), where)
+                   : place(runtime.platforms, *client, arrays[i], *client->addressable_devices()[0],
+                           where));
   return placed;
 }
 

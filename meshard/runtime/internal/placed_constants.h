@@ -12,8 +12,8 @@
 namespace meshard {
 
 /// The elements of a recorded value that is a constant, or one number repeated, such as
-/// `zeros(shape)` and `full(shape, 0.5)`, marked with a sharding or not. None for other values, and for those of 64 KiB or
-/// more, which devices fill faster.
+/// `zeros(shape)` and `full(shape, 0.5)`, marked with a sharding or not. None for other values, and
+/// for those of 64 KiB or more, which devices fill faster.
 std::optional<HostArray> small_constant(const Value& value);
 
 /// The results of a stage that computes only small constants. Compiling a program takes 25 to 45 ms
