@@ -107,15 +107,14 @@ TEST_P(CompilerTest, PartsThatDifferAreNotLoadedAlone) {
   // Every device takes its own part of a replicated value.
   auto slices = client().compile(doubled_program(""), on_first(8)).value();
   EXPECT_EQ(slices.signature().to_string(), "(f32[32]) -> (f32[4]) reading the partition id");
-  for (const auto& [program, why] :
-       {std::pair{&sums, "has collectives"}, std::pair{&slices, "reads the partition id"}}) {
-    std::string bytes = program->executable().serialize().value();
+  auto refused = [&](const LoadedExecutable& program, const char* why) {
+    std::string bytes = program.executable().serialize().value();
     EXPECT_TRUE(throws_error(
-        [&] {
-          client().load_for_each(bytes, program->signature(), program->device_list()).value();
-        },
+        [&] { client().load_for_each(bytes, program.signature(), program.device_list()).value(); },
         ErrorCode::kFailedPrecondition, {"[load_for_each]", why}));
-  }
+  };
+  refused(sums, "has collectives");
+  refused(slices, "reads the partition id");
 }
 
 TEST_P(CompilerTest, CompilesForItsOwnTopology) {

@@ -12,8 +12,8 @@ using testing::Each;
 
 struct PlacedConstants : OnPlugin {};
 
-Tensor marked(const Tensor& x, const Mesh& mesh, PartitionSpec spec) {
-  return mark_sharding(x, mesh, std::move(spec));
+Tensor marked(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+  return mark_sharding(x, mesh, spec);
 }
 
 TEST_F(PlacedConstants, NeedNoProgram) {
