@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -37,14 +38,18 @@ TEST(LaunchHelper, SeveralThreadsShareWithIt) {
 
 TEST(LaunchHelper, ItComesIfThereIsACoreForIt) {
   if (meshard::internal::usable_cores() < 2) GTEST_SKIP() << "the process has one core";
-  // The first piece waits for another thread.
+  // The caller's piece waits for another thread for a while: the helper may still end an earlier
+  // job, and then does not come.
   std::atomic<bool> came{false};
   const std::size_t before = LaunchHelper::calls();
-  std::thread::id caller = std::this_thread::get_id();
-  LaunchHelper::share(2, [&](std::size_t) {
-    if (std::this_thread::get_id() != caller) came = true;
-    while (!came) std::this_thread::yield();
-  });
+  const std::thread::id caller = std::this_thread::get_id();
+  for (int i = 0; i < 1000 && !came; ++i)
+    LaunchHelper::share(2, [&](std::size_t) {
+      if (std::this_thread::get_id() != caller) came = true;
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(20);
+      while (!came && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+    });
+  EXPECT_TRUE(came);
   EXPECT_GE(LaunchHelper::calls(), before + 1);
 }
 
