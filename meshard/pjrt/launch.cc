@@ -199,9 +199,8 @@ LaunchRecord* LoadedExecutable::new_record(const Call& call, LaunchRecord* recor
   // Null until the plugin creates them; values that a failed call leaves here are not owned.
   record->events.assign(call.count, nullptr);
   record->first = call.first;
-  record->site = site_;
+  if (record->site != site_) record->site = site_;  // a spare record is often of this program
   record->where = call.options.where;
-  record->begun = coarse_now();
   return record;
 }
 
@@ -298,6 +297,7 @@ Result<Launch> LoadedExecutable::enter(Call& call) const {
     entering.spare = record;
     return Launch();
   }
+  record->begun = coarse_now();
   record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
   entering.launched = record;
   return call.options.track ? Launch(client_, record) : Launch();
