@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "meshard/graph/sync.h"
 #include "meshard/optim/optim_testutil.h"
 #include "meshard/optim/zero_layout.h"
 #include "meshard/trace/jit.h"

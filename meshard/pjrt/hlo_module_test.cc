@@ -32,8 +32,8 @@ WireWriter instruction(const std::string& opcode, std::uint64_t id) {
   return writer;
 }
 
-// A module of four collectives, each with another form of groups.
-std::string module_bytes() {
+// Collectives, each with another form of groups.
+WireWriter collectives() {
   WireWriter computation;
   computation.add_bytes(1, "main");
   computation.add_varint(5, 40);
@@ -78,7 +78,11 @@ std::string module_bytes() {
   pair.add_varint(2, 1);
   permute.add_message(52, pair);
   computation.add_message(2, permute);
+  return computation;
+}
 
+// A module of collectives.
+std::string module_bytes() {
   WireWriter program_shape, result;
   program_shape.add_message(1, shape(11, {2, 3}));
   program_shape.add_message(1, shape(16, {}));
@@ -93,7 +97,7 @@ std::string module_bytes() {
 
   WireWriter module;
   module.add_bytes(1, "m");
-  module.add_message(3, computation);
+  module.add_message(3, collectives());
   module.add_message(4, program_shape);
   module.add_varint(6, 40);
   module.add_message(8, aliases);
