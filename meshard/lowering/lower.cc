@@ -12,6 +12,7 @@
 #include "meshard/lowering/internal/source_locations.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/host_call.h"
+#include "meshard/sharding/open_dimensions.h"
 #include "meshard/stablehlo/module_writer.h"
 #include "meshard/stablehlo/types.h"
 
@@ -236,12 +237,7 @@ class Lowering {
 
 }  // namespace
 
-bool LoweredValue::is_exact() const {
-  if (!sharding) return false;
-  for (std::size_t d = 0; d < sharding->rank(); ++d)
-    if (sharding->is_open(d)) return false;
-  return true;
-}
+bool LoweredValue::is_exact() const { return sharding && !has_open_dimensions(*sharding); }
 
 LoweredModule lower(const Program& program, bool check_nans) {
   return Lowering(program, check_nans).run();

@@ -69,8 +69,8 @@ void read_opcodes(std::string_view computation, ExecutableSignature& to) {
     WireReader fields(instruction->bytes);
     while (auto field = fields.next())
       if (field->number == 2) {
-        to.has_collectives |= is_collective_opcode(field->bytes);
-        to.reads_partition_id |= is_partition_id_opcode(field->bytes);
+        to.has_collectives = to.has_collectives || is_collective_opcode(field->bytes);
+        to.reads_partition_id = to.reads_partition_id || is_partition_id_opcode(field->bytes);
         break;
       }
   }

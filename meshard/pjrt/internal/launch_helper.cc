@@ -1,16 +1,12 @@
 #include "meshard/pjrt/internal/launch_helper.h"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <thread>
 
-#include "meshard/base/quiet_thread.h"
-#include "meshard/base/usable_cores.h"
+#include "meshard/pjrt/internal/helper_thread.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -74,13 +70,6 @@ class Job {
 
 class Helper {
  public:
-  // The process's only one, or null if it cannot start or would take the callers' core. Never
-  // destroyed: destructors of static objects may still launch.
-  static Helper* get() {
-    static Helper* helper = start();
-    return exists_.load(std::memory_order_acquire) ? helper : nullptr;
-  }
-
   // The caller and the helper take the job's pieces. If the helper has another job, the caller
   // takes all.
   void share(Job& job) {
@@ -103,30 +92,6 @@ class Helper {
     if (spin_until(is_over)) return;
     lock.lock();
     over_.wait(lock, is_over);
-  }
-
-  std::size_t calls() const { return calls_.load(std::memory_order_relaxed); }
-
- private:
-  static Helper* start() {
-    if (meshard::internal::usable_cores() < 2) return nullptr;
-    try {
-      auto* helper = new Helper;
-      meshard::internal::start_quiet_thread([helper] { helper->run(); }).detach();
-      // The thread does not exist in children.
-      pthread_atfork(nullptr, nullptr, [] { exists_ = false; });
-      exists_.store(true, std::memory_order_release);
-      return helper;
-    } catch (const std::exception&) {  // no more threads or memory
-      return nullptr;
-    }
-  }
-
-  // Keeps the helper from beginning with the job. @pre mutex_ is held
-  void withdraw(const Job& job) {
-    if (job_ != &job) return;
-    job_ = nullptr;
-    is_posted_.store(false, std::memory_order_relaxed);
   }
 
   [[noreturn]] void run() {
@@ -152,7 +117,15 @@ class Helper {
     }
   }
 
-  static inline std::atomic<bool> exists_ = false;
+  std::size_t calls() const { return calls_.load(std::memory_order_relaxed); }
+
+ private:
+  // Keeps the helper from beginning with the job. @pre mutex_ is held
+  void withdraw(const Job& job) {
+    if (job_ != &job) return;
+    job_ = nullptr;
+    is_posted_.store(false, std::memory_order_relaxed);
+  }
 
   std::mutex mutex_;
   std::condition_variable wake_, over_;
@@ -167,7 +140,7 @@ class Helper {
 
 void LaunchHelper::share(std::size_t count, FunctionRef<void(std::size_t)> work) {
   Job job(count, work);
-  if (Helper* helper = count > 1 ? Helper::get() : nullptr)
+  if (Helper* helper = count > 1 ? HelperThread<Helper>::get() : nullptr)
     helper->share(job);
   else
     job.take_part();
@@ -175,7 +148,7 @@ void LaunchHelper::share(std::size_t count, FunctionRef<void(std::size_t)> work)
 }
 
 std::size_t LaunchHelper::calls() noexcept {
-  Helper* helper = Helper::get();
+  Helper* helper = HelperThread<Helper>::get();
   return helper ? helper->calls() : 0;
 }
 

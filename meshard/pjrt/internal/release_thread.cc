@@ -1,18 +1,12 @@
 // Tested in tests/plugin/buffer_list_test.cc.
 #include "meshard/pjrt/internal/release_thread.h"
 
-#include <pthread.h>
-
 #include <array>
-#include <atomic>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
-#include <thread>
 #include <vector>
 
-#include "meshard/base/quiet_thread.h"
-#include "meshard/base/usable_cores.h"
+#include "meshard/pjrt/internal/helper_thread.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -22,14 +16,6 @@ constexpr std::size_t kMostBatches = 4;
 
 class Worker {
  public:
-  // The process's only one, or null if it cannot start. Never destroyed: destructors of static
-  // objects may still release buffers.
-  static Worker* get() {
-    static Worker* worker = start();
-    return worker;
-  }
-  static bool exists() { return exists_.load(std::memory_order_acquire); }
-
   bool take(ReleasedBatch& batch) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || waiting_ == kMostBatches) return false;
@@ -47,21 +33,6 @@ class Worker {
   void drain() {
     std::unique_lock lock(mutex_);
     idle_.wait(lock, [&] { return waiting_ == 0 && !works_; });
-  }
-
- private:
-  static Worker* start() {
-    if (meshard::internal::usable_cores() < 2) return nullptr;
-    try {
-      auto* worker = new Worker;
-      meshard::internal::start_quiet_thread([worker] { worker->run(); }).detach();
-      // The thread does not exist in children.
-      pthread_atfork(nullptr, nullptr, [] { exists_ = false; });
-      exists_.store(true, std::memory_order_release);
-      return worker;
-    } catch (const std::exception&) {  // no more threads or memory
-      return nullptr;
-    }
   }
 
   [[noreturn]] void run() {
@@ -85,8 +56,7 @@ class Worker {
     }
   }
 
-  static inline std::atomic<bool> exists_ = false;
-
+ private:
   std::mutex mutex_;
   std::condition_variable wake_, idle_;
   std::array<ReleasedBatch, kMostBatches> batches_;  // a ring
@@ -97,15 +67,16 @@ class Worker {
 
 }  // namespace
 
-bool ReleaseThread::runs() noexcept { return Worker::get() && Worker::exists(); }
+bool ReleaseThread::runs() noexcept { return HelperThread<Worker>::get() != nullptr; }
 
 bool ReleaseThread::take(ReleasedBatch& batch) noexcept {
   if (batch.buffers.size() < kLeastBuffers) return false;
-  return runs() && Worker::get()->take(batch);
+  Worker* worker = HelperThread<Worker>::get();
+  return worker && worker->take(batch);
 }
 
 void ReleaseThread::drain() noexcept {
-  if (Worker::exists()) Worker::get()->drain();
+  if (Worker* worker = HelperThread<Worker>::get_started()) worker->drain();
 }
 
 }  // namespace meshard::pjrt::internal

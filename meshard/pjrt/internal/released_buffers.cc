@@ -48,16 +48,18 @@ void ReleasedBuffers::add(ClientState* client, const DeviceList& devices,
   batch_.bytes += bytes * buffers.size();
 }
 
+bool ReleasedBuffers::is_due() const {
+  bool dead = batch_.bytes == 0;  // donated: the plugin has little to do
+  return dead || batch_.buffers.size() >= ReleaseThread::kLeastBuffers;
+}
+
 void ReleasedBuffers::give_up() noexcept {
   if (ReleaseThread::take(batch_)) return;
-  bool dead = batch_.bytes == 0;  // donated: the plugin has little to do
-  if (dead || batch_.buffers.size() >= ReleaseThread::kLeastBuffers || !ReleaseThread::runs())
-    batch_.destroy();
+  if (is_due() || !ReleaseThread::runs()) batch_.destroy();
 }
 
 ReleasedBatch ReleasedBuffers::take() {
-  bool dead = batch_.bytes == 0;
-  if (!dead && batch_.buffers.size() < ReleaseThread::kLeastBuffers) return {};
+  if (!is_due()) return {};
   ReleasedBatch taken = std::move(batch_);
   batch_.buffers = std::exchange(spare_, {});
   return taken;

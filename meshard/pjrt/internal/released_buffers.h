@@ -71,6 +71,9 @@ class ReleasedBuffers {
   void destroy() noexcept;
 
  private:
+  // Whether they are not worth keeping for a later launch.
+  bool is_due() const;
+
   static constexpr std::size_t kMostBytesEach = 1 << 12;
   static constexpr std::size_t kMostBytes = 1 << 20;
   static constexpr std::size_t kMostArrays = 1 << 11;

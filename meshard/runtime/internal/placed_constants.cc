@@ -1,6 +1,5 @@
 #include "meshard/runtime/internal/placed_constants.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "meshard/graph/sharding_mark.h"
@@ -8,6 +7,7 @@
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/nan_check.h"
+#include "meshard/sharding/open_dimensions.h"
 
 namespace meshard {
 namespace {
@@ -38,11 +38,16 @@ HostArray repeated(const HostArray& number, const TensorType& type) {
   return all;
 }
 
-bool is_complete(const Sharding& sharding) {
-  if (!sharding.unreduced_axes().empty()) return false;
-  for (std::size_t d = 0; d < sharding.rank(); ++d)
-    if (sharding.is_open(d)) return false;
-  return true;
+// The elements of a recorded value that is a constant, or one number repeated, such as
+// `zeros(shape)` and `full(shape, 0.5)`, marked with a sharding or not. None for other values, and
+// for larger ones, which devices fill faster.
+std::optional<HostArray> small_constant(const Value& value) {
+  if (value->annotations() || value.type().bytes() > kMostConstantBytes) return std::nullopt;
+  Value source = without(without(value, &OpTraits::marks_sharding), &OpTraits::repeats_elements);
+  std::optional<HostArray> array = known_array(source);
+  if (!array || array->shape() == value.type().shape) return array;
+  if (array->shape().rank() != 0) return std::nullopt;
+  return repeated(*array, value.type());
 }
 
 // Null: the program would run in several processes.
@@ -56,24 +61,16 @@ const pjrt::Client* client_of(Runtime& runtime, const std::optional<Mesh>& mesh,
 
 }  // namespace
 
-std::optional<HostArray> small_constant(const Value& value) {
-  if (value->annotations() || value.type().bytes() > kMostConstantBytes) return std::nullopt;
-  Value source = without(without(value, &OpTraits::marks_sharding), &OpTraits::repeats_elements);
-  std::optional<HostArray> array = known_array(source);
-  if (!array || array->shape() == value.type().shape) return array;
-  if (array->shape().rank() != 0) return std::nullopt;
-  return repeated(*array, value.type());
-}
-
 std::optional<std::vector<StoragePtr>> placed_constants(Runtime& runtime, const Stage& stage,
                                                         SourceLocation where) {
   std::vector<HostArray> arrays;
   for (const Value& result : stage.results) {
-    std::optional<HostArray> array = small_constant(result);
     std::optional<Sharding> sharding = marked_sharding(result);
-    if (!array || sharding.has_value() != stage.mesh.has_value() ||
-        (sharding && !is_complete(*sharding)))
+    if (sharding.has_value() != stage.mesh.has_value() ||
+        (sharding && (has_open_dimensions(*sharding) || !sharding->unreduced_axes().empty())))
       return std::nullopt;
+    std::optional<HostArray> array = small_constant(result);
+    if (!array) return std::nullopt;
     arrays.push_back(*std::move(array));
   }
   const pjrt::Client* client = checks_nans() ? nullptr : client_of(runtime, stage.mesh, where);

@@ -15,6 +15,7 @@
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 #include "meshard/runtime/tiles.h"
+#include "meshard/sharding/open_dimensions.h"
 
 namespace meshard {
 namespace {
@@ -89,9 +90,8 @@ Result<std::unordered_map<std::int64_t, SourceTile>> source_tiles(const DeviceAr
 }  // namespace
 
 bool is_plain(const Sharding& sharding) {
-  for (std::size_t d = 0; d < sharding.rank(); ++d)
-    if (sharding.is_open(d)) return false;
-  return sharding.unreduced_axes().empty() && sharding.replicated_axes().empty();
+  return !has_open_dimensions(sharding) && sharding.unreduced_axes().empty() &&
+         sharding.replicated_axes().empty();
 }
 
 Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& source,
