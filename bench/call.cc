@@ -120,16 +120,19 @@ void call_rows(Report& report) {
       for (bool chained : {false, true}) parameter_row(report, count, donate, chained);
 }
 
-void single_rows(Report& report) {
+namespace {
+
+OursAndFloor single_times() {
   Mesh mesh({{"one", 1}});
   Tensor x = ones_on({8, 64}, mesh, P()), w = ones_on({64, 64}, mesh, P());
   auto step = jit(&matmul_of, {.name = "matmul"});
   wait_for(step(x, w));
   std::vector<Tensor> arguments{x, w};
   RawProgram raw(raw_runtime_client(), module_of(step), 1, shard_shapes(arguments));
-  constexpr int kCalls = 200;
-  OursAndFloor times = in_turns(
-      kCallTurns,
+  // A turn takes 1 ms: the minimum needs one without an interruption.
+  constexpr int kCalls = 40, kTurns = 400;
+  return in_turns(
+      kTurns,
       [&] {
         double time = 0;
         for (int i = 0; i < kCalls; ++i) {
@@ -151,10 +154,22 @@ void single_rows(Report& report) {
         }
         return time / kCalls;
       });
-  Row row =
-      call_row("single.matmul", "tiny matmul on one device, until the call returns", times, 1.05);
+}
+
+}  // namespace
+
+void single_rows(Report& report) {
+  // The addresses of the programs decide about 0.3 us of either side.
+  Least ours, floor;
+  for (int i = 0; i < 4; ++i) {
+    OursAndFloor times = single_times();
+    ours.take(times.ours);
+    floor.take(times.floor);
+  }
+  Row row = call_row("single.matmul", "tiny matmul on one device, until the call returns",
+                     {ours.value, floor.value}, 1.05);
   row.goal = "at most 0.5 us more";
-  row.bound = times.floor + 0.5;
+  row.bound = floor.value + 0.5;
   report.add(row);
 }
 

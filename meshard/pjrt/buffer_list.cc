@@ -122,16 +122,18 @@ bool BufferList::await_launch() const {
     record = *found;
     record->references.fetch_add(1, std::memory_order_relaxed);
   }
-  bool done = record->await_success();
-  if (done) {  // here, where the devices are idle, rather than in the next launch
-    std::lock_guard lock(client.launch_mutex);
-    if (auto found = find(); found != in_flight.end()) {
-      in_flight.erase(found);
-      internal::drop_launch(record);
-    }
+  if (!record->await_success()) {
+    internal::drop_launch(record);
+    return false;
   }
-  internal::drop_launch(record);
-  return done;
+  // Here, where the devices are idle, rather than in the next launch.
+  std::lock_guard lock(client.launch_mutex);
+  if (auto found = find(); found != in_flight.end()) {
+    in_flight.erase(found);
+    internal::drop_launch(record);
+  }
+  client.reuse(record);
+  return true;
 }
 
 bool BufferList::plugin_says_deleted() const {

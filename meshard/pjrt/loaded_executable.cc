@@ -126,20 +126,12 @@ bool LoadedExecutable::can_run_device_by_device() const {
           (!signature_.has_collectives || !rules.device_launch_may_run_inline));
 }
 
-Result<Launch> LoadedExecutable::execute(std::span<const BufferList* const> arguments,
-                                         std::span<BufferList> outputs,
-                                         const LaunchOptions& options) const {
-  Call call{.has_lists = true, .lists = arguments, .output_lists = outputs, .options = options};
-  call.count = devices_->size();
-  call.device_by_device = is_portable_;
-  call.place = "execute";
-  return run(call);
-}
-
 Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
                                          std::span<Buffer> outputs,
                                          const LaunchOptions& options) const {
-  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
+  Call call(options);
+  call.buffers = arguments;
+  call.output_buffers = outputs;
   call.count = devices_->size();
   call.device_by_device = is_portable_;
   call.place = "execute";
@@ -162,7 +154,10 @@ Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> ar
         ErrorCode::kFailedPrecondition,
         cat("[execute_on_views] the program runs on ", devices_->size(), " devices and consumes ",
             signature_.donated.size(), " arguments; it must run on one and consume none"));
-  Call call{.has_views = true, .views = arguments, .output_buffers = outputs, .options = options};
+  Call call(options);
+  call.has_views = true;
+  call.views = arguments;
+  call.output_buffers = outputs;
   call.count = 1;
   call.place = "execute_on_views";
   return run(call);
@@ -176,7 +171,9 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
     return Error(ErrorCode::kOutOfRange,
                  cat("[execute_device] device index ", device,
                      " is out of range: the number of devices is ", devices_->size()));
-  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
+  Call call(options);
+  call.buffers = arguments;
+  call.output_buffers = outputs;
   call.first = device;
   call.count = 1;
   call.device_by_device = true;
@@ -184,20 +181,12 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
   return run(call);
 }
 
-Result<Launch> LoadedExecutable::execute_each_device(std::span<const BufferList* const> arguments,
-                                                     std::span<BufferList> outputs,
-                                                     const LaunchOptions& options) const {
-  Call call{.has_lists = true, .lists = arguments, .output_lists = outputs, .options = options};
-  call.count = devices_->size();
-  call.device_by_device = true;
-  call.place = "execute_each_device";
-  return run(call);
-}
-
 Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
                                                      std::span<Buffer> outputs,
                                                      const LaunchOptions& options) const {
-  Call call{.buffers = arguments, .output_buffers = outputs, .options = options};
+  Call call(options);
+  call.buffers = arguments;
+  call.output_buffers = outputs;
   call.count = devices_->size();
   call.device_by_device = true;
   call.place = "execute_each_device";

@@ -1,5 +1,6 @@
 // A compiled program, loaded on its devices and ready to run.
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -119,6 +120,7 @@ class LoadedExecutable {
   void release() noexcept;
 
   Result<Launch> run(Call& call) const;
+  Result<Launch> run_inline(Call& call) const;
   Result<Launch> enter(Call& call) const;
   internal::LaunchRecord* new_record(const Call& call, internal::LaunchRecord* record) const;
   Result<void> check(const Call& call) const;
@@ -134,6 +136,7 @@ class LoadedExecutable {
   void settle_donated(const Call& call) const;
   void give_outputs(const Call& call) const;
   Result<void> enter_plugin(Call& call) const;
+  bool ran_at_once(const internal::LaunchRecord& record) const;
   Result<void> enter_on(const Call& call, std::size_t k) const;
   Result<void> enter_each(Call& call) const;
   std::string launched_on(const Call& call) const;
@@ -152,6 +155,8 @@ class LoadedExecutable {
   std::vector<std::size_t> result_sizes_;          // in bytes, on each device
   std::int64_t result_bytes_ = 0;                  // their sum
   mutable std::deque<DeviceOrder> orders_;         // guarded by the client's launch lock
+  // How many launches in a row were not over at once, up to a limit.
+  mutable std::atomic<std::uint8_t> launches_late_{0};
 };
 
 }  // namespace meshard::pjrt

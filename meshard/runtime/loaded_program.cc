@@ -122,6 +122,7 @@ Error LoadedProgram::elsewhere() const {
 void LoadedProgram::fail_elsewhere() const { throw elsewhere(); }
 
 void LoadedProgram::share_equal_shardings() {
+  written_ = chosen_.arguments;
   std::vector<Sharding> known;
   auto share = [&](std::optional<Sharding>& sharding) {
     if (!sharding) return;
@@ -141,7 +142,7 @@ const pjrt::LoadedExecutable* LoadedProgram::launched_each() const {
   return parts_ ? parts_->for_launch() : &*executable_;
 }
 
-inline Result<pjrt::Launch> LoadedProgram::execute(
+[[gnu::always_inline]] inline Result<pjrt::Launch> LoadedProgram::execute(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     const pjrt::LaunchOptions& options) const {
   if (way_ == LaunchWay::kInOrder) [[unlikely]]
@@ -149,15 +150,21 @@ inline Result<pjrt::Launch> LoadedProgram::execute(
   return executable_->execute(arguments, results, options);
 }
 
-Result<pjrt::Launch> LoadedProgram::launch_buffers(
+// Part of launch(), as a return from it would take longer than the rest of it (pjrt/launch.cc).
+[[gnu::always_inline]] inline Result<pjrt::Launch> LoadedProgram::launch_buffers(
     std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
     SourceLocation where, bool track) const {
-  if (!internal::records_events()) [[likely]] {
-    pjrt::LaunchOptions options{.track = track, .where = where, .id = next_launch_id()};
-    const pjrt::LoadedExecutable* each = launched_each();
-    return each ? each->execute_each_device(arguments, results, options)
-                : execute(arguments, results, options);
-  }
+  if (internal::records_events()) [[unlikely]]
+    return launch_recorded(arguments, results, where);
+  pjrt::LaunchOptions options{.track = track, .where = where, .id = next_launch_id()};
+  const pjrt::LoadedExecutable* each = launched_each();
+  return each ? each->execute_each_device(arguments, results, options)
+              : execute(arguments, results, options);
+}
+
+Result<pjrt::Launch> LoadedProgram::launch_recorded(
+    std::span<const pjrt::BufferList* const> arguments, std::span<pjrt::BufferList> results,
+    SourceLocation where) const {
   // Launch on all devices at once: device by device, the completion events would be available only
   // after the last launch.
   internal::HostSpan span;

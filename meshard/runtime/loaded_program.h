@@ -56,7 +56,7 @@ class LoadedProgram {
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
   bool accepts(std::size_t i, const DeviceArray& array) const {
-    return array.is_current() && same_sharding(array.sharding(), chosen_.arguments[i]) &&
+    return array.is_current() && has_sharding_of(i, array.sharding()) &&
            (array.sharding() || &array.buffers()[0].device() == executable_->devices()[0]);
   }
   /// Launches the program. Nothing is placed, moved or compiled. If `track`, the launch reports
@@ -109,6 +109,14 @@ class LoadedProgram {
   Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
                                       std::span<pjrt::BufferList> results, SourceLocation where,
                                       bool track) const;
+  bool has_sharding_of(std::size_t i, const Sharding* sharding) const {
+    return (sharding && written_[i] && written_[i]->is_copy_of(*sharding)) ||
+           same_sharding(sharding, chosen_.arguments[i]);
+  }
+  // The same as launch_buffers(), while events are recorded.
+  Result<pjrt::Launch> launch_recorded(std::span<const pjrt::BufferList* const> arguments,
+                                       std::span<pjrt::BufferList> results,
+                                       SourceLocation where) const;
   Result<pjrt::Launch> execute(std::span<const pjrt::BufferList* const> arguments,
                                std::span<pjrt::BufferList> results,
                                const pjrt::LaunchOptions& options) const;
@@ -134,7 +142,10 @@ class LoadedProgram {
   pjrt::Client client_;
   LoweredModule lowered_;
   std::optional<pjrt::LoadedExecutable> executable_;
+  // Equal shardings are copies of one, so that a result is recognized as an argument by a glance.
   ChosenShardings chosen_;
+  // chosen_.arguments as the text has them: often copies of the arguments' own.
+  std::vector<std::optional<Sharding>> written_;
   // The devices of a result in the order of its mesh, and their positions in the program's order.
   struct ResultOrder {
     const pjrt::DeviceList* devices = nullptr;  // null: the order of the program

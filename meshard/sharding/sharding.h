@@ -154,6 +154,8 @@ class Sharding {
   static Result<Sharding> parse(std::string_view text);
 
   std::size_t hash() const { return state_->hash; }
+  /// True if one is a copy of the other, so that they are equal. A check without a look at either.
+  bool is_copy_of(const Sharding& other) const { return state_ == other.state_; }
   friend bool operator==(const Sharding& a, const Sharding& b) {
     return a.state_ == b.state_ || a.equal_state(b);
   }

@@ -43,10 +43,13 @@ JitResults JitPrograms::run(const JitCall& call, const JitFunction& function) co
   std::shared_ptr<const JitEntry> entry = cache_->find(call);
   if (!entry) entry = cache_->find_or_trace(call, function);
 
-  JitResults results{entry->prototype, InlineVector<Tensor, 256>(entry->num_results)};
-  entry->program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-                      std::span<Tensor>(results.tensors.data(), results.tensors.size()),
-                      cache_->where());
+  const JitEntry& found = *entry;
+  const void* prototype = found.prototype.get();
+  JitResults results{std::shared_ptr<const void>(std::move(entry), prototype),
+                     InlineVector<Tensor, 256>(found.num_results)};
+  found.program->run(std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
+                     std::span<Tensor>(results.tensors.data(), results.tensors.size()),
+                     cache_->where());
   return results;
 }
 

@@ -183,6 +183,16 @@ void ClientState::end_launch(LaunchRecord* record, LaunchRecord* spare) {
   if (rules.max_in_flight > 0) launch_ended.notify_one();
 }
 
+void ClientState::reuse(LaunchRecord* record) {
+  // No one else can find it to add a reference.
+  if (spare_launch || record->references.load(std::memory_order_acquire) != 1) {
+    drop_launch(record);
+    return;
+  }
+  record->clear();
+  spare_launch.reset(record);
+}
+
 void ClientState::await_last_launches() {
   hold_other_threads();
   for (std::unique_lock lock(launch_mutex); entering > 0; lock.lock()) {

@@ -46,6 +46,9 @@ struct ClientState {
   /// Ends what begin_launch began. `record`: the launch is in flight; null: it is not. `spare`: the
   /// record of a launch that is over, for the next one, or null.
   void end_launch(LaunchRecord* record, LaunchRecord* spare);
+  /// Drops a reference to a launch that is not in flight; keeps the record as the spare one if it
+  /// was the last reference. @pre launch_mutex is held
+  void reuse(LaunchRecord* record);
   /// Waits until every earlier launch is done.
   void await_launches();
   /// Called by the thread that ends the process: waits for all launches, and prevents other threads
@@ -94,7 +97,7 @@ struct ClientState {
   std::deque<LaunchRecord*> in_flight;  // oldest first
   std::size_t entering = 0;             // launches whose plugin call has not returned
   std::size_t look_at = 64;             // when this many are in flight, drop those that are done
-  std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that was done at once
+  std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that is over
   std::uint32_t launch_mark = 0;
   std::uint64_t launches = 0;  // the number of the last one
   std::atomic<bool> wedged{false};

@@ -77,6 +77,12 @@ bool LaunchRecord::has_succeeded() const {
   return true;
 }
 
+void LaunchRecord::clear() noexcept {
+  for (PJRT_Event*& event : events) destroy_event(api, std::exchange(event, nullptr));
+  outcome.reset();
+  done.store(false, std::memory_order_relaxed);
+}
+
 std::string LaunchRecord::to_string() const {
   std::string devices;
   for (std::size_t k = 0; k < events.size(); ++k)
@@ -88,7 +94,7 @@ std::string LaunchRecord::to_string() const {
 
 void drop_launch(LaunchRecord* record) noexcept {
   if (record->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  for (PJRT_Event* event : record->events) destroy_event(record->api, event);
+  record->clear();
   delete record;
 }
 

@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <bit>
 #include <cstdlib>
 
 #include "meshard/pjrt/client.h"
@@ -40,8 +39,7 @@ struct WaitsFirst {
 
 }  // namespace
 
-void internal::wait_at_exit(std::uint64_t launches) {
-  if (!std::has_single_bit(launches)) return;
+void internal::add_exit_handler() {
   // If registering fails for lack of memory, the earlier handlers must suffice.
   (void)std::atexit(wait_if_started);
 }

@@ -4,6 +4,9 @@
 
 namespace meshard::internal {
 
+/// Lets the process wait for its launches when `exit` runs the handlers that were added before.
+void add_exit_handler();
+
 /// Called after each launch; ensures that the process waits for launches in flight before it ends.
 ///
 /// A plugin creates static objects when it first compiles and runs programs, some of them in its
@@ -12,6 +15,9 @@ namespace meshard::internal {
 /// destroys it before all static objects. Handlers of std::atexit also wait, for other threads that
 /// call exit and for launches in the destructors of static objects. A handler must be registered
 /// after the objects that it protects, so one is registered at launches number 1, 2, 4, 8, ...
-void wait_at_exit(std::uint64_t launches);
+inline void wait_at_exit(std::uint64_t launches) {
+  if ((launches & (launches - 1)) == 0) [[unlikely]]
+    add_exit_handler();
+}
 
 }  // namespace meshard::internal

@@ -14,6 +14,10 @@ bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) 
   return given ? known && *known == *given : !known;
 }
 
+bool is_copy(const std::optional<Sharding>& known, const Sharding* given) {
+  return given && known && known->is_copy_of(*given);
+}
+
 // From this number of traces on, retracing is not considered warm-up.
 constexpr std::uint64_t kManyTraces = 8;
 
@@ -48,8 +52,9 @@ bool JitEntry::matches(const JitCall& call) const {
     const Value& value = call.tensors[i]->value();
     if (value.type() != argument_types[i]) return false;
     const Sharding* sharding = leaf_sharding(value);
-    // Compare with the chosen one first: a result that is passed back as an argument shares that
-    // object.
+    // A result that is passed back as an argument has a copy of the chosen sharding, and the same
+    // argument again has one of that which was asked for.
+    if (is_copy(chosen[i], sharding) || is_copy(asked[i], sharding)) continue;
     if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
   }
   return form == call.form && statics.size() == call.statics.size() &&
