@@ -135,6 +135,8 @@ TEST(Sharding, EqualityAndHash) {
       copy = a;
   EXPECT_EQ(a, copy);
   EXPECT_EQ(a, b);
+  EXPECT_TRUE(a.is_copy_of(copy));
+  EXPECT_FALSE(a.is_copy_of(b));
   EXPECT_EQ(a.hash(), b.hash());
   EXPECT_NE(a, Sharding(sharding_mesh24(), P("data", none)));
   EXPECT_NE(Sharding(sharding_mesh24(), P(none)), Sharding(sharding_mesh24(), P(unconstrained)));

@@ -341,6 +341,45 @@ TEST_P(BufferLists, OfALaunchInFlightWaitForItsEvents) {
   control.fail_runs(0);
 }
 
+// The record of a launch that was waited for is used by the next one.
+TEST_P(BufferLists, OfALaunchAfterOneThatWasAwaitedHaveTheirOwnOutcome) {
+  if (!GetParam().is_fake) GTEST_SKIP() << "only the fake plugin fails on request";
+  FakeControl control(GetParam().path);
+  auto program = client().compile(pass_on(1, 1), on_first(1)).value();
+  Lists arguments(client(), program);
+  std::vector<BufferList> outputs(1);
+  client().await_launches();
+  outputs.clear();
+  outputs.resize(1);
+  int objects = control.live_objects();
+  auto launch_late = [&] {
+    control.hold_runs(1);
+    program.execute(arguments.pointers, outputs, {.track = false}).value();
+    control.hold_runs(0);
+  };
+  // Many, so that the program counts as one whose launches are not over at once.
+  for (int i = 0; i < 100; ++i) {
+    launch_late();
+    ASSERT_TRUE(outputs[0].await_launch());
+    ASSERT_FALSE(outputs[0].await_launch()) << "its record is gone";
+  }
+  control.fail_runs(13);
+  launch_late();
+  EXPECT_FALSE(outputs[0].await_launch());
+  EXPECT_FALSE(outputs[0][0].await_ready().ok());
+  control.fail_runs(0);
+  launch_late();
+  EXPECT_TRUE(outputs[0].await_launch());
+  EXPECT_EQ(read_all<float>(outputs[0][0]), Arguments::values(0, 0));
+  // It may be over at once again.
+  for (int i = 0; i < 100; ++i)
+    program.execute(arguments.pointers, outputs, {.track = false}).value();
+  EXPECT_FALSE(outputs[0].await_launch()) << "it was over when it was made";
+  outputs.clear();
+  client().await_launches();
+  EXPECT_EQ(control.live_objects(), objects);
+}
+
 // Small outputs of launches are destroyed a moment after they are released: by the next launch, or
 // by a later one if they are few.
 TEST_P(BufferLists, AreDestroyedByLaterLaunchesOrWaits) {
