@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
+#include <functional>
+#include <vector>
 
 namespace meshard::bench {
 
@@ -36,6 +38,10 @@ OursAndFloor in_turns(int turns, Ours&& ours, Floor&& floor) {
   }
   return {a.value, b.value};
 }
+
+/// The numbers that `measure` returns in a process of its own, which starts with the heap of this
+/// one. Empty if it failed. @pre the runtime has not started
+std::vector<double> in_child(const std::function<std::vector<double>()>& measure);
 
 /// Memory of this process, in bytes, from /proc/self/status: `VmRSS`, `VmHWM`.
 std::int64_t memory(const char* key);

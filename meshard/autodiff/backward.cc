@@ -1,6 +1,7 @@
 #include "meshard/autodiff/backward.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +13,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
@@ -93,7 +95,7 @@ class Backward {
 
   /// Undefined if no path leads to the value.
   Tensor cotangent(const Value& value) {
-    auto& cotangents = states_[value.node()].cotangents;
+    auto& cotangents = state(value.node()).cotangents;
     return value.index() < cotangents.size() ? cotangents[value.index()] : Tensor();
   }
 
@@ -103,7 +105,15 @@ class Backward {
     bool reaches_input = false;
     InlineVector<Tensor, 1> cotangents;
   };
-  State& state(Node* node) { return states_[node]; }
+  // The references stay valid.
+  State& state(Node* node) {
+    auto [number, is_new] = numbers_.try_emplace(*node);
+    if (is_new) {
+      *number = states_.size();
+      states_.emplace_back();
+    }
+    return states_[*number];
+  }
 
   // Only floating-point and complex values have cotangents: a path through an integer or bool ends
   // there.
@@ -273,8 +283,8 @@ class Backward {
     while (!waiting.empty()) {
       Value value = std::move(waiting.back());
       waiting.pop_back();
-      auto found = states_.find(value.node());
-      bool reaches = carries(value) && found != states_.end() && found->second.reaches_input;
+      const std::size_t* found = numbers_.find(*value.node());
+      bool reaches = carries(value) && found && states_[*found].reaches_input;
       if (!reaches || !seen.insert(value.node()).second) continue;
       if (value->op().traits.stops_gradient) continue;
       if (inputs_.contains(value.node()))
@@ -293,7 +303,8 @@ class Backward {
   }
 
   std::unordered_set<const Node*> inputs_;
-  std::unordered_map<Node*, State> states_;
+  NodeTable<std::size_t> numbers_;  // positions in states_
+  std::deque<State> states_;
   std::unordered_map<const Node*, Node*> repeated_;
   std::unordered_map<const Node*, int> waiting_;
   std::uint64_t oldest_input_ = std::numeric_limits<std::uint64_t>::max();

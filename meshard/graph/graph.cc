@@ -1,7 +1,6 @@
 #include "meshard/graph/graph.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <utility>
 
@@ -9,43 +8,6 @@
 #include "meshard/graph/leaf.h"
 
 namespace meshard {
-namespace {
-
-std::size_t slot_of(const Node* node, std::size_t slots) {
-  return hash_combine(0, reinterpret_cast<std::size_t>(node) >> 4) & (slots - 1);
-}
-
-// A growing set of nodes, used during the search; the graph's table is built once, at the end.
-class NodeSet {
- public:
-  NodeSet() : slots_(256, nullptr) {}
-  bool insert(const Node* node) {
-    if (2 * ++count_ > slots_.size()) grow();
-    return place(node) ? true : (--count_, false);
-  }
-
- private:
-  bool place(const Node* node) {
-    std::size_t at = slot_of(node, slots_.size());
-    while (slots_[at]) {
-      if (slots_[at] == node) return false;
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    slots_[at] = node;
-    return true;
-  }
-  void grow() {
-    std::vector<const Node*> before(slots_.size() * 2, nullptr);
-    before.swap(slots_);
-    for (const Node* node : before)
-      if (node) place(node);
-  }
-  std::vector<const Node*> slots_;
-  std::size_t count_ = 0;
-};
-
-}  // namespace
-
 Graph Graph::build(std::span<const Value> parameters, std::span<const Value> results,
                    std::uint64_t trace, std::vector<UnrolledLayers> unrolled) {
   auto state = std::make_shared<State>();
@@ -54,14 +16,15 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
   state->results.assign(results.begin(), results.end());
 
   NodeSet seen;
-  for (const Value& parameter : parameters) seen.insert(parameter.node());
+  for (const Value& parameter : parameters) seen.insert(*parameter.node());
+  std::vector<std::pair<std::uint64_t, const Node*>> found;  // by id, which is unique
   std::vector<const Value*> stack;
   for (const Value& result : results) stack.push_back(&result);
   while (!stack.empty()) {
     const Value& value = *stack.back();
     stack.pop_back();
     Node* node = value.node();
-    if (!seen.insert(node)) continue;
+    if (!seen.insert(*node)) continue;
     if (value.storage() || node->trace() != trace) {
       if (&node->op() == &parameter_op)
         throw_invalid(node->where(),
@@ -76,23 +39,18 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
                     "[graph] a value depends on a placeholder that was made here for an argument "
                     "of a traced function. A placeholder has no elements: inside vmap only shapes "
                     "and dtypes are known. Return the value, and read the result");
-    state->nodes.push_back(node);
+    found.emplace_back(node->id(), node);
     for (const Value& operand : node->operands()) stack.push_back(&operand);
   }
-  std::sort(state->nodes.begin(), state->nodes.end(),
-            [](const Node* a, const Node* b) { return a->id() < b->id(); });
+  std::sort(found.begin(), found.end());
+  state->nodes.reserve(found.size());
+  for (const auto& [id, node] : found) state->nodes.push_back(node);
   std::sort(state->captured.begin(), state->captured.end(), [](const Value& a, const Value& b) {
     return std::pair(a->id(), a.index()) < std::pair(b->id(), b.index());
   });
 
-  std::size_t total = state->parameters.size() + state->captured.size() + state->nodes.size();
-  state->numbers.assign(std::bit_ceil(2 * total + 2), {nullptr, 0});
   std::uint32_t number = 0;
-  auto add = [&](const Node* node) {
-    std::size_t at = slot_of(node, state->numbers.size());
-    while (state->numbers[at].first) at = (at + 1) & (state->numbers.size() - 1);
-    state->numbers[at] = {node, number++};
-  };
+  auto add = [&](const Node* node) { *state->numbers.try_emplace(*node).first = number++; };
   for (const Value& leaf : state->parameters) add(leaf.node());
   for (const Value& leaf : state->captured) {
     if (leaf.index() == 0)
@@ -108,22 +66,12 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
 }
 
 std::uint32_t Graph::number(const Node* node) const {
-  const auto& table = state_->numbers;
-  std::size_t at = slot_of(node, table.size());
-  while (table[at].first != node) {
-    internal_check(table[at].first != nullptr, "[graph] a node outside the graph was requested");
-    at = (at + 1) & (table.size() - 1);
-  }
-  return table[at].second;
+  const std::uint32_t* number = state_->numbers.find(*node);
+  internal_check(number != nullptr, "[graph] a node outside the graph was requested");
+  return *number;
 }
 
-bool Graph::contains(const Node* node) const {
-  const auto& table = state_->numbers;
-  if (table.empty()) return false;
-  std::size_t at = slot_of(node, table.size());
-  while (table[at].first && table[at].first != node) at = (at + 1) & (table.size() - 1);
-  return table[at].first != nullptr;
-}
+bool Graph::contains(const Node* node) const { return state_->numbers.contains(*node); }
 
 Graph Graph::with_results(std::span<const Value> results) const {
   auto state = std::make_shared<State>(*state_);

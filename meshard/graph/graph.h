@@ -9,6 +9,7 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/graph/node.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/unrolled_layers.h"
 
 namespace meshard {
@@ -61,13 +62,11 @@ class Graph {
   void append_key(std::string& out) const;
 
  private:
-  class Numbers;
   struct State {
     std::vector<Value> parameters, captured, results;
     std::vector<const Node*> nodes;
     std::vector<UnrolledLayers> unrolled;
-    // Open addressing, power of two, at most half full.
-    std::vector<std::pair<const Node*, std::uint32_t>> numbers;
+    NodeTable<std::uint32_t> numbers;
   };
   std::shared_ptr<const State> state_ = std::make_shared<State>();
 };

@@ -4,11 +4,11 @@
 #include <map>
 #include <set>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/graph.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
 
 namespace meshard {
@@ -30,8 +30,8 @@ class Rows {
     find_parts();
     std::string key;
     for (const Node* node : graph.nodes()) {
-      if (parts_.contains(node)) continue;
-      positions_.emplace(node, nodes_.size());
+      if (parts_.contains(*node)) continue;
+      *positions_.try_emplace(*node).first = nodes_.size();
       nodes_.push_back(node);
       key.assign(node->op().name);
       if (node->attributes() && !puts_part_back(*node)) node->attributes()->append_key(key);
@@ -44,13 +44,14 @@ class Rows {
   const Node& node(std::size_t position) const { return *nodes_[position]; }
   // Counts the slices and reshapes of leaves that a run uses; one stacked array replaces them.
   std::size_t num_parts(const Run& run) const {
-    std::unordered_set<const Node*> taken;
+    NodeSet taken;
+    std::size_t count = 0;
     for (std::size_t i = run.first; i < run.first + run.groups * run.period; ++i)
       for (const Value& operand : nodes_[i]->operands())
-        for (const Node* part = operand.node(); parts_.contains(part);
+        for (const Node* part = operand.node(); parts_.contains(*part);
              part = part->operands()[0].node())
-          taken.insert(part);
-    return taken.size();
+          if (taken.insert(*part)) ++count;
+    return count;
   }
 
   // Runs of equal groups that do not overlap, the largest first.
@@ -102,8 +103,8 @@ class Rows {
  private:
   // Empty for leaves, and for slices and reshapes of leaves.
   std::optional<std::size_t> position(const Value& value) const {
-    auto found = positions_.find(value.node());
-    return found == positions_.end() ? std::nullopt : std::optional(found->second);
+    const std::size_t* found = positions_.find(*value.node());
+    return found ? std::optional(*found) : std::nullopt;
   }
 
   // Slices and reshapes of leaves count as leaves: layers with stacked parameters use slices of
@@ -112,10 +113,10 @@ class Rows {
     for (const Node* node : graph_.nodes()) {
       if (!node->op().traits.takes_part) continue;
       const Value& from = node->operands()[0];
-      if (graph_.number(from.node()) >= graph_.num_leaves() && !parts_.contains(from.node()))
+      if (graph_.number(from.node()) >= graph_.num_leaves() && !parts_.contains(*from.node()))
         continue;
       if (node->type(0).bytes() < from.type().bytes()) stacked_.push_back(from.type());
-      parts_.insert(node);
+      parts_.insert(*node);
     }
   }
   // True for the cotangent of a slice of stacked parameters. It is padded at the slice's position,
@@ -161,10 +162,10 @@ class Rows {
   }
 
   const Graph& graph_;
-  std::unordered_set<const Node*> parts_;
+  NodeSet parts_;
   std::vector<TensorType> stacked_;  // the types that the parts are slices of
   std::vector<const Node*> nodes_;   // without the parts
-  std::unordered_map<const Node*, std::size_t> positions_;
+  NodeTable<std::size_t> positions_;
   std::vector<std::size_t> hashes_;
 };
 

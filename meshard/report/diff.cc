@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "meshard/base/cat.h"
@@ -24,19 +25,19 @@ std::string places_of(const CollectiveOrigin& origin) {
   return text;
 }
 
-void count_collectives(const ProgramReport& report, bool after,
-                       std::vector<CollectiveChange>& out) {
+using CollectiveKey = std::tuple<CollectiveKind, std::string, std::string>;  // kind, axes, place
+
+// `known`: the positions in `out`.
+void count_collectives(const ProgramReport& report, bool after, std::vector<CollectiveChange>& out,
+                       std::map<CollectiveKey, std::size_t>& known) {
   for (const LogicalCollective& each : report.logical_collectives()) {
     const Collective& one = each.whole;
     std::string axes = axes_of(one), place = places_of(one.origin);
-    auto found = std::find_if(out.begin(), out.end(), [&](const CollectiveChange& change) {
-      return change.kind == one.kind && change.axes == axes && change.place == place;
-    });
-    if (found == out.end()) {
+    auto [position, is_new] = known.try_emplace({one.kind, axes, place}, out.size());
+    if (is_new)
       out.push_back({.kind = one.kind, .axes = axes, .place = place, .before = {}, .after = {}});
-      found = out.end() - 1;
-    }
-    CollectiveChange::Side& side = after ? found->after : found->before;
+    CollectiveChange& change = out[position->second];
+    CollectiveChange::Side& side = after ? change.after : change.before;
     ++side.count;
     side.executions += one.executions;
     side.bytes += one.bytes() * one.executions;
@@ -177,8 +178,9 @@ ReportDiff diff(const ProgramReport& before, const ProgramReport& after) {
   ReportDiff out;
   out.before = diff_heading(before);
   out.after = diff_heading(after);
-  count_collectives(before, false, out.collectives);
-  count_collectives(after, true, out.collectives);
+  std::map<CollectiveKey, std::size_t> known;
+  count_collectives(before, false, out.collectives, known);
+  count_collectives(after, true, out.collectives, known);
   out.memory = memory_changes(before, after);
   out.estimates = estimates_of(before, after);
   add_times(before, false, out.times);

@@ -1,6 +1,9 @@
 #include "meshard/explain/collectives/layer_traffic.h"
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <tuple>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
@@ -18,19 +21,17 @@ std::string LayerTraffic::to_string() const {
 
 std::vector<LayerTraffic> layer_traffic(const std::vector<LogicalCollective>& collectives) {
   std::vector<LayerTraffic> rows;
+  std::map<std::tuple<std::string_view, ProgramPhase, PurposeKind>, std::size_t> known;
   for (const LogicalCollective& each : collectives) {
     const CollectivePurpose& purpose = each.whole.purpose;
-    auto found = std::find_if(rows.begin(), rows.end(), [&](const LayerTraffic& row) {
-      return row.layer == purpose.layer && row.phase == purpose.phase &&
-             row.purpose == purpose.kind;
-    });
-    if (found == rows.end()) {
+    auto [position, is_new] =
+        known.try_emplace({purpose.layer, purpose.phase, purpose.kind}, rows.size());
+    if (is_new)
       rows.push_back({.layer = purpose.layer, .phase = purpose.phase, .purpose = purpose.kind});
-      found = rows.end() - 1;
-    }
-    ++found->count;
-    found->executions = saturating_add(found->executions, each.whole.executions);
-    found->total_bytes = saturating_add(found->total_bytes, each.whole.total_bytes());
+    LayerTraffic& row = rows[position->second];
+    ++row.count;
+    row.executions = saturating_add(row.executions, each.whole.executions);
+    row.total_bytes = saturating_add(row.total_bytes, each.whole.total_bytes());
   }
   // One loop says nothing about layers, unless the phases are known.
   if (std::all_of(rows.begin(), rows.end(), [](const LayerTraffic& row) {
