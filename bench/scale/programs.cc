@@ -7,6 +7,46 @@
 #include "bench/scale/curve.h"
 
 namespace meshard::bench {
+namespace {
+
+constexpr int kCalls = 1000, kStride = 7;  // which visits the programs in another order
+
+// As many programs as `step` has, called through the C API.
+class RawPrograms {
+ public:
+  template <class Step>
+  explicit RawPrograms(const Step& step) {
+    for (const auto& program : step.programs())
+      programs_.push_back(std::make_unique<RawProgram>(
+          raw_runtime_client(), view_of(*program).program.lowered().text, 1,
+          std::vector<std::vector<std::int64_t>>{{8, 8}}));
+  }
+  // Milliseconds of kCalls calls.
+  double time_of_calls() {
+    return milliseconds_of([&] {
+      for (std::size_t i = 0; i < kCalls; ++i) {
+        RawProgram& program = *programs_[i * kStride % programs_.size()];
+        program.launch();
+        program.await();
+        program.free_outputs();
+      }
+    });
+  }
+
+ private:
+  std::vector<std::unique_ptr<RawProgram>> programs_;
+};
+
+// One of many values with different programs, computed lazily.
+void evaluate(const Tensor& x, int form) {
+  Tensor y = x;
+  for (int i = 0; i <= form % 32; ++i) y = y + x;
+  for (int i = 0; i <= form / 32; ++i) y = y * x;
+  sync(y);
+  wait_for(y);
+}
+
+}  // namespace
 
 void program_curves(Report& report) {
   Curve compile{.name = "scale.programs.first", .work = "compile programs of one jitted function"},
@@ -32,38 +72,19 @@ void program_curves(Report& report) {
     };
     double size = count;
     compile.points.push_back({size, call_all(count, 1)});
-    std::vector<std::unique_ptr<RawProgram>> raw;
-    for (const auto& program : step.programs())
-      raw.push_back(std::make_unique<RawProgram>(raw_runtime_client(),
-                                                 view_of(*program).program.lowered().text, 1,
-                                                 std::vector<std::vector<std::int64_t>>{{8, 8}}));
-    auto call_all_raw = [&](int calls, int stride) {
-      return milliseconds_of([&] {
-        for (int i = 0; i < calls; ++i) {
-          RawProgram& program = *raw[static_cast<std::size_t>(i * stride % count)];
-          program.launch();
-          program.await();
-          program.free_outputs();
-        }
-      });
-    };
-    OursAndFloor times = in_turns(
-        9, [&] { return call_all(1000, 7); }, [&] { return call_all_raw(1000, 7); });
-    call.points.push_back({size, times.ours, times.floor});  // us of one of 1,000 calls
-    raw.clear();
-    auto evaluate = [&](int shape) {
-      Tensor y = x;
-      for (int i = 0; i <= shape % 32; ++i) y = y + x;
-      for (int i = 0; i <= shape / 32; ++i) y = y * x;
-      sync(y);
-      wait_for(y);
-    };
-    for (int i = 0; i < count; ++i) evaluate(i);
+    {
+      RawPrograms raw(step);
+      OursAndFloor times = in_turns(
+          9, [&] { return call_all(kCalls, kStride); }, [&] { return raw.time_of_calls(); });
+      call.points.push_back({size, times.ours * 1e3 / kCalls, times.floor * 1e3 / kCalls});
+    }
+    for (int i = 0; i < count; ++i) evaluate(x, i);
+    constexpr int kValues = 200;
     lazy.points.push_back({size, least_of(9, [&] {
                              return milliseconds_of([&] {
-                                      for (int i = 0; i < 200; ++i) evaluate(i % 10);
+                                      for (int i = 0; i < kValues; ++i) evaluate(x, i % 10);
                                     }) *
-                                    1e3 / 200;
+                                    1e3 / kValues;
                            })});
   }
   call.floor_name = "as many programs through the C API";

@@ -96,8 +96,8 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
 
 }  // namespace
 
-// What lies between execute() and the plugin's call is one function: after the call, the processor
-// no longer knows where the functions around it return to, and each such return takes 20 ns.
+// From execute() to the plugin's call, all is one function: after the call, the processor no longer
+// knows where the functions around it return to, and each such return takes 20 ns.
 
 // Makes the plugin's call or calls. @post on success raw_outputs and events are filled; otherwise
 // only the events of the devices that run are not null

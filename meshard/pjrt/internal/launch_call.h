@@ -15,8 +15,8 @@ namespace meshard::pjrt {
 
 /// One launch in progress, on devices [first, first + count) of the program.
 struct LoadedExecutable::Call {
-  // A constructor, because the compiler zeroes a large aggregate with `rep stos`, which takes longer
-  // to start than the stores take.
+  // A constructor, because the compiler zeroes a large aggregate with `rep stos`, which takes
+  // longer to start than the stores take.
   explicit Call(const LaunchOptions& given) : options(given) {}
 
   // Either lists or, device-major, single buffers, or, for one device, views.
