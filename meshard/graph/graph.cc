@@ -6,6 +6,7 @@
 
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/node_table.h"
 
 namespace meshard {
 Graph Graph::build(std::span<const Value> parameters, std::span<const Value> results,
@@ -50,7 +51,8 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
   });
 
   std::uint32_t number = 0;
-  auto add = [&](const Node* node) { *state->numbers.try_emplace(*node).first = number++; };
+  auto numbers = std::make_shared<NodeTable<std::uint32_t>>();
+  auto add = [&](const Node* node) { *numbers->try_emplace(*node).first = number++; };
   for (const Value& leaf : state->parameters) add(leaf.node());
   for (const Value& leaf : state->captured) {
     if (leaf.index() == 0)
@@ -59,6 +61,7 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
       ++number;  // numbered from its node's number
   }
   for (const Node* node : state->nodes) add(node);
+  state->numbers = std::move(numbers);
 
   Graph graph;
   graph.state_ = std::move(state);
@@ -66,12 +69,14 @@ Graph Graph::build(std::span<const Value> parameters, std::span<const Value> res
 }
 
 std::uint32_t Graph::number(const Node* node) const {
-  const std::uint32_t* number = state_->numbers.find(*node);
+  const std::uint32_t* number = state_->numbers ? state_->numbers->find(*node) : nullptr;
   internal_check(number != nullptr, "[graph] a node outside the graph was requested");
   return *number;
 }
 
-bool Graph::contains(const Node* node) const { return state_->numbers.contains(*node); }
+bool Graph::contains(const Node* node) const {
+  return state_->numbers && state_->numbers->contains(*node);
+}
 
 Graph Graph::with_results(std::span<const Value> results) const {
   auto state = std::make_shared<State>(*state_);

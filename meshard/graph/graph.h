@@ -9,10 +9,12 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/graph/node.h"
-#include "meshard/graph/node_table.h"
 #include "meshard/graph/unrolled_layers.h"
 
 namespace meshard {
+
+template <class T>
+class NodeTable;
 
 /// A handle on an immutable program: the nodes that its results need, in topological order. Leaves
 /// come first: the parameters in the caller's order, then the captured values (stored arrays, and
@@ -66,7 +68,7 @@ class Graph {
     std::vector<Value> parameters, captured, results;
     std::vector<const Node*> nodes;
     std::vector<UnrolledLayers> unrolled;
-    NodeTable<std::uint32_t> numbers;
+    std::shared_ptr<const NodeTable<std::uint32_t>> numbers;  // null for an empty program
   };
   std::shared_ptr<const State> state_ = std::make_shared<State>();
 };

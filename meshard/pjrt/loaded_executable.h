@@ -120,9 +120,12 @@ class LoadedExecutable {
   void release() noexcept;
 
   Result<Launch> run(Call& call) const;
-  Result<Launch> run_inline(Call& call) const;
-  Result<Launch> enter(Call& call) const;
-  internal::LaunchRecord* new_record(const Call& call, internal::LaunchRecord* record) const;
+  // Defined in launch.cc, which alone uses them.
+  inline Result<Launch> run_inline(Call& call) const;
+  inline Result<Launch> enter(Call& call) const;
+  inline Result<void> enter_plugin(Call& call) const;
+  inline internal::LaunchRecord* new_record(const Call& call, internal::LaunchRecord* record) const;
+
   Result<void> check(const Call& call) const;
   Result<void> check_sizes(const Call& call) const;
   Result<void> take_buffers(const Call& call) const;
@@ -135,7 +138,6 @@ class LoadedExecutable {
   Result<void> claim_donated(Call& call) const;
   void settle_donated(const Call& call) const;
   void give_outputs(const Call& call) const;
-  Result<void> enter_plugin(Call& call) const;
   bool ran_at_once(const internal::LaunchRecord& record) const;
   Result<void> enter_on(const Call& call, std::size_t k) const;
   Result<void> enter_each(Call& call) const;

@@ -106,20 +106,21 @@ class LoadedProgram {
   const pjrt::Client& client() const { return client_; }
 
  private:
-  Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
-                                      std::span<pjrt::BufferList> results, SourceLocation where,
-                                      bool track) const;
   bool has_sharding_of(std::size_t i, const Sharding* sharding) const {
     return (sharding && written_[i] && written_[i]->is_copy_of(*sharding)) ||
            same_sharding(sharding, chosen_.arguments[i]);
   }
-  // The same as launch_buffers(), while events are recorded.
+  // Defined in loaded_program.cc, which alone uses it, as is execute().
+  inline Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
+                                             std::span<pjrt::BufferList> results,
+                                             SourceLocation where, bool track) const;
+  // The same, while events are recorded.
   Result<pjrt::Launch> launch_recorded(std::span<const pjrt::BufferList* const> arguments,
                                        std::span<pjrt::BufferList> results,
                                        SourceLocation where) const;
-  Result<pjrt::Launch> execute(std::span<const pjrt::BufferList* const> arguments,
-                               std::span<pjrt::BufferList> results,
-                               const pjrt::LaunchOptions& options) const;
+  inline Result<pjrt::Launch> execute(std::span<const pjrt::BufferList* const> arguments,
+                                      std::span<pjrt::BufferList> results,
+                                      const pjrt::LaunchOptions& options) const;
   // What launch() does if the program runs elsewhere.
   Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
                             std::span<Tensor> results, SourceLocation where) const;
