@@ -1,17 +1,17 @@
 // The benchmarks: meshard's times and bandwidths next to what the machine allows, in one run.
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/report.h"
 #include "bench/scale/curve.h"
+#include "bench/timing.h"
 
 namespace meshard::bench {
 namespace {
@@ -72,37 +72,18 @@ int usage(int status) {
 // placed, gathered and resharded.
 // @return false if it has failed
 bool run_apart(const Group& group, Report& report) {
-  std::fflush(nullptr);
-  int ends[2];
-  if (pipe(ends) != 0) return false;
-  pid_t child = fork();
-  if (child < 0) return false;
-  if (child == 0) {
-    close(ends[0]);
-    int status = 1;
-    try {
-      // What compiles, compiles in each run. The rows of starts have a cache of their own.
-      setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
-      Report own;
-      group.run(own);
-      std::FILE* out = fdopen(ends[1], "w");
-      bool written = std::fputs(own.json().c_str(), out) >= 0 && std::fclose(out) == 0;
-      status = written ? 0 : 1;
-    } catch (const std::exception& error) {
-      std::fprintf(stderr, "meshard-bench: %s: %s\n", group.name, error.what());
-    }
-    std::fflush(nullptr);
-    std::exit(status);
+  std::optional<std::string> json = output_of_child([&] {
+    // What compiles, compiles in each run. The rows of starts have a cache of their own.
+    setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
+    Report own;
+    group.run(own);
+    return own.json();
+  });
+  if (!json) {
+    std::fprintf(stderr, "meshard-bench: the group %s failed\n", group.name);
+    return false;
   }
-  close(ends[1]);
-  std::string json;
-  char part[4096];
-  for (ssize_t count; (count = read(ends[0], part, sizeof part)) > 0;)
-    json.append(part, static_cast<std::size_t>(count));
-  close(ends[0]);
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) return false;
-  report.take(json);
+  report.take(*json);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
 #include <string>
@@ -23,19 +24,20 @@ std::int64_t memory(const char* key) {
   return kibibytes * 1024;
 }
 
-std::vector<double> in_child(const std::function<std::vector<double>()>& measure) {
+std::optional<std::string> output_of_child(const std::function<std::string()>& work) {
   std::fflush(nullptr);
   int ends[2];
-  if (pipe(ends) != 0) return {};
+  if (pipe(ends) != 0) return std::nullopt;
   pid_t child = fork();
-  if (child < 0) return {};
+  if (child < 0) return std::nullopt;
   if (child == 0) {
     close(ends[0]);
     int status = 1;
     try {
-      std::vector<double> numbers = measure();
-      std::size_t bytes = numbers.size() * sizeof(double);
-      status = write(ends[1], numbers.data(), bytes) == static_cast<ssize_t>(bytes) ? 0 : 1;
+      std::string output = work();
+      std::FILE* out = fdopen(ends[1], "w");
+      bool written = std::fwrite(output.data(), 1, output.size(), out) == output.size();
+      status = std::fclose(out) == 0 && written ? 0 : 1;
     } catch (const std::exception& error) {
       std::fprintf(stderr, "meshard-bench: %s\n", error.what());
     }
@@ -43,11 +45,24 @@ std::vector<double> in_child(const std::function<std::vector<double>()>& measure
     std::exit(status);
   }
   close(ends[1]);
-  std::vector<double> numbers;
-  for (double one; read(ends[0], &one, sizeof one) == sizeof one;) numbers.push_back(one);
+  std::string output;
+  char part[4096];
+  for (ssize_t count; (count = read(ends[0], part, sizeof part)) > 0;)
+    output.append(part, static_cast<std::size_t>(count));
   close(ends[0]);
   int status = 0;
-  if (waitpid(child, &status, 0) != child || status != 0) return {};
+  if (waitpid(child, &status, 0) != child || status != 0) return std::nullopt;
+  return output;
+}
+
+std::vector<double> numbers_of_child(const std::function<std::vector<double>()>& measure) {
+  std::optional<std::string> bytes = output_of_child([&] {
+    std::vector<double> numbers = measure();
+    return std::string(reinterpret_cast<const char*>(numbers.data()),
+                       numbers.size() * sizeof(double));
+  });
+  std::vector<double> numbers(bytes ? bytes->size() / sizeof(double) : 0);
+  if (!numbers.empty()) std::memcpy(numbers.data(), bytes->data(), numbers.size() * sizeof(double));
   return numbers;
 }
 

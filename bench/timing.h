@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace meshard::bench {
@@ -39,9 +41,11 @@ OursAndFloor in_turns(int turns, Ours&& ours, Floor&& floor) {
   return {a.value, b.value};
 }
 
-/// The numbers that `measure` returns in a process of its own, which starts with the heap of this
-/// one. Empty if it failed. @pre the runtime has not started
-std::vector<double> in_child(const std::function<std::vector<double>()>& measure);
+/// What `work` returns in a process of its own, which starts with the heap of this one. None if it
+/// failed, with a message on stderr. @pre the runtime has not started
+std::optional<std::string> output_of_child(const std::function<std::string()>& work);
+/// The same for numbers; empty if it failed.
+std::vector<double> numbers_of_child(const std::function<std::vector<double>()>& measure);
 
 /// Memory of this process, in bytes, from /proc/self/status: `VmRSS`, `VmHWM`.
 std::int64_t memory(const char* key);

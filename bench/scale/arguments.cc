@@ -112,13 +112,13 @@ void argument_curves(Report& report) {
   for (int count : {100, 1000, 10000}) {
     // Before and after ours: memory that a virtual machine was not given yet takes longer to touch.
     auto time_raw = [&] {
-      return in_child([&] {
+      return numbers_of_child([&] {
         keep_freed_memory();
         return std::vector<double>{time_of_raw_compile(count)};
       });
     };
     std::vector<double> raw = time_raw();
-    std::vector<double> ours = in_child([&] {
+    std::vector<double> ours = numbers_of_child([&] {
       keep_freed_memory();
       ArgumentTimes t = argument_times(count);
       return std::vector<double>{t.trace, t.lower, t.compile, t.call, t.raw, t.place};

@@ -38,7 +38,6 @@ class NodeTable {
     const Page& page = pages_[number - 1];
     return (page.present & bit_of(node)) != 0 ? &page.values[node.id() % kPage] : nullptr;
   }
-  T* find(const Node& node) { return const_cast<T*>(std::as_const(*this).find(node)); }
   bool contains(const Node& node) const { return find(node) != nullptr; }
 
  private:

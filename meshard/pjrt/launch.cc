@@ -324,26 +324,18 @@ Result<Launch> LoadedExecutable::run(Call& call) const { return run_inline(call)
 Result<Launch> LoadedExecutable::execute(std::span<const BufferList* const> arguments,
                                          std::span<BufferList> outputs,
                                          const LaunchOptions& options) const {
-  Call call(options);
-  call.has_lists = true;
-  call.lists = arguments;
-  call.output_lists = outputs;
+  Call call(arguments, outputs, options, "execute");
   call.count = devices_->size();
   call.device_by_device = is_portable_;
-  call.place = "execute";
   return run_inline(call);
 }
 
 Result<Launch> LoadedExecutable::execute_each_device(std::span<const BufferList* const> arguments,
                                                      std::span<BufferList> outputs,
                                                      const LaunchOptions& options) const {
-  Call call(options);
-  call.has_lists = true;
-  call.lists = arguments;
-  call.output_lists = outputs;
+  Call call(arguments, outputs, options, "execute_each_device");
   call.count = devices_->size();
   call.device_by_device = true;
-  call.place = "execute_each_device";
   return run(call);
 }
 

@@ -129,12 +129,9 @@ bool LoadedExecutable::can_run_device_by_device() const {
 Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
                                          std::span<Buffer> outputs,
                                          const LaunchOptions& options) const {
-  Call call(options);
-  call.buffers = arguments;
-  call.output_buffers = outputs;
+  Call call(arguments, outputs, options, "execute");
   call.count = devices_->size();
   call.device_by_device = is_portable_;
-  call.place = "execute";
   return run(call);
 }
 
@@ -154,12 +151,8 @@ Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> ar
         ErrorCode::kFailedPrecondition,
         cat("[execute_on_views] the program runs on ", devices_->size(), " devices and consumes ",
             signature_.donated.size(), " arguments; it must run on one and consume none"));
-  Call call(options);
-  call.has_views = true;
-  call.views = arguments;
-  call.output_buffers = outputs;
+  Call call(arguments, outputs, options, "execute_on_views");
   call.count = 1;
-  call.place = "execute_on_views";
   return run(call);
 }
 
@@ -171,25 +164,19 @@ Result<Launch> LoadedExecutable::execute_device(std::size_t device,
     return Error(ErrorCode::kOutOfRange,
                  cat("[execute_device] device index ", device,
                      " is out of range: the number of devices is ", devices_->size()));
-  Call call(options);
-  call.buffers = arguments;
-  call.output_buffers = outputs;
+  Call call(arguments, outputs, options, "execute_device");
   call.first = device;
   call.count = 1;
   call.device_by_device = true;
-  call.place = "execute_device";
   return run(call);
 }
 
 Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
                                                      std::span<Buffer> outputs,
                                                      const LaunchOptions& options) const {
-  Call call(options);
-  call.buffers = arguments;
-  call.output_buffers = outputs;
+  Call call(arguments, outputs, options, "execute_each_device");
   call.count = devices_->size();
   call.device_by_device = true;
-  call.place = "execute_each_device";
   return run(call);
 }
 

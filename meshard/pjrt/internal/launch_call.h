@@ -15,9 +15,17 @@ namespace meshard::pjrt {
 
 /// One launch in progress, on devices [first, first + count) of the program.
 struct LoadedExecutable::Call {
-  // A constructor, because the compiler zeroes a large aggregate with `rep stos`, which takes
+  // Constructors, because the compiler zeroes a large aggregate with `rep stos`, which takes
   // longer to start than the stores take.
-  explicit Call(const LaunchOptions& given) : options(given) {}
+  Call(std::span<const BufferList* const> arguments, std::span<BufferList> outputs,
+       const LaunchOptions& given, std::string_view caller)
+      : has_lists(true), lists(arguments), output_lists(outputs), options(given), place(caller) {}
+  Call(std::span<const Buffer* const> arguments, std::span<Buffer> outputs,
+       const LaunchOptions& given, std::string_view caller)
+      : buffers(arguments), output_buffers(outputs), options(given), place(caller) {}
+  Call(std::span<const BufferView> arguments, std::span<Buffer> outputs, const LaunchOptions& given,
+       std::string_view caller)
+      : has_views(true), views(arguments), output_buffers(outputs), options(given), place(caller) {}
 
   // Either lists or, device-major, single buffers, or, for one device, views.
   bool has_lists = false, has_views = false;
