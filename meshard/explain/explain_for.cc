@@ -125,7 +125,8 @@ std::string internal::module_text_of(const TracedProgram& traced) {
 ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,
                                        const ExplainForOptions& options) {
   ProgramFacts facts;
-  facts.program = lower(traced.program);
+  facts.program = lower(
+      traced.program, {.platform = [&](const std::optional<Mesh>&) { return target.platform(); }});
   facts.target = target;
   describe_graph(traced.program.graph, traced.program.parameter_names, traced.program.donated,
                  facts);

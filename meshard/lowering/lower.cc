@@ -51,13 +51,14 @@ std::string device_mesh_text(const std::optional<Mesh>& mesh) {
 
 class Lowering {
  public:
-  Lowering(const Program& program, bool check_nans, bool to_file = false)
+  Lowering(const Program& program, const LowerOptions& options, bool to_file = false)
       : program_(program),
         graph_(program.graph),
         for_file_(to_file),
-        calls_host_(check_nans || calls_host(program.graph)),
-        meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph, calls_host_)) {
-    if (check_nans) module_.nan_checks = NanChecks::make();
+        calls_host_(options.check_nans || calls_host(program.graph)),
+        meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph, calls_host_)),
+        for_xla_cpu_(options.platform && options.platform(meshes_.numbering()) == "cpu") {
+    if (options.check_nans) module_.nan_checks = NanChecks::make();
     module_.calls_host = calls_host_;
   }
 
@@ -73,7 +74,7 @@ class Lowering {
     writer.reserve(128 * graph_.nodes().size() + 4096);
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
-    NodeWriter nodes(graph_, meshes_, writer, module_.nan_checks.get());
+    NodeWriter nodes(graph_, meshes_, writer, module_.nan_checks.get(), for_xla_cpu_);
     unpad_arguments(writer, nodes);
     nodes.write_nodes();
     end_main(writer, nodes);
@@ -232,6 +233,7 @@ class Lowering {
   bool for_file_;
   bool calls_host_;
   ProgramMeshes meshes_;
+  bool for_xla_cpu_;
   LoweredModule module_;
 };
 
@@ -239,13 +241,12 @@ class Lowering {
 
 bool LoweredValue::is_exact() const { return sharding && !has_open_dimensions(*sharding); }
 
-LoweredModule lower(const Program& program, bool check_nans) {
-  return Lowering(program, check_nans).run();
+LoweredModule lower(const Program& program, const LowerOptions& options) {
+  return Lowering(program, options).run();
 }
 
 std::string lower_for_file(const Program& program) {
-  return with_source_locations(Lowering(program, /*check_nans=*/false, /*to_file=*/true).run().text,
-                               program.graph);
+  return with_source_locations(Lowering(program, {}, /*to_file=*/true).run().text, program.graph);
 }
 
 }  // namespace meshard

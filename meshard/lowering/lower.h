@@ -1,5 +1,6 @@
 // Lowers a graph to the text of a StableHLO module.
 #pragma once
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -48,6 +49,16 @@ struct LoweredModule {
   std::int64_t num_partitions() const { return mesh ? mesh->size() : 1; }
 };
 
+/// Options of lower().
+struct LowerOptions {
+  /// Adds checks for NaNs after all operations and for the results.
+  bool check_nans = false;
+  /// The platform of the devices of a mesh, or of the one device that runs a program without a
+  /// mesh: `cpu`. The text is then written for its compiler, which matters for a few ops only
+  /// (ops/internal/single_row.h). Called once; if it throws, so does lower().
+  std::function<std::string(const std::optional<Mesh>&)> platform = {};
+};
+
 /// Lowers a program to module text. Op number n of the graph has the location `n<n>`. The text
 /// depends neither on device ids nor on source lines.
 ///
@@ -56,8 +67,7 @@ struct LoweredModule {
 /// sizes.
 /// @error errors of ProgramMeshes; unimplemented if an op cannot be lowered; invalid argument if a
 /// result is a local value, or if a program with manual axes is to be unsharded.
-/// @param check_nans adds checks for NaNs after all operations and for the results
-LoweredModule lower(const Program& program, bool check_nans = false);
+LoweredModule lower(const Program& program, const LowerOptions& options = {});
 
 /// The text of lower() for readers that have neither the program nor its devices. The locations of
 /// ops are their names and source lines, those of arguments their names. Attributes that only

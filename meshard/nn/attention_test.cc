@@ -97,13 +97,16 @@ TEST_F(Attentions, BiasesAreAdded) {
   expect_same(attention(params, x), without + sum(params.out, {0, 1}), 1e-5);
 }
 
-TEST_F(Attentions, WithACacheAreThoseWithout) {
+class WithACache : public Attentions, public testing::WithParamInterface<std::int64_t> {};
+
+TEST_P(WithACache, AttentionsAreThoseWithout) {
+  const std::int64_t batch = GetParam();
   for (std::optional<Rotary> rotary : {std::optional<Rotary>(), std::optional<Rotary>(Rotary{})}) {
     Attending how{.rotary = rotary};
     Attention params = varied_attention(6, 4, 2, 4);
-    Tensor x = varied({2, 7, 6});
+    Tensor x = varied({batch, 7, 6});
     Tensor expected = attention(params, x, how);
-    KeyValueCache cache = make_cache({}, params, 2, 9);
+    KeyValueCache cache = make_cache({}, params, batch, 9);
     auto step = jit([&](const Tensor& part, const KeyValueCache& c, const Tensor& start) {
       return attention(params, part, c, start, how);
     });
@@ -111,13 +114,29 @@ TEST_F(Attentions, WithACacheAreThoseWithout) {
     std::vector<Tensor> parts;
     for (std::int64_t at = 0; at < 7; at = at == 0 ? 4 : at + 1) {
       Tensor part = index(x, {whole, range(at, at == 0 ? 4 : at + 1)});
-      Tensor start = full({2}, at, DType::i32);
+      Tensor start = full({batch}, at, DType::i32);
       auto [out, next] = step(part, cache, start);
       parts.push_back(out);
       cache = next;
     }
     expect_same(concat(parts, 1), expected, 2e-5);
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(Batches, WithACache, testing::Values(1, 2));
+
+// XLA's CPU compiler copies the cache unless the text avoids it (ops/internal/single_row.h).
+TEST_F(Attentions, AStepOfOneRowCopiesNothingOfTheCache) {
+  if (runtime_client().platform() != "cpu") GTEST_SKIP() << "about the CPU compiler";
+  Attention params = varied_attention(8, 2, 2, 4);
+  KeyValueCache cache = make_cache({}, params, 1, 1024);
+  auto step = jit([](const Attention& p, const Tensor& x, const KeyValueCache& c,
+                     const Tensor& start) { return attention(p, x, c, start); },
+                  {.donate = {2}});
+  step(params, varied({1, 1, 8}), cache, full({1}, 5, DType::i32));
+  pjrt::CompiledMemoryStats memory =
+      step.programs().back()->loaded()->executable().executable().memory_stats().value();
+  EXPECT_LT(memory.temporaries, cache.key.type().bytes());
 }
 
 TEST_F(Attentions, RowsMayStandAtDifferentPositions) {

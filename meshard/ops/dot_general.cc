@@ -10,6 +10,7 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/holds.h"
+#include "meshard/ops/internal/single_row.h"
 #include "meshard/ops/permute_dims.h"
 #include "meshard/ops/sharding_constraint.h"
 
@@ -254,6 +255,14 @@ std::vector<OpSample> dot_general_samples(SampleSource& source) {
       {"two contracted, crossed", pair(f64, {4, 2, 8}, {8, 3, 4}),
        by({.lhs_contracting = {0, 2}, .rhs_contracting = {2, 0}})},
       {"vectors", pair(f64, {8}, {8}), by({.lhs_contracting = {0}, .rhs_contracting = {0}})},
+      {"a row and heads", pair(f64, {1, 8}, {8, 4, 2}), by(matrices)},
+      {"heads and a row", pair(f32, {4, 8, 2}, {1, 8, 4}),
+       by({.lhs_contracting = {1, 0}, .rhs_contracting = {1, 2}})},
+      {"a batch of one", pair(f64, {1, 4, 8}, {1, 4, 8, 2}),
+       by({.lhs_contracting = {2},
+           .rhs_contracting = {2},
+           .lhs_batch = {0, 1},
+           .rhs_batch = {0, 1}})},
       {"outer", pair(f64, {4}, {8}), by({})},
       {"only batch", pair(f32, {4, 8}, {4, 8}), by({.lhs_batch = {0, 1}, .rhs_batch = {0, 1}})},
       {"complex", pair(DType::c64, {8, 4}, {4, 8}), by(matrices)},
@@ -270,6 +279,7 @@ extern constinit const OpDef dot_general_op = {
     .sharding_rule = dot_general_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
+          if (out.for_xla_cpu && !out.partitioned && emit_single_row_product(call, out)) return;
           out.op("stablehlo.dot_general")
               .dimension_numbers("dot_dimension_numbers", call.as<DotGeneralAttributes>())
               .done();

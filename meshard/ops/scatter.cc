@@ -8,6 +8,7 @@
 #include "meshard/ops/divide.h"
 #include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/internal/scattered_windows.h"
+#include "meshard/ops/internal/single_row.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/reshape.h"
@@ -78,6 +79,12 @@ void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(2)) out[2] = multiply(chosen, scattered_windows(share, call));
 }
 
+void emit_replacement(const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); }
+void emit_scatter_set(const OpCall& call, OpEmission& out) {
+  if (out.for_xla_cpu && !out.partitioned && has_single_window(call))
+    return emit_window_twice(call, out, emit_replacement);
+  emit_replacement(call, out);
+}
 void emit_scatter_max(const OpCall& call, OpEmission& out) {
   if (out.partitioned && is_floating(call.result().dtype))
     return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_scatter_max);
@@ -128,6 +135,14 @@ std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
            .scatter_indices_batching_dims = {0},
            .scatter_dims_to_operand_dims = {1},
            .index_vector_dim = 2})},
+      {"one window of a batch of one",
+       of(f64, {1, 8, 2}, source.uniform(i32, {1, 1, 1}, 0, 7), {1, 1, 2}),
+       by({.update_window_dims = {2},
+           .inserted_window_dims = {1},
+           .input_batching_dims = {0},
+           .scatter_indices_batching_dims = {0},
+           .scatter_dims_to_operand_dims = {1},
+           .index_vector_dim = 2})},
       {"one window", of(f32, {8, 4}, source.uniform(i32, {}, 0, 7), {4}),
        by({.update_window_dims = {0},
            .inserted_window_dims = {0},
@@ -172,8 +187,7 @@ extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_scatter, [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); },
-    scatter_set_vjp);
+    infer_scatter, emit_scatter_set, scatter_set_vjp);
 extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     "scatter_multiply",
     "The operand with its elements at given indices multiplied by windows of updates.",

@@ -21,7 +21,7 @@ LoweredModule lowered(F f, std::optional<Sharding> sharding = std::nullopt,
   Tensor y = f(x);
   Program program;
   program.graph = Graph::build({&x.value(), 1}, {&y.value(), 1}, scope.trace());
-  return lower(program, check_nans);
+  return lower(program, {.check_nans = check_nans});
 }
 
 Tensor printed(const Tensor& x) { return with_debug_print(x, "x = {}", {x}); }

@@ -51,11 +51,12 @@ class NodeWriter::Bodies final : public BodyWriter {
 };
 
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
-                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks)
+                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks, bool for_xla_cpu)
     : graph_(graph),
       meshes_(meshes),
       writer_(writer),
       nan_checks_(nan_checks),
+      for_xla_cpu_(for_xla_cpu),
       own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1, {}},
       counters_(own_counters_),
       leaves_(graph.num_leaves()),
@@ -68,6 +69,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       meshes_(around.meshes_),
       writer_(around.writer_),
       nan_checks_(around.nan_checks_),
+      for_xla_cpu_(around.for_xla_cpu_),
       prefix_(std::move(prefix)),
       depth_(depth),
       counters_(around.counters_),
@@ -167,7 +169,8 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .results = std::span<const Typed>(results.data(), results.size()),
                       .location = location,
                       .sharding = sharding,
-                      .partitioned = is_partitioned(node)};
+                      .partitioned = is_partitioned(node),
+                      .for_xla_cpu = for_xla_cpu_};
   if (node.annotations() && node.annotations()->manual) {
     emission.mesh = &node.annotations()->manual->mesh;
     emission.numbering = &meshes_.numbering_inside(*emission.mesh);

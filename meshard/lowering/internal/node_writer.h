@@ -27,8 +27,9 @@ class NodeWriter {
   using SsaValue = stablehlo::Value;
 
   /// `nan_checks`: the checks to write; null: none. @pre it outlives the writer
+  /// `for_xla_cpu`: see OpEmission.
   NodeWriter(const Graph& graph, const ProgramMeshes& meshes, stablehlo::ModuleWriter& writer,
-             NanChecks* nan_checks = nullptr);
+             NanChecks* nan_checks = nullptr, bool for_xla_cpu = false);
 
   /// Sets the SSA value of leaf number `leaf`.
   void name_leaf(std::uint32_t leaf, SsaValue value) { leaves_[leaf] = value; }
@@ -97,6 +98,7 @@ class NodeWriter {
   const ProgramMeshes& meshes_;
   stablehlo::ModuleWriter& writer_;
   NanChecks* nan_checks_ = nullptr;
+  bool for_xla_cpu_ = false;
   std::string prefix_ = "n";
   std::size_t depth_ = 0;  // the number of manual regions around the current position
   Counters own_counters_;

@@ -40,6 +40,8 @@ struct OpEmission {
   std::int64_t channel = 0;
   /// True if the partitioner may split the work of this call over several devices.
   bool partitioned = false;
+  /// True if XLA's CPU compiler compiles the text (ops/internal/single_row.h).
+  bool for_xla_cpu = false;
   /// Of a control-flow op: writes its bodies.
   BodyWriter* bodies = nullptr;
 

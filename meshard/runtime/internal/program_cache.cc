@@ -29,10 +29,13 @@ Fingerprint graph_key(const Program& program) {
   return fingerprint(key);
 }
 
-LoweredModule lower_recorded(const Program& program, SourceLocation where) {
+LoweredModule lower_recorded(Platforms& platforms, const Program& program, SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
-  return lower(program, checks_nans());
+  auto platform = [&](const std::optional<Mesh>& mesh) {
+    return (mesh ? platforms.client(*mesh, where) : platforms.client(where)).platform();
+  };
+  return lower(program, {.check_nans = checks_nans(), .platform = platform});
 }
 
 Advice advice_on_retarget(const LoweredModule& lowered, const Error& error, SourceLocation where) {
@@ -119,7 +122,7 @@ const DiskCache& ProgramCache::disk_for(bool keep_on_disk) const {
 
 std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
                                                         SourceLocation where) {
-  LoweredModule lowered = lower_recorded(program, where);
+  LoweredModule lowered = lower_recorded(platforms_, program, where);
   const pjrt::Client& client =
       lowered.mesh ? platforms_.client(*lowered.mesh, where) : platforms_.client(where);
   // Before compiling, so that a device that does not exist is an error at the user's line.
