@@ -147,6 +147,8 @@ class InlineVector {
   }
 
  private:
+  static constexpr bool kCopiesStorage = std::is_trivially_copyable_v<T> && N * sizeof(T) <= 64;
+
   bool heap() const noexcept { return capacity_ > N; }
   T* inline_data() noexcept { return std::launder(reinterpret_cast<T*>(&storage_)); }
   const T* inline_data() const noexcept {
@@ -162,7 +164,14 @@ class InlineVector {
     for (std::size_t i = 0; i < count; ++i) ::new (to + i) T(std::move(from[i]));
   }
 
+  // Copies the inline storage as a whole: a few moves without a loop. @pre both are inline
+  void copy_storage(const InlineVector& other) noexcept {
+    std::memcpy(&storage_, &other.storage_, sizeof storage_);
+    size_ = other.size_;
+  }
   void assign_copy(const InlineVector& other) {
+    if constexpr (kCopiesStorage)
+      if (!other.heap() && !heap()) return copy_storage(other);
     reserve(other.size_);
     const T* from = other.data();
     for (T* to = data(); size_ < other.size_; ++size_) ::new (to + size_) T(from[size_]);
@@ -173,6 +182,9 @@ class InlineVector {
       capacity_ = other.capacity_;
       size_ = other.size_;
       other.capacity_ = N;
+      other.size_ = 0;
+    } else if constexpr (kCopiesStorage) {
+      copy_storage(other);
       other.size_ = 0;
     } else {
       move_elements(other.data(), other.size_, inline_data());

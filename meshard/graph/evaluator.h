@@ -31,6 +31,7 @@ struct Program {
 
 /// A program loaded on its devices. Defined by runtime/; opaque to other folders below it.
 class LoadedProgram;
+class ShardedType;
 
 /// A compiled program. Shared; may be called from several threads.
 class CompiledProgram {
@@ -50,6 +51,9 @@ class CompiledProgram {
                    SourceLocation where) = 0;
   /// The sharding that the compiler uses for parameter `i`; nullptr for a program without a mesh.
   virtual const Sharding* parameter_sharding(std::size_t i) const = 0;
+  /// The type and sharding of the arrays that the program takes for parameter `i` as they are. Its
+  /// results have copies of them. nullptr from an evaluator that does not know them.
+  virtual const ShardedType* parameter_type(std::size_t) const { return nullptr; }
   /// The program that runs on the devices; nullptr from an evaluator that compiles nothing.
   virtual const LoadedProgram* loaded() const { return nullptr; }
 

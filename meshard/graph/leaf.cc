@@ -13,10 +13,8 @@ struct ParameterAttributes {
 
 Tensor stored_leaf(const OpDef& op, TensorType type, StoragePtr storage, SourceLocation where) {
   Node* node = Node::make(op, nullptr, 0, where);
-  Value value(node);
-  node->add_output(std::move(type));
-  node->set_storage(0, std::move(storage));
-  return Tensor(std::move(value));
+  node->add_output(std::move(type), std::move(storage));
+  return Tensor(Value::first_of(node));
 }
 
 void infer_leaf(const OpCall& call, ResultTypes&) {

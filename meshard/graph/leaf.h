@@ -39,6 +39,13 @@ Tensor make_moved(const Value& value, SourceLocation where);
 /// @pre `value` has storage, or is a parameter that represents such a value.
 bool is_unplaced(const Value& value);
 
+/// The type and sharding of a stored array on devices; nullptr if the value is none, or if the
+/// program chooses its sharding (make_moved).
+inline const ShardedType* stored_type(const Value& value) {
+  const Storage* storage = value.storage();
+  return storage && &value->op() != &moved_array_op ? storage->sharded_type() : nullptr;
+}
+
 /// The sharding of a leaf: that of a parameter or of a stored array. nullptr if it has none.
 const Sharding* leaf_sharding(const Value& value);
 

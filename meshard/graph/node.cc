@@ -45,6 +45,11 @@ void Node::set_storage(std::uint32_t index, StoragePtr storage) {
   storage.release();
 }
 
+void Node::add_output(TensorType type, StoragePtr storage) {
+  outputs_.emplace_back(std::move(type))
+      .storage.store(storage.release(), std::memory_order_relaxed);
+}
+
 StoragePtr Node::take_storage(std::uint32_t index) {
   return StoragePtr::adopt(outputs_[index].storage.exchange(nullptr, std::memory_order_acq_rel));
 }

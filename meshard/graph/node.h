@@ -27,6 +27,8 @@ class Value {
  public:
   Value() = default;
   explicit Value(Node* node, std::uint32_t index = 0);
+  /// The first Value of a new node. @pre no other thread sees the node
+  static Value first_of(Node* node);
   Value(const Value& other);
   Value(Value&& other) noexcept
       : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
@@ -128,6 +130,8 @@ class Node {
     operands_.push_back(operand);
   }
   void add_output(TensorType type) { outputs_.emplace_back(std::move(type)); }
+  /// A result that is computed already. @pre no other thread sees the node
+  void add_output(TensorType type, StoragePtr storage);
   void annotate(std::shared_ptr<const Annotations> annotations) {
     annotations_ = std::move(annotations);
   }
@@ -141,7 +145,10 @@ class Node {
   ~Node();
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(this);
+    // The owner of the only reference needs no atomic subtraction.
+    if (references_.load(std::memory_order_acquire) == 1 ||
+        references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      destroy(this);
   }
   static void destroy(Node* node);
 
@@ -163,6 +170,12 @@ class Node {
 
 inline Value::Value(Node* node, std::uint32_t index) : node_(node), index_(index) {
   if (node_) node_->retain();
+}
+inline Value Value::first_of(Node* node) {
+  Value value;
+  value.node_ = node;
+  node->references_.store(1, std::memory_order_relaxed);
+  return value;
 }
 inline Value::Value(const Value& other) : Value(other.node_, other.index_) {}
 inline Value::~Value() {

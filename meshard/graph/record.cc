@@ -65,7 +65,7 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   if (internal::recorder().body)
     operands = inner.emplace(*internal::recorder().body, operands).pointers();
   Node* node = Node::make(op, std::move(attributes), internal::recorder().trace, where);
-  Value value(node);
+  Value value = Value::first_of(node);
   bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
   if (annotated || op.annotate) node->annotate(annotate_results(*node));
@@ -86,7 +86,7 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
     inner.emplace(*internal::recorder().body, operands);
   Node* node =
       Node::make(op, std::move(attributes), internal::recorder().trace, effective_source(where));
-  Value value(node);
+  Value value = Value::first_of(node);
   bool annotated = inner ? add_operands(node, inner->pointers()) : add_operands(node, operands);
   node->add_output(type);
   if (annotated) [[unlikely]]

@@ -10,6 +10,7 @@
 
 #include "meshard/array/host_array.h"
 #include "meshard/base/source_location.h"
+#include "meshard/graph/sharded_type.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -29,6 +30,8 @@ class Storage {
   /// The sharding of the bytes; nullptr for host memory, and for a value on one device without a
   /// mesh.
   virtual const Sharding* sharding() const { return nullptr; }
+  /// The type and sharding of an array on devices; nullptr for other storage.
+  const ShardedType* sharded_type() const { return sharded_type_; }
   /// Copies the whole value to host memory; no program is compiled for it.
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
@@ -60,12 +63,15 @@ class Storage {
   }
 
  protected:
-  explicit Storage(Kind kind) : kind_(kind) {}
+  /// @pre `type` is a member of the storage
+  explicit Storage(Kind kind, const ShardedType* type = nullptr)
+      : kind_(kind), sharded_type_(type) {}
 
  private:
   friend class StoragePtr;
   mutable std::atomic<std::uint32_t> references_{0};
   Kind kind_;
+  const ShardedType* sharded_type_;
   mutable std::atomic<Attachment*> attachment_{nullptr};
 };
 
@@ -74,6 +80,11 @@ class StoragePtr {
  public:
   StoragePtr() = default;
   explicit StoragePtr(Storage* storage) : storage_(storage) { retain(); }
+  /// The first owner of a new storage. @pre no other thread sees the storage
+  static StoragePtr first_of(Storage* storage) {
+    storage->references_.store(1, std::memory_order_relaxed);
+    return adopt(storage);
+  }
   StoragePtr(const StoragePtr& other) : storage_(other.storage_) { retain(); }
   StoragePtr(StoragePtr&& other) noexcept : storage_(std::exchange(other.storage_, nullptr)) {}
   StoragePtr& operator=(StoragePtr other) noexcept {
@@ -81,7 +92,9 @@ class StoragePtr {
     return *this;
   }
   ~StoragePtr() {
-    if (storage_ && storage_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    // The only owner needs no atomic subtraction.
+    if (storage_ && (storage_->references_.load(std::memory_order_acquire) == 1 ||
+                     storage_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1))
       delete storage_;
   }
 
@@ -107,7 +120,7 @@ class StoragePtr {
 
 template <class T, class... Arguments>
 StoragePtr make_storage(Arguments&&... arguments) {
-  return StoragePtr(new T(std::forward<Arguments>(arguments)...));
+  return StoragePtr::first_of(new T(std::forward<Arguments>(arguments)...));
 }
 
 /// A value in host memory, which is copied to devices when its sharding is known.

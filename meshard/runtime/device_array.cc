@@ -58,12 +58,12 @@ void DeviceArray::operator delete(void* memory) { internal::FreeList<DeviceArray
 
 std::int64_t DeviceArray::position(std::size_t i) const {
   if (has_all_shards()) return static_cast<std::int64_t>(i);
-  return *sharding_->mesh().position(device_id(i));
+  return *sharding()->mesh().position(device_id(i));
 }
 
 std::optional<std::size_t> DeviceArray::shard_at(std::int64_t position) const {
   if (has_all_shards()) return static_cast<std::size_t>(position);
-  std::int64_t id = sharding_->mesh().device_id(position);
+  std::int64_t id = sharding()->mesh().device_id(position);
   for (std::size_t i = 0; i < num_shards(); ++i)
     if (device_id(i) == id) return i;
   return std::nullopt;
@@ -74,8 +74,8 @@ std::vector<std::size_t> DeviceArray::distinct_shards() const {
   std::set<std::int64_t> tiles;
   bool all = has_all_shards();
   for (std::size_t i = 0; i < num_shards(); ++i) {
-    bool is_new = !sharding_ || (all ? sharding_->replica_id(static_cast<std::int64_t>(i)) == 0
-                                     : tiles.insert(tile_number(*sharding_, position(i))).second);
+    bool is_new = !sharding() || (all ? sharding()->replica_id(static_cast<std::int64_t>(i)) == 0
+                                      : tiles.insert(tile_number(*sharding(), position(i))).second);
     if (is_new) shards.push_back(i);
   }
   return shards;
@@ -83,20 +83,20 @@ std::vector<std::size_t> DeviceArray::distinct_shards() const {
 
 bool DeviceArray::has_all_parts() const {
   return has_all_shards() ||
-         static_cast<std::int64_t>(distinct_shards().size()) == sharding_->num_tiles();
+         static_cast<std::int64_t>(distinct_shards().size()) == sharding()->num_tiles();
 }
 
 bool DeviceArray::is_read_locally() const {
   if (has_all_shards()) return true;
   if (!has_all_parts()) return false;
   // One process may have all parts and another one not, if they have different numbers of devices.
-  const pjrt::Client* client = platforms_.find_started(sharding_->mesh());
-  return !client || is_whole_in_each_process(*client, *sharding_);
+  const pjrt::Client* client = platforms_.find_started(sharding()->mesh());
+  return !client || is_whole_in_each_process(*client, *sharding());
 }
 
 Box DeviceArray::box(std::size_t i) const {
-  if (!sharding_) return whole_box(type_.shape);
-  return box_of(*sharding_, type_.shape, position(i));
+  if (!sharding()) return whole_box(type().shape);
+  return box_of(*sharding(), type().shape, position(i));
 }
 
 std::string DeviceArray::gone() const {
@@ -109,7 +109,7 @@ void DeviceArray::check_live(SourceLocation where) const {
   check_not_forked(where);
   if (std::string reason = gone(); !reason.empty())
     throw Error(ErrorCode::kFailedPrecondition,
-                cat("[tensor] the value ", type_, " is gone: ", reason), where);
+                cat("[tensor] the value ", type(), " is gone: ", reason), where);
 }
 
 std::string DeviceArray::placement() const {
@@ -117,7 +117,7 @@ std::string DeviceArray::placement() const {
   if (has_all_shards())
     for (std::size_t i = 0; i < buffers_.size(); ++i) ids.push_back(device_id(i));
   else
-    for (std::int64_t id : sharding_->mesh().device_ids()) ids.push_back(id);
+    for (std::int64_t id : sharding()->mesh().device_ids()) ids.push_back(id);
   return cat(ids.size() == 1 ? "device " : "devices ", join(ids, ","),
              buffers_ ? buffers_[0].device().of_platform() : "");
 }
@@ -125,7 +125,7 @@ std::string DeviceArray::placement() const {
 std::string DeviceArray::local_text(SourceLocation where) const {
   if (is_read_locally()) return {};
   check_live(where);
-  std::string text = cat(type_, " on ", placement(), ", of which this process has ",
+  std::string text = cat(type(), " on ", placement(), ", of which this process has ",
                          num_shards() == 0 ? "none" : "");
   for (std::size_t i = 0; i < num_shards(); ++i)
     append(text, cat(i == 0 ? "device " : ", device ", device_id(i), " with ",

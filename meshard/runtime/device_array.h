@@ -28,13 +28,15 @@ class DeviceArray final : public Storage {
  public:
   /// @pre one buffer for each device of the sharding's mesh that is in this process, or one buffer
   /// without a sharding; `platforms` owns their client
-  DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
-              pjrt::BufferList&& buffers)
-      : Storage(Kind::kDevice),
+  DeviceArray(const Platforms& platforms, ShardedType type, pjrt::BufferList&& buffers)
+      : Storage(Kind::kDevice, &type_),
         platforms_(platforms),
         type_(std::move(type)),
-        sharding_(std::move(sharding)),
         buffers_(std::move(buffers)) {}
+  DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
+              pjrt::BufferList&& buffers)
+      : DeviceArray(platforms, ShardedType(std::move(type), std::move(sharding)),
+                    std::move(buffers)) {}
   DeviceArray(const Platforms& platforms, TensorType type, std::optional<Sharding> sharding,
               std::vector<pjrt::Buffer> buffers)
       : DeviceArray(platforms, std::move(type), std::move(sharding),
@@ -43,14 +45,15 @@ class DeviceArray final : public Storage {
   static void* operator new(std::size_t size);
   static void operator delete(void* memory);
 
-  const TensorType& type() const { return type_; }
-  const Sharding* sharding() const override { return sharding_ ? &*sharding_ : nullptr; }
+  const TensorType& type() const { return type_.type(); }
+  const Sharding* sharding() const override { return type_.sharding(); }
   const pjrt::BufferList& buffers() const { return buffers_; }
   /// The number of shards in this process.
   std::size_t num_shards() const { return buffers_.size(); }
   /// Whether this process has a shard for every position of the mesh.
   bool has_all_shards() const {
-    return !sharding_ || static_cast<std::int64_t>(buffers_.size()) == sharding_->mesh().size();
+    const Sharding* over = type_.sharding();
+    return !over || static_cast<std::int64_t>(buffers_.size()) == over->mesh().size();
   }
   /// The position of shard `i` in the mesh; 0 without a sharding.
   std::int64_t position(std::size_t i) const;
@@ -100,8 +103,7 @@ class DeviceArray final : public Storage {
   // Reads a value of which other processes have parts.
   void read_from_others(const pjrt::Client& client, void* destination, SourceLocation where) const;
   const Platforms& platforms_;
-  TensorType type_;
-  std::optional<Sharding> sharding_;
+  ShardedType type_;
   pjrt::BufferList buffers_;
   std::uint32_t generation_ = platforms_.generation();
   mutable SourceLocation donated_at_;

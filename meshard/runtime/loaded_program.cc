@@ -1,6 +1,7 @@
 #include "meshard/runtime/loaded_program.h"
 
 #include <climits>
+#include <unordered_map>
 
 #include "meshard/base/thread_instance.h"
 #include "meshard/graph/leaf.h"
@@ -135,6 +136,22 @@ void LoadedProgram::share_equal_shardings() {
   };
   for (auto& sharding : chosen_.arguments) share(sharding);
   for (auto& sharding : chosen_.results) share(sharding);
+  share_equal_types();
+}
+
+void LoadedProgram::share_equal_types() {
+  std::unordered_multimap<std::size_t, ShardedType> known;
+  auto shared = [&](const TensorType& type, const std::optional<Sharding>& sharding) {
+    auto [begin, end] = known.equal_range(type.hash());
+    for (auto each = begin; each != end; ++each)
+      if (each->second.type() == type && same_sharding(each->second.sharding(), sharding))
+        return each->second;
+    return known.emplace(type.hash(), ShardedType(type, sharding))->second;
+  };
+  for (std::size_t i = 0; i < chosen_.arguments.size(); ++i)
+    argument_types_.push_back(shared(lowered_.arguments[i].type, chosen_.arguments[i]));
+  for (std::size_t i = 0; i < chosen_.results.size(); ++i)
+    result_types_.push_back(shared(lowered_.results[i].type, chosen_.results[i]));
 }
 
 const pjrt::LoadedExecutable* LoadedProgram::launched_each() const {
@@ -241,10 +258,9 @@ void LoadedProgram::take_results(std::span<pjrt::BufferList> made, std::span<Ten
   for (std::size_t i = 0; i < results.size(); ++i) {
     if (const ResultOrder& order = result_orders_[i]; order.devices)
       made[i].reorder(*order.devices, order.positions);
-    const TensorType& type = lowered_.results[i].type;
-    results[i] = make_array(
-        type, make_storage<DeviceArray>(platforms_, type, chosen_.results[i], std::move(made[i])),
-        where);
+    const ShardedType& type = result_types_[i];
+    results[i] = make_array(type.type(),
+                            make_storage<DeviceArray>(platforms_, type, std::move(made[i])), where);
   }
 }
 

@@ -56,9 +56,13 @@ class LoadedProgram {
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
   bool accepts(std::size_t i, const DeviceArray& array) const {
-    return array.is_current() && has_sharding_of(i, array.sharding()) &&
+    return array.is_current() &&
+           (array.sharded_type()->is_copy_of(argument_types_[i]) ||
+            has_sharding_of(i, array.sharding())) &&
            (array.sharding() || &array.buffers()[0].device() == executable_->devices()[0]);
   }
+  /// The type and sharding of argument `i`. A result that has both has a copy of it.
+  const ShardedType& argument_type(std::size_t i) const { return argument_types_[i]; }
   /// Launches the program. Nothing is placed, moved or compiled. If `track`, the launch reports
   /// when it is done and whether it failed.
   /// @pre accepts() each argument, or its sharding is equivalent
@@ -135,9 +139,10 @@ class LoadedProgram {
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
   void order_results();
-  // Makes equal shardings copies of one, which compare by pointer when a result is passed as an
-  // argument.
+  // Makes equal shardings copies of one, and then equal types with equal shardings, which compare
+  // by pointer when a result is passed as an argument.
   void share_equal_shardings();
+  void share_equal_types();
 
   const Platforms& platforms_;
   pjrt::Client client_;
@@ -147,6 +152,8 @@ class LoadedProgram {
   ChosenShardings chosen_;
   // chosen_.arguments as the text has them: often copies of the arguments' own.
   std::vector<std::optional<Sharding>> written_;
+  // Of chosen_, with types.
+  std::vector<ShardedType> argument_types_, result_types_;
   // The devices of a result in the order of its mesh, and their positions in the program's order.
   struct ResultOrder {
     const pjrt::DeviceList* devices = nullptr;  // null: the order of the program

@@ -1,8 +1,10 @@
 #include "meshard/sharding/sharding.h"
 
 #include <algorithm>
+#include <array>
 
 #include "meshard/base/fingerprint.h"
+#include "meshard/base/thread_instance.h"
 #include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/device_type.h"
 
@@ -165,11 +167,48 @@ Sharding::State Sharding::on_base(const State& derived, SourceLocation where) {
                .unreduced = derived.unreduced};
 }
 
-Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where)
-    : Sharding(State{.mesh = std::move(mesh), .spec = spec}, where) {}
+// The states that this thread made last, while shardings use them. Programs mark hundreds of values
+// in a few ways; making a state takes a few microseconds.
+class Sharding::Recent {
+ public:
+  std::shared_ptr<const State> find(const Mesh& mesh, const PartitionSpec& spec,
+                                    std::size_t rank) const {
+    for (std::size_t i = 1; i <= kKept; ++i) {
+      std::shared_ptr<const State> state = states_[(next_ + kKept - i) % kKept].lock();
+      if (state && state->mesh.is_same_object(mesh) && describes(*state, spec, rank)) return state;
+    }
+    return nullptr;
+  }
+  void add(const std::shared_ptr<const State>& state) { states_[next_++ % kKept] = state; }
 
-Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank, SourceLocation where)
-    : Sharding(State{.mesh = mesh, .spec = extended(mesh, spec, rank, where)}, where) {}
+ private:
+  static constexpr std::size_t kKept = 8;
+
+  static bool describes(const State& state, const PartitionSpec& spec, std::size_t rank) {
+    if (state.spec.size() != rank || spec.size() > rank || !state.replicated.empty() ||
+        !state.unreduced.empty())
+      return false;
+    for (std::size_t d = 0; d < rank; ++d)
+      if (d < spec.size() ? !(state.spec[d] == spec[d])
+                          : !state.spec[d].axes().empty() || state.spec[d].is_open())
+        return false;
+    return true;
+  }
+
+  std::array<std::weak_ptr<const State>, kKept> states_;
+  std::size_t next_ = 0;
+};
+
+Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where)
+    : Sharding(std::move(mesh), spec, spec.size(), where) {}
+
+Sharding::Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank, SourceLocation where) {
+  Recent& recent = internal::thread_instance<Recent>();
+  state_ = recent.find(mesh, spec, rank);
+  if (state_) return;
+  state_ = Sharding(State{.mesh = mesh, .spec = extended(mesh, spec, rank, where)}, where).state_;
+  recent.add(state_);
+}
 
 Sharding Sharding::replicated(Mesh mesh, std::size_t rank) {
   return Sharding(std::move(mesh), PartitionSpec(), rank);

@@ -38,7 +38,8 @@ class SliceTable {
 /// A value: how one tensor is distributed over a mesh. Holds the mesh, the axes that split each
 /// dimension (in order, open or closed), the explicitly replicated axes, and the unreduced axes,
 /// over which the value is not summed yet. Immutable; copies share one state, and comparing a
-/// sharding with its copy compares pointers.
+/// sharding with its copy compares pointers. So do equal shardings that a thread makes shortly one
+/// after another.
 ///
 /// Axes of a derived mesh (sliced, flattened or unflattened) are stored as axes and sub-axes of its
 /// base, so that all shardings of one root can be combined; mesh() is the base. If axes cannot be
@@ -172,6 +173,7 @@ class Sharding {
     std::int64_t tiles = 1;
     std::size_t hash = 0;
   };
+  class Recent;
   explicit Sharding(State state, SourceLocation where);
   static State on_base(const State& derived, SourceLocation where);
   static void check_axis(const State& state, const AxisRef& axis, std::string_view use,

@@ -130,6 +130,28 @@ TEST(Sharding, EquivalenceIsThatOfTheDeviceMaps) {
   EXPECT_GT(equivalent, 50);
 }
 
+TEST(Sharding, OfOneThreadShareTheirState) {
+  Mesh mesh = sharding_mesh24();
+  Sharding rows(mesh, P("data"), 2);
+  EXPECT_TRUE(rows.is_copy_of(Sharding(mesh, P("data", none))));
+  EXPECT_TRUE(rows.is_copy_of(Sharding(mesh, P("data"), 2)));
+  // All that differs is another one.
+  for (const Sharding& other :
+       {Sharding(mesh, P("data")), Sharding(mesh, P("data"), 3), Sharding(mesh, P(none, "data")),
+        Sharding(mesh, P("data", unconstrained)), Sharding(mesh, P("model"), 2),
+        rows.with_replicated({"model"}), rows.with_unreduced({"model"}),
+        Sharding(Mesh({{"data", 2}, {"model", 4}}, {1, 0, 2, 3, 4, 5, 6, 7}), P("data"), 2)}) {
+    EXPECT_FALSE(rows.is_copy_of(other)) << other.to_string();
+    EXPECT_NE(rows, other);
+    EXPECT_TRUE(rows.is_copy_of(Sharding(mesh, P("data"), 2)));
+  }
+  // One that no sharding uses any more is made again; an error stays one.
+  std::string text = Sharding(mesh, P("model", "data")).to_string();
+  EXPECT_EQ(Sharding(mesh, P("model", "data")).to_string(), text);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(Sharding(mesh, P("nowhere"), 2), Error);
+  EXPECT_THROW(Sharding(mesh, P("data", none), 1), Error);
+}
+
 TEST(Sharding, EqualityAndHash) {
   Sharding a(sharding_mesh24(), P("data", {"model"})), b(sharding_mesh24(), P("data", "model")),
       copy = a;

@@ -94,6 +94,9 @@ class JitProgram final : public CompiledProgram {
     const auto& sharding = program_->shardings().arguments[i];
     return sharding ? &*sharding : nullptr;
   }
+  const ShardedType* parameter_type(std::size_t i) const override {
+    return &program_->argument_type(i);
+  }
   const LoadedProgram* loaded() const override { return program_.get(); }
 
  private:

@@ -50,11 +50,13 @@ bool JitEntry::matches(const JitCall& call) const {
   if (types != call.types || argument_types.size() != call.tensors.size()) return false;
   for (std::size_t i = 0; i < argument_types.size(); ++i) {
     const Value& value = call.tensors[i]->value();
+    // A result that is passed back as an argument.
+    const ShardedType* stored = stored_type(value);
+    if (stored && !returned.empty() && stored->is_copy_of(returned[i])) continue;
     if (value.type() != argument_types[i]) return false;
     const Sharding* sharding = leaf_sharding(value);
-    // A result that is passed back as an argument has a copy of the chosen sharding, and the same
-    // argument again has one of that which was asked for.
-    if (is_copy(chosen[i], sharding) || is_copy(asked[i], sharding)) continue;
+    // The same argument again has a copy of the sharding that was asked for.
+    if (is_copy(asked[i], sharding)) continue;
     if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
   }
   return form == call.form && statics.size() == call.statics.size() &&
@@ -104,6 +106,7 @@ void JitCache::make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
     const Sharding* sharding = entry.program->parameter_sharding(i);
     entry.chosen[i] = sharding ? std::optional(*sharding) : std::nullopt;
+    if (const ShardedType* type = entry.program->parameter_type(i)) entry.returned.push_back(*type);
   }
 }
 

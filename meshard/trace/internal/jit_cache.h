@@ -10,6 +10,7 @@
 #include "meshard/base/advice.h"
 #include "meshard/base/single_flight.h"
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/sharded_type.h"
 #include "meshard/trace/jit_call.h"
 
 namespace meshard::internal {
@@ -25,6 +26,8 @@ class JitEntry {
   /// The shardings of the arguments at tracing, and the same with those that the compiler chose for
   /// unmarked arguments. A call matches if each argument has one or the other.
   std::vector<std::optional<Sharding>> asked, chosen;
+  /// The argument types with `chosen` that the program's results have copies of; empty: unknown.
+  std::vector<ShardedType> returned;
   std::shared_ptr<CompiledProgram> program;
   std::size_t num_results = 0;
   /// The function's result with undefined tensors; its type is known to the template that made it.
