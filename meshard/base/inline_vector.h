@@ -166,7 +166,14 @@ class InlineVector {
 
   // Copies the inline storage as a whole: a few moves without a loop. @pre both are inline
   void copy_storage(const InlineVector& other) noexcept {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // what is beyond the elements
+#endif
     std::memcpy(&storage_, &other.storage_, sizeof storage_);
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
     size_ = other.size_;
   }
   void assign_copy(const InlineVector& other) {

@@ -28,22 +28,22 @@ HostArray DeviceArray::padded_shard(std::size_t i, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
   pjrt::BufferView buffer = buffers_[i];
-  TensorType type{type_.dtype, padded_shape_of(buffer)};
-  HostArray array = HostArray::uninitialized(type);
+  TensorType padded{type().dtype, padded_shape_of(buffer)};
+  HostArray array = HostArray::uninitialized(padded);
   internal::TransferSpan span;
   if (internal::records_events())
-    begin_read(span, buffer, static_cast<std::uint64_t>(type.bytes()), where);
+    begin_read(span, buffer, static_cast<std::uint64_t>(padded.bytes()), where);
   Result<void> read = buffer.read(
       std::span(array.mutable_bytes(), static_cast<std::size_t>(array.size_in_bytes())));
   if (!read.ok()) {
     platforms_.handle_failure();
-    throw read.error().at(where).with_note(cat("while reading ", type_, " from device ",
+    throw read.error().at(where).with_note(cat("while reading ", type(), " from device ",
                                                buffer.device().id(),
                                                buffer.device().of_platform()));
   }
   span.end();
   internal::count(internal::counters().buffers_read);
-  internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(type.bytes()));
+  internal::count(internal::counters().bytes_read, static_cast<std::uint64_t>(padded.bytes()));
   return array;
 }
 
@@ -56,7 +56,7 @@ HostArray DeviceArray::shard(std::size_t i, SourceLocation where) const {
 
 HostArray DeviceArray::to_host(SourceLocation where) const {
   check_live(where);
-  HostArray array = HostArray::uninitialized(type_);
+  HostArray array = HostArray::uninitialized(type());
   gather_into(array.mutable_bytes(), CopyTarget::kFreshPages, where);
   return array;
 }
@@ -114,13 +114,13 @@ void DeviceArray::read_from_others(const pjrt::Client& client, void* destination
   if (!buffers_)
     throw Error(
         ErrorCode::kFailedPrecondition,
-        cat("[tensor] the value ", type_, " on ", placement(), " is on devices of ",
-            names_of_processes(processes_of(client, sharding_->mesh())), " only; read it there"),
+        cat("[tensor] the value ", type(), " on ", placement(), " is on devices of ",
+            names_of_processes(processes_of(client, sharding()->mesh())), " only; read it there"),
         where);
   Replicator* replicator = platforms_.replicator();
   if (!replicator || !is_current())
     throw Error(ErrorCode::kFailedPrecondition,
-                cat("[tensor] parts of the value ", type_, " on ", placement(),
+                cat("[tensor] parts of the value ", type(), " on ", placement(),
                     " are in other processes, and were before the runtime was restarted"),
                 where);
   StoragePtr replicated = replicator->replicate(*this, where);
@@ -134,25 +134,25 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
 void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  if (sharding_ && !sharding_->unreduced_axes().empty() && is_current())
+  if (sharding() && !sharding()->unreduced_axes().empty() && is_current())
     if (Replicator* replicator = platforms_.replicator()) {
       StoragePtr summed = replicator->replicate(*this, where);
       return static_cast<const DeviceArray&>(*summed).gather_into(destination, target, where);
     }
   if (!is_read_locally())
-    if (const pjrt::Client* client = platforms_.find_started(sharding_->mesh());
+    if (const pjrt::Client* client = platforms_.find_started(sharding()->mesh());
         client && client->device_count() > client->addressable_devices().size())
       return read_from_others(*client, destination, where);
   if (!has_all_parts())
     throw Error(ErrorCode::kUnimplemented,
-                cat("[tensor] parts of the value ", type_, " on ", placement(),
+                cat("[tensor] parts of the value ", type(), " on ", placement(),
                     " are not in this process, although their devices are"),
                 where);
   internal::HostSpan gather;
   std::vector<internal::TransferSpan> reads;
-  if (internal::records_events()) gather.begin("gather", type_.to_string(), where);
-  gather.set_bytes(static_cast<std::uint64_t>(type_.bytes()));
-  std::size_t element_bytes = meshard::size_in_bytes(type_.dtype);
+  if (internal::records_events()) gather.begin("gather", type().to_string(), where);
+  gather.set_bytes(static_cast<std::uint64_t>(type().bytes()));
+  std::size_t element_bytes = meshard::size_in_bytes(type().dtype);
   ShardBytes shards;
   std::vector<StridedCopy> copies;
   std::optional<Error> failed;
@@ -161,13 +161,13 @@ void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocati
     if (extents.size() == 0 || failed) return;
     auto bytes = static_cast<std::uint64_t>(extents.size()) * element_bytes;
     if (gather.begun()) begin_read(reads.emplace_back(), buffer, bytes, where);
-    Result<const std::byte*> source = shards.add(buffer, type_.dtype);
+    Result<const std::byte*> source = shards.add(buffer, type().dtype);
     if (!source.ok()) {
       failed = source.error();
       return;
     }
     copies.push_back(plan_copy(*source, padded_shape_of(buffer), whole_box(extents), destination,
-                               type_.shape, part, element_bytes));
+                               type().shape, part, element_bytes));
     internal::count(internal::counters().buffers_read);
     internal::count(internal::counters().bytes_read, bytes);
   };
@@ -175,7 +175,7 @@ void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocati
   if (Result<void> fetched = shards.await(); !fetched.ok()) failed = fetched.error();
   if (failed) {
     platforms_.handle_failure();
-    throw failed->at(where).with_note(cat("while reading ", type_, " from ", placement()));
+    throw failed->at(where).with_note(cat("while reading ", type(), " from ", placement()));
   }
   CopyPool::get().run(copies, target);
   for (internal::TransferSpan& read : reads) read.end();
@@ -191,7 +191,7 @@ void DeviceArray::wait(SourceLocation where) const {
     pjrt::BufferView buffer = buffers_[i];
     Result<void> ready = buffer.await_ready();
     if (!ready.ok() && !failed)
-      failed = ready.error().at(where).with_note(cat("while waiting for ", type_, " on device ",
+      failed = ready.error().at(where).with_note(cat("while waiting for ", type(), " on device ",
                                                      buffer.device().id(),
                                                      buffer.device().of_platform()));
   }
