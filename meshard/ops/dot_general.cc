@@ -256,7 +256,7 @@ std::vector<OpSample> dot_general_samples(SampleSource& source) {
        by({.lhs_contracting = {0, 2}, .rhs_contracting = {2, 0}})},
       {"vectors", pair(f64, {8}, {8}), by({.lhs_contracting = {0}, .rhs_contracting = {0}})},
       {"a row and heads", pair(f64, {1, 8}, {8, 4, 2}), by(matrices)},
-      {"heads and a row", pair(f64, {4, 8, 2}, {1, 8, 4}),
+      {"heads and a row", pair(f64, {4, 2, 2}, {1, 2, 4}),
        by({.lhs_contracting = {1, 0}, .rhs_contracting = {1, 2}})},
       {"a batch of one", pair(f64, {1, 4, 8}, {1, 4, 8, 2}),
        by({.lhs_contracting = {2},
