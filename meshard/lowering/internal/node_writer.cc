@@ -171,12 +171,8 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .sharding = sharding,
                       .partitioned = is_partitioned(node),
                       .for_xla_cpu = for_xla_cpu_};
-  if (node.annotations() && node.annotations()->manual) {
-    emission.mesh = &node.annotations()->manual->mesh;
-    emission.numbering = &meshes_.numbering_inside(*emission.mesh);
-    emission.channel =
-        &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
-  }
+  if (node.annotations() && node.annotations()->manual)
+    describe_place(*node.annotations()->manual, number, emission);
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
   if (is_host_call(node))
@@ -188,6 +184,14 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
     writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
                                 emission.location);
   if (nan_checks_) check_nan(node, takes);
+}
+
+void NodeWriter::describe_place(const ManualAxes& place, std::uint32_t number,
+                                OpEmission& emission) {
+  emission.mesh = &place.mesh;
+  emission.numbering = &meshes_.numbering_inside(place.mesh);
+  emission.channel =
+      &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
 }
 
 bool NodeWriter::is_partitioned(const Node& node) const {

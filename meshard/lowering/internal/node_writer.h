@@ -64,6 +64,8 @@ class NodeWriter {
   void emit(const Node& node, const Node& takes);
   void write(const ProgramOrder& order, std::span<const ProgramStep> steps);
   void write(const ProgramOrder& order, const ManualRegion& region);
+  // Sets the meshes and the channel of a call inside manual axes.
+  void describe_place(const ManualAxes& place, std::uint32_t number, OpEmission& emission);
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the partitioner needs; else `value`.
