@@ -93,7 +93,9 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])
+        # Without motion, because a smooth scroll that focus() began moves elements after place() has found them.
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
+                                                          {"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def call(self, method, **parameters):
         return self.browser.call(method, self.session, **parameters)
@@ -138,7 +140,11 @@ class Page:
         element = f"document.querySelector({json.dumps(selector)})"
         self.run(f"{element}.scrollIntoView({{block: 'center', behavior: 'instant'}})")
         self.frame()  # the browser uses the last frame to find the element under the pointer
-        return self.run(f"(() => {{ const b = {element}.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()")
+        *center, inside = self.run(f"(() => {{ const b = {element}.getBoundingClientRect(), x = b.x + b.width / 2, y = b.y + b.height / 2;"
+                                   f" const at = document.elementFromPoint(x, y); return [x, y, at !== null && ({element}.contains(at) || at.contains({element}))]; }})()")
+        if not inside:
+            raise RuntimeError(f"{selector} is not visible at its center {center}")
+        return center
 
     def point_at(self, selector):
         x, y = self.place(selector)
