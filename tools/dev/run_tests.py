@@ -4,7 +4,7 @@
 usage: run_tests.py --build FOLDER [--jobs N] [--only REGEX] [--timeout SECONDS] [NAME]
 
 For a GoogleTest program, each of its tests counts (read from its XML output); for another program, the counts of its
-last line `N passed, N failed`; any other program counts as one test. A program that crashes or exceeds its time limit
+last line `N passed, N failed` (lines `FAILED NAME` or `failed: NAME` name its failures); any other program counts as one test. A program that crashes or exceeds its time limit
 counts as one more failure, and the running test is named. If gdb or eu-stack is installed, the stacks of a program's
 threads are printed when it exceeds its limit. For each failed test, its assertions and the command that repeats it are
 printed; the complete output of a program is in test-results/NAME.log.
@@ -33,11 +33,13 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "fetch"))
 import file_trust  # noqa: E402
 
 COUNTS = re.compile(r"^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$")
+NAMED = re.compile(r"^(?:FAILED|failed:) (.+)$", re.MULTILINE)  # how our own programs name what failed
 
 
 RUNNING = re.compile(r"^\[ RUN      \] (\S+)$")
 ENDED = re.compile(r"^\[ {6,7}OK \] |^\[  FAILED  \] |^\[  SKIPPED \] ")
 MOST_LINES = 100  # of one failure; the log has all lines
+LINES_AT_THE_END = 6  # of one failure, after its name
 DEFAULT_LIMIT = 600
 QUICK_COMPILER = "--xla_cpu_use_fusion_emitters=false"  # one of the flags of meshard_quick_compiler in CMake
 
@@ -102,8 +104,10 @@ class Outcome:
     def read_counts(self, line):
         passed, failed, skipped = (int(text or 0) for text in COUNTS.match(line).groups())
         self.passed += passed
+        names = NAMED.findall(self.output)
         for i in range(failed):
-            self.fail(f"{self.name}: failure {i + 1}", self.output if i == 0 else "")
+            name = names[i] if len(names) == failed else f"failure {i + 1}"
+            self.fail(f"{self.name}: {name}", self.output if i == 0 else "")
         self.skips += [f"{self.name}: skip {i + 1}" for i in range(skipped)]
 
 
@@ -338,13 +342,15 @@ def main():
                 if outcome.passed or outcome.failures or outcome.skips:
                     report(outcome)
 
-    failures = sorted(f[0] for o in outcomes for f in o.failures)
+    failures = sorted((f[0], f[1]) for o in outcomes for f in o.failures)
     skips = sorted(s for o in outcomes for s in o.skips)
     passed = sum(o.passed for o in outcomes)
     for skip in skips:
         print(f"SKIPPED {skip}")
-    for failure in failures:
-        print(f"FAILED {failure}")
+    for name, shown in failures:
+        print(f"FAILED {name}")
+        for line in shown.strip("\n").split("\n")[:LINES_AT_THE_END] if shown.strip() else []:
+            print(f"    {line}")
     if not (passed or failures or skips):
         print(f"no test matches {arguments.name!r}" if arguments.name else "there are no tests")
     print(f"{passed} passed, {len(failures)} failed" + (f", {len(skips)} skipped" if skips else ""))

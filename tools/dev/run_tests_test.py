@@ -91,6 +91,8 @@ class RunTests(unittest.TestCase):
         self.check({"a": self.shell("echo '7 passed, 0 failed'")}, 0, "7 passed, 0 failed")
         self.check({"a": self.shell("echo '7 passed, 2 failed, 3 skipped'; exit 1")},
                    1, "7 passed, 2 failed, 3 skipped", "FAILED a: failure 2")
+        self.check({"a": self.shell("echo FAILED one thing; echo 'failed: another'; echo '7 passed, 2 failed'; exit 1")},
+                   1, "7 passed, 2 failed", "FAILED a: one thing", "FAILED a: another")
         self.check({"a": self.shell("echo '7 passed, 0 failed'; exit 4")},
                    1, "7 passed, 1 failed", "FAILED a: exit status 4")
 
@@ -109,6 +111,11 @@ class RunTests(unittest.TestCase):
         self.assertNotIn("passes7", text)
         self.assertRegex(text, r"repeat: cd \S+ && env .*'KEY=two words' \S+/a --gtest_filter=S\.wrong")
         self.assertRegex(text, r"output: \S+/test-results/a\.log")
+
+    def test_assertions_are_repeated_at_the_end(self):
+        wrong = "<failure message='short'><![CDATA[a_test.cc:7\nExpected 1, got 2]]></failure>"
+        found = self.run_programs({"a": self.gtest(("wrong", wrong), end="sys.exit(1)")})[1]
+        self.assertEqual(found[-4:], ["FAILED a: S.wrong", "    a_test.cc:7", "    Expected 1, got 2", "0 passed, 1 failed"])
 
     def test_whole_output_is_in_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
