@@ -11,35 +11,32 @@ bool continues(std::int64_t outer_stride, std::int64_t size, std::int64_t stride
   return !__builtin_mul_overflow(size, stride, &reach) && outer_stride == reach;
 }
 
-bool is_coalesced(const Layout& layout) {
-  std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
-  if (layout.shape().is_integer()) return sizes[0] > 1;
-  if (!layout.shape().is_flat() || sizes.size() < 2) return false;
-  for (std::size_t i = 0; i < sizes.size(); ++i)
-    if (sizes[i] == 1 || (i > 0 && continues(strides[i - 1], sizes[i], strides[i]))) return false;
-  return true;
-}
-
 }  // namespace
 
 Layout coalesce(const Layout& layout) {
-  if (is_coalesced(layout)) return layout;
-  std::span<const std::int64_t> sizes = layout.shape().leaves();
-  std::span<const std::int64_t> strides = layout.stride().leaves();
-  IntVector size, stride;
+  const IntTuple& shape = layout.shape();
+  std::span<const std::int64_t> sizes = shape.leaves(), strides = layout.stride().leaves();
+  IntVector merged_sizes, merged_strides;
+  std::int64_t* size = merged_sizes.append_uninitialized(sizes.size());
+  std::int64_t* stride = merged_strides.append_uninitialized(sizes.size());
+  std::size_t count = 0;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 1) continue;
-    if (!size.empty() && continues(stride.back(), sizes[i], strides[i])) {
-      size.back() *= sizes[i];
-      stride.back() = strides[i];
+    if (count > 0 && continues(stride[count - 1], sizes[i], strides[i])) {
+      size[count - 1] *= sizes[i];
+      stride[count - 1] = strides[i];
     } else {
-      size.push_back(sizes[i]);
-      stride.push_back(strides[i]);
+      size[count] = sizes[i];
+      stride[count++] = strides[i];
     }
   }
-  if (size.empty()) return Layout(1, 0, layout);
-  if (size.size() == 1) return Layout(size[0], stride[0], layout);
-  return Layout(IntTuple::flat(std::move(size)), IntTuple::flat(std::move(stride)), layout);
+  if (count == 0) return Layout(1, 0, layout);
+  if (count == sizes.size() && (count == 1 ? shape.is_integer() : shape.is_flat())) return layout;
+  if (count == 1) return Layout(size[0], stride[0], layout);
+  merged_sizes.resize(count);
+  merged_strides.resize(count);
+  return Layout(IntTuple::flat(std::move(merged_sizes)), IntTuple::flat(std::move(merged_strides)),
+                layout);
 }
 
 Result<Layout> coalesce(const Layout& layout, const IntTuple& profile) {

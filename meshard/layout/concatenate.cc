@@ -1,19 +1,27 @@
 #include "meshard/layout/concatenate.h"
 
-#include <vector>
-
 namespace meshard {
+namespace {
+
+using Tuples = std::span<const IntTuple* const>;
+
+}  // namespace
 
 Layout concatenate(std::span<const Layout> layouts) {
-  std::vector<IntTuple> shapes, strides;
+  InlineVector<const IntTuple*, 8> shapes, strides;
   shapes.reserve(layouts.size());
   strides.reserve(layouts.size());
   for (const Layout& layout : layouts) {
-    shapes.push_back(layout.shape());
-    strides.push_back(layout.stride());
+    shapes.push_back(&layout.shape());
+    strides.push_back(&layout.stride());
   }
-  return Layout(IntTuple(std::span<const IntTuple>(shapes)),
-                IntTuple(std::span<const IntTuple>(strides)));
+  return Layout(IntTuple(Tuples(shapes)), IntTuple(Tuples(strides)));
+}
+
+Layout concatenate(const Layout& first, const Layout& second) {
+  const IntTuple *shapes[] = {&first.shape(), &second.shape()},
+                 *strides[] = {&first.stride(), &second.stride()};
+  return Layout(IntTuple(Tuples(shapes)), IntTuple(Tuples(strides)));
 }
 
 Layout concatenate(std::initializer_list<Layout> layouts) {

@@ -12,5 +12,6 @@ namespace meshard {
 /// @error size or cosize do not fit 64 bits.
 Layout concatenate(std::span<const Layout> layouts);
 Layout concatenate(std::initializer_list<Layout> layouts);
+Layout concatenate(const Layout& first, const Layout& second);
 
 }  // namespace meshard

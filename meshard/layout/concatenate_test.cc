@@ -13,6 +13,7 @@ TEST(Concatenate, Postconditions) {
     ASSERT_EQ(both.rank(), 2u);
     EXPECT_EQ(both.mode(0), a);
     EXPECT_EQ(both.mode(1), b);
+    EXPECT_EQ(concatenate(a, b), both);
     for (std::int64_t i = 0; i < a.size(); i += random.between(1, 7))
       for (std::int64_t j = 0; j < b.size(); j += random.between(1, 7))
         ASSERT_EQ(both(IntTuple{i, j}), a(i) + b(j)) << both.to_string();

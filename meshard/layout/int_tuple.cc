@@ -9,22 +9,43 @@
 
 namespace meshard {
 
-IntTuple::IntTuple(std::span<const IntTuple> elements) {
-  if (elements.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
-    throw_invalid({}, "[int_tuple] too many elements: ", elements.size());
-  profile_.push_back(static_cast<std::int16_t>(elements.size()));
-  for (const IntTuple& element : elements) {
-    for (std::int64_t leaf : element.leaves_) leaves_.push_back(leaf);
-    for (std::int16_t count : element.profile_) profile_.push_back(count);
+namespace {
+
+// How the profile stores the number of a tuple's elements.
+std::int16_t profile_count(std::size_t elements) {
+  if (elements > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
+    throw_invalid({}, "[int_tuple] too many elements: ", elements);
+  return static_cast<std::int16_t>(elements);
+}
+
+// The addresses of a list's elements.
+InlineVector<const IntTuple*, 8> addresses(std::span<const IntTuple> elements) {
+  InlineVector<const IntTuple*, 8> pointers;
+  pointers.reserve(elements.size());
+  for (const IntTuple& element : elements) pointers.push_back(&element);
+  return pointers;
+}
+
+}  // namespace
+
+IntTuple::IntTuple(std::span<const IntTuple> elements)
+    : IntTuple(std::span<const IntTuple* const>(addresses(elements))) {}
+
+IntTuple::IntTuple(std::span<const IntTuple* const> elements) {
+  profile_.push_back(profile_count(elements.size()));
+  for (const IntTuple* element : elements) {
+    const IntVector& leaves = element->leaves_;
+    std::copy(leaves.begin(), leaves.end(), leaves_.append_uninitialized(leaves.size()));
+    const auto& profile = element->profile_;
+    std::copy(profile.begin(), profile.end(), profile_.append_uninitialized(profile.size()));
   }
 }
 
 IntTuple::IntTuple(IntVector&& values, Flat) : leaves_(std::move(values)) {
-  if (leaves_.size() > static_cast<std::size_t>(std::numeric_limits<std::int16_t>::max()))
-    throw_invalid({}, "[int_tuple] too many elements: ", leaves_.size());
-  profile_.reserve(leaves_.size() + 1);
-  profile_.push_back(static_cast<std::int16_t>(leaves_.size()));
-  for (std::size_t i = 0; i < leaves_.size(); ++i) profile_.push_back(kLeaf);
+  std::int16_t count = profile_count(leaves_.size());
+  std::int16_t* profile = profile_.append_uninitialized(leaves_.size() + 1);
+  profile[0] = count;
+  std::fill_n(profile + 1, leaves_.size(), kLeaf);
 }
 
 IntTuple IntTuple::operator[](std::size_t i) const {

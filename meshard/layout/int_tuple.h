@@ -52,6 +52,7 @@ class IntTuple {
   IntTuple(std::initializer_list<IntTuple> elements)
       : IntTuple(std::span<const IntTuple>(elements.begin(), elements.size())) {}
   explicit IntTuple(std::span<const IntTuple> elements);
+  explicit IntTuple(std::span<const IntTuple* const> elements);
   /// A tuple of integers.
   static IntTuple flat(IntView values) { return flat(IntVector(values.begin(), values.end())); }
   template <std::same_as<IntVector> List>  // an rvalue, which is moved

@@ -10,7 +10,7 @@ Result<Layout> logical_divide(const Layout& a, const Tiler& b) {
   if (b.kind() == Tiler::Kind::kNone) return a;
   if (b.kind() == Tiler::Kind::kTuple) return by_tiler("logical_divide", a, b, logical_divide);
   MESHARD_ASSIGN_OR_RETURN(Layout rest, complement(b.layout(), a.size()));
-  return composition(a, concatenate({b.layout(), std::move(rest)}));
+  return composition(a, concatenate(b.layout(), rest));
 }
 
 }  // namespace meshard

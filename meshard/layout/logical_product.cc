@@ -21,7 +21,7 @@ Result<Layout> logical_product(const Layout& a, const Tiler& b) {
     return failure("the values do not fit 64 bits");
   MESHARD_ASSIGN_OR_RETURN(Layout places, complement(a, cotarget));
   MESHARD_ASSIGN_OR_RETURN(Layout copies, composition(places, b.layout()));
-  return concatenate({a, std::move(copies)});
+  return concatenate(a, copies);
 }
 
 }  // namespace meshard

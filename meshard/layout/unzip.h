@@ -13,7 +13,7 @@ namespace meshard {
 /// tiler that is not a tuple applies to the whole layout; none gives `1:0` as the first half.
 template <class Split>
 Result<Layout> unzip(std::string_view operation, const Layout& a, const Tiler& b, Split split) {
-  if (b.kind() == Tiler::Kind::kNone) return concatenate({Layout(IntTuple(1), IntTuple(0)), a});
+  if (b.kind() == Tiler::Kind::kNone) return concatenate(Layout(IntTuple(1), IntTuple(0)), a);
   if (b.kind() != Tiler::Kind::kTuple) return split(a, b);
   MESHARD_RETURN_IF_ERROR(check_tiler(operation, a, b));
   std::vector<Layout> firsts, seconds;
@@ -26,7 +26,7 @@ Result<Layout> unzip(std::string_view operation, const Layout& a, const Tiler& b
     firsts.push_back(halves.mode(0));
     seconds.push_back(halves.mode(1));
   }
-  return concatenate({concatenate(firsts), concatenate(seconds)});
+  return concatenate(concatenate(firsts), concatenate(seconds));
 }
 
 /// Converts (first, (second, third, ...)) to (first, second, third, ...).
