@@ -4,8 +4,8 @@
 usage: run_tests.py --build FOLDER [--jobs N] [--only REGEX] [--timeout SECONDS] [NAME]
 
 For a GoogleTest program, each of its tests counts (read from its XML output); for another program, the counts of its
-last line `N passed, N failed` (lines `FAILED NAME` or `failed: NAME` name its failures); any other program counts as one test. A program that crashes or exceeds its time limit
-counts as one more failure, and the running test is named. If gdb or eu-stack is installed, the stacks of a program's
+last line `N passed, N failed` (lines `FAILED NAME` or `failed: NAME` name its failures); any other program counts as
+one test. A program that crashes or exceeds its time limit counts as one more failure, and the running test is named. If gdb or eu-stack is installed, the stacks of a program's
 threads are printed when it exceeds its limit. For each failed test, its assertions and the command that repeats it are
 printed; the complete output of a program is in test-results/NAME.log.
 NAME selects programs, or otherwise single tests, whose name contains it. --only REGEX selects programs.
@@ -277,6 +277,10 @@ def judge(outcome, status, stacks, xml, properties, limit, gtest):
         outcome.fail(f"{outcome.name}: ended without writing its results{where}", said, test)
 
 
+def lines_of(shown):
+    return shown.strip("\n").split("\n") if shown.strip() else []
+
+
 def report(outcome):
     text = f"  {outcome.name:<32} {outcome.passed:>5} passed"
     text += f", {len(outcome.failures)} failed" if outcome.failures else ""
@@ -284,7 +288,7 @@ def report(outcome):
     print(f"{text}  {outcome.seconds:.1f} s", flush=True)
     for name, shown, test_filter in outcome.failures:
         print(f"    {name}")
-        lines = shown.strip("\n").split("\n") if shown.strip() else []
+        lines = lines_of(shown)
         if len(lines) > MOST_LINES:
             lines = [*lines[:MOST_LINES // 2], f"... {len(lines) - MOST_LINES} lines ...", *lines[-MOST_LINES // 2:]]
         for line in lines:
@@ -349,7 +353,7 @@ def main():
         print(f"SKIPPED {skip}")
     for name, shown in failures:
         print(f"FAILED {name}")
-        for line in shown.strip("\n").split("\n")[:LINES_AT_THE_END] if shown.strip() else []:
+        for line in lines_of(shown)[:LINES_AT_THE_END]:
             print(f"    {line}")
     if not (passed or failures or skips):
         print(f"no test matches {arguments.name!r}" if arguments.name else "there are no tests")
