@@ -146,6 +146,8 @@ class JointSaver {
     MESHARD_ASSIGN_OR_RETURN(Report outcome, read_report(text));
     if (!outcome.failure) return {};
     if (file_) ::unlink(path_.c_str());  // it is not part of a checkpoint
+    // A process that fails now ends the others, perhaps before they have removed their files.
+    [[maybe_unused]] Result<void> met = run_.barrier(step("removed"));
     return outcome.failure->at(save_.where);
   }
 
