@@ -94,7 +94,7 @@ void decode_at(Contest& contest, const gpt::Decoder& model, const std::string& w
       if (given.peer == "torch") with["compiled"] = given.compiled;
       PeerWork theirs(*process, "decode", with);
       std::vector<double> seconds = fastest_in_turns(
-          context < 1024 ? 7 : 4, {[&] { return ours.run(); }, [&] { return theirs.run(); }});
+          context < 1024 ? 40 : 12, {[&] { return ours.run(); }, [&] { return theirs.run(); }});
       double count = static_cast<double>(batch * kDecodeSteps);
       bool same = theirs.facts().at("tokens") == nlohmann::json(tokens);
       add_figures(

@@ -2,7 +2,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 #include <string>
 #include <utility>
 #include <vector>
@@ -75,6 +77,14 @@ int run_contest(const std::vector<std::string>& arguments) {
     if (!known) return contest_usage(2);
   }
   if (scripts.empty()) return contest_usage(2);
+  if (std::error_code failed; !programs.empty()) {
+    std::filesystem::create_directories(programs, failed);
+    if (failed) {
+      std::fprintf(stderr, "meshard-peers: cannot create %s: %s\n", programs.c_str(),
+                   failed.message().c_str());
+      return 1;
+    }
+  }
 
   // What compiles is measured, so programs on disk do not count, except where they are the row.
   setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
