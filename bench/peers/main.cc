@@ -4,8 +4,8 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
-#include <system_error>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 

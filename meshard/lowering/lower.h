@@ -54,8 +54,9 @@ struct LowerOptions {
   /// Adds checks for NaNs after all operations and for the results.
   bool check_nans = false;
   /// The platform of the devices of a mesh, or of the one device that runs a program without a
-  /// mesh: `cpu`. The text is then written for its compiler, which matters for a few ops only
-  /// (ops/internal/single_row.h). Called once; if it throws, so does lower().
+  /// mesh: `cpu`. The text is then written for its compiler, which matters for a few ops
+  /// (ops/internal/single_row.h) and values (lowering/internal/shared_values.h). Called once; if it
+  /// throws, so does lower().
   std::function<std::string(const std::optional<Mesh>&)> platform = {};
 };
 

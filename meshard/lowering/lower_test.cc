@@ -22,7 +22,7 @@ struct Argument {
 };
 template <class F>
 LoweredModule lowered(const std::vector<Argument>& arguments, F f,
-                      std::vector<std::uint32_t> donated = {}) {
+                      std::vector<std::uint32_t> donated = {}, const LowerOptions& options = {}) {
   internal::TraceScope scope;
   std::vector<Tensor> parameters;
   std::vector<Value> leaves, results;
@@ -33,7 +33,7 @@ LoweredModule lowered(const std::vector<Argument>& arguments, F f,
   for (const Tensor& result : f(parameters)) results.push_back(result.value());
   Program program{.graph = Graph::build(leaves, results, scope.trace()),
                   .donated = std::move(donated)};
-  return lower(program);
+  return lower(program, options);
 }
 using Tensors = std::vector<Tensor>;
 
@@ -193,6 +193,30 @@ TEST(Lower, AMarkOnOneDeviceSaysNothing) {
   });
   EXPECT_THAT(module.text, Not(HasSubstr("sdy")));
   EXPECT_EQ(module.mesh->device_id(0), 3);
+}
+
+// lowering/internal/shared_values.h
+TEST(Lower, ForCpusAValueOfManyArraysIsInMemory) {
+  auto text = [](const char* platform, bool marks) {
+    auto f = [&](const Tensors& p) {
+      Tensor x = p[0];
+      for (std::size_t i = 1; i < p.size(); ++i) x = x + p[i];
+      if (marks) x = mark_sharding(x, Mesh({{"x", 1}}), P());
+      return Tensors{tanh(x), x};
+    };
+    LowerOptions options{.platform = [&](const std::optional<Mesh>&) { return platform; }};
+    return lowered(std::vector<Argument>(8, {kMatrix}), f, {}, options).text;
+  };
+  EXPECT_THAT(text("cpu", false), HasSubstr(R"(
+    %t0 = stablehlo.add %5, %arg7 : tensor<8x4xf32> loc("n14")
+    %t1 = stablehlo.constant dense<1.0> : tensor<f32>
+    %t2 = "stablehlo.optimization_barrier"(%t1) : (tensor<f32>) -> tensor<f32>
+    %t3 = "stablehlo.broadcast_in_dim"(%t2) <{broadcast_dimensions = array<i64>}> : (tensor<f32>) -> tensor<8x4xf32>
+    %6 = stablehlo.divide %t0, %t3 : tensor<8x4xf32> loc("n14")
+    %7 = stablehlo.tanh %6 : tensor<8x4xf32> loc("n15")
+)"));
+  EXPECT_THAT(text("cpu", true), HasSubstr("%7 = stablehlo.divide %t0, %t3"));
+  EXPECT_THAT(text("tpu", false), Not(HasSubstr("stablehlo.divide")));
 }
 
 TEST(Lower, AnOpWithoutTextNamesItsLine) {

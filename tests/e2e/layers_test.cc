@@ -2,6 +2,9 @@
 // the number of loops in the program.
 #include <gmock/gmock.h>
 
+#include <bit>
+#include <cmath>
+
 #include "meshard/meshard.h"
 #include "tests/support/devices.h"
 
@@ -205,6 +208,56 @@ TEST_F(LayersOnDevices, ExplicitAxes) {
   EXPECT_EQ(loops_of(layered_loss, placed, x), 1u);
   expect_near(jit(layered_loss)(placed, x), jit(layered_loss)(separate(model_), x_));
   expect_near(jit(grad(layered_loss))(placed, x), jit(grad(layered_loss))(separate(model_), x_));
+}
+
+// The residual connections of an unrolled model and their gradient
+// (lowering/internal/shared_values.h).
+TEST_F(LayersOnDevices, TheProgramOfUnrolledLayersGrowsWithTheirNumber) {
+  if (runtime_client().platform() != "cpu") GTEST_SKIP() << "about the CPU compiler";
+  auto size = [](std::size_t layers) {
+    auto gradient = jit(grad([](const std::vector<Tensor>& weights, const Tensor& x) {
+      Tensor y = x;
+      for (const Tensor& weight : weights) {
+        Tensor centered = y - mean(y, -1, true);
+        y = y + matmul(centered * rsqrt(mean(square(centered), -1, true) + 1.0f), weight);
+      }
+      return sum(square(y));
+    }));
+    gradient(std::vector<Tensor>(layers, eye(16)), random::normal(random::key(1), {4, 8, 16}));
+    return gradient.programs()
+        .back()
+        ->loaded()
+        ->executable()
+        .executable()
+        .optimized_program()
+        ->size();
+  };
+  std::size_t one = size(8), two = size(16), four = size(32);
+  // 2 if the growth is linear, 4 if it is quadratic.
+  EXPECT_LT(four - two, 2.5 * static_cast<double>(two - one)) << one << ", " << two << ", " << four;
+}
+
+// A sum of many arrays, which its users read from memory, has the bits of the sum.
+TEST_F(LayersOnDevices, SharedSumsAreExact) {
+  const std::vector<float> special{-0.0f, 0.0f, INFINITY, -INFINITY, NAN, 3.4e38f, 1.2e-38f, 1.0f};
+  auto f = jit([](const std::vector<Tensor>& parts) {
+    Tensor sum = parts[0];
+    for (std::size_t i = 1; i < parts.size(); ++i) sum = sum + parts[i];
+    return std::pair(sum, -sum);
+  });
+  std::vector<Tensor> parts{from_host(std::vector<float>(special), {8})};
+  for (int i = 0; i < 8; ++i) parts.push_back(full({8}, -0.0f));
+  auto [sum, negative] = f(parts);
+  std::vector<float> sums = sum.to_vector<float>(), negatives = negative.to_vector<float>();
+  for (std::size_t i = 0; i < special.size(); ++i) {
+    if (std::isnan(special[i])) {
+      EXPECT_TRUE(std::isnan(sums[i]) && std::isnan(negatives[i]));
+      continue;
+    }
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(sums[i]), std::bit_cast<std::uint32_t>(special[i])) << i;
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(negatives[i]), std::bit_cast<std::uint32_t>(-special[i]))
+        << i;
+  }
 }
 
 TEST_F(LayersOnDevices, WhatStaysUnrolledIsReported) {

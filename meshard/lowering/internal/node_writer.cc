@@ -10,6 +10,7 @@
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/internal/only_padding.h"
 #include "meshard/lowering/internal/scattered_updates.h"
+#include "meshard/lowering/internal/shared_values.h"
 #include "meshard/lowering/internal/whole_dimensions.h"
 #include "meshard/ops/definition/host_call.h"
 
@@ -61,7 +62,9 @@ NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
       counters_(own_counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
-      superseded_(superseded_nodes(graph)) {}
+      superseded_(superseded_nodes(graph)) {
+  if (for_xla_cpu_) shared_ = shared_values(graph);
+}
 
 NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix,
                        std::size_t depth)
@@ -75,7 +78,9 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       counters_(around.counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
-      superseded_(superseded_nodes(graph)) {}
+      superseded_(superseded_nodes(graph)) {
+  if (for_xla_cpu_) shared_ = shared_values(graph);
+}
 
 void NodeWriter::write_nodes() {
   // On one device, regions are not needed.
@@ -142,9 +147,14 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
   std::vector<Pin> pins;
+  std::optional<SsaValue> in_memory;
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
     call.results.push_back(&node.type(i));
     SsaValue result = SsaValue::result(counters_.next_result++);
+    if (shared_.contains(&node)) {
+      result = writer_.temporary();
+      in_memory = result;
+    }
     for (const std::string& text : {pin_text(node, i), whole_text(node)}) {
       if (text.empty()) continue;
       pins.push_back({result, writer_.temporary(), node.type(i), text});
@@ -162,6 +172,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
         .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
             std::span<const Typed>(operands.data(), 1))
         .done();
+    if (in_memory) write_in_memory(node, *in_memory);
     return;
   }
   OpEmission emission{.writer = writer_,
@@ -183,7 +194,24 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   for (auto pin = pins.rbegin(); pin != pins.rend(); ++pin)
     writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
                                 emission.location);
+  if (in_memory) write_in_memory(node, *in_memory);
   if (nan_checks_) check_nan(node, takes);
+}
+
+// The result of a division that has several users is not fused into them. The one is behind a
+// barrier, which the compiler removes after it has simplified divisions by one, and before it
+// generates code, where the division costs nothing.
+void NodeWriter::write_in_memory(const Node& node, SsaValue computed) {
+  std::uint32_t number = graph_.number(&node);
+  const TensorType& type = node.type(0);
+  TensorType scalar{type.dtype, {}};
+  SsaValue one = behind_barriers(writer_.scalar(type.dtype, 1), scalar, 1);
+  SsaValue ones = writer_.temporary();
+  writer_.op("stablehlo.broadcast_in_dim", {{ones, type}}, {{one, scalar}})
+      .i64_array("broadcast_dimensions", {})
+      .done();
+  writer_.elementwise("stablehlo.divide", first_result_[number - leaves_.size()], {computed, ones},
+                      type, location_of(number));
 }
 
 void NodeWriter::describe_place(const ManualAxes& place, std::uint32_t number,

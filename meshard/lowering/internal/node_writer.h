@@ -7,6 +7,7 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -72,6 +73,9 @@ class NodeWriter {
   SsaValue with_workarounds(const Node& node, std::size_t operand, SsaValue value);
   // `value` behind so many optimization barriers.
   SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
+  // Writes the node's result, whose value is `computed`, in a form that XLA's CPU compiler does not
+  // compute again for each user (shared_values.h).
+  void write_in_memory(const Node& node, SsaValue computed);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.
   std::string whole_text(const Node& node) const;
   // The explicit sharding of a result; empty if it has none, or the op is a constraint itself.
@@ -108,6 +112,7 @@ class NodeWriter {
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
   std::unordered_map<const Node*, const Node*> superseded_;
+  std::unordered_set<const Node*> shared_;
   std::unordered_map<const Node*, bool> written_;  // for nodes that supersede others
   // Inside a region: the SSA values of its inputs.
   std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_;
