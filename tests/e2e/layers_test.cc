@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "meshard/meshard.h"
+#include "meshard/runtime/loaded_program.h"
 #include "tests/support/devices.h"
 
 namespace meshard {

@@ -15,18 +15,8 @@
 #include "meshard/ops/definition/host_call.h"
 
 namespace meshard {
-namespace {
 
 using stablehlo::Typed;
-
-// A result with an explicit sharding: the computed value, and the constraint to apply to it.
-struct Pin {
-  stablehlo::Value result, computed;
-  const TensorType& type;
-  std::string sharding;
-};
-
-}  // namespace
 
 // Writes the bodies of one node.
 class NodeWriter::Bodies final : public BodyWriter {
@@ -49,6 +39,43 @@ class NodeWriter::Bodies final : public BodyWriter {
   const NodeWriter& around_;
   const Node& node_;
   std::string location_;
+};
+
+// What is written between the op of a node and its results: constraints, and the division that
+// keeps a value in memory.
+class NodeWriter::Finish {
+ public:
+  // The value that the op itself computes, for result i.
+  SsaValue computed(NodeWriter& writer, const Node& node, std::uint32_t i, SsaValue result) {
+    if (writer.shared_.contains(&node)) {
+      result = writer.writer_.temporary();
+      in_memory_ = result;
+    }
+    for (const std::string& text : {writer.pin_text(node, i), writer.whole_text(node)}) {
+      if (text.empty()) continue;
+      pins_.push_back({result, writer.writer_.temporary(), node.type(i), text});
+      result = pins_.back().computed;
+    }
+    return result;
+  }
+
+  void write(NodeWriter& writer, const Node& node, std::string_view location) const {
+    // The innermost was made last.
+    for (auto pin = pins_.rbegin(); pin != pins_.rend(); ++pin)
+      writer.writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
+                                         location);
+    if (in_memory_) writer.write_in_memory(node, *in_memory_);
+  }
+
+ private:
+  // A result with an explicit sharding: the computed value, and the constraint to apply to it.
+  struct Pin {
+    SsaValue result, computed;
+    const TensorType& type;
+    std::string sharding;
+  };
+  std::vector<Pin> pins_;
+  std::optional<SsaValue> in_memory_;  // a result that write_in_memory() writes
 };
 
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
@@ -146,21 +173,11 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
-  std::vector<Pin> pins;
-  std::optional<SsaValue> in_memory;
+  Finish finish;
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
     call.results.push_back(&node.type(i));
     SsaValue result = SsaValue::result(counters_.next_result++);
-    if (shared_.contains(&node)) {
-      result = writer_.temporary();
-      in_memory = result;
-    }
-    for (const std::string& text : {pin_text(node, i), whole_text(node)}) {
-      if (text.empty()) continue;
-      pins.push_back({result, writer_.temporary(), node.type(i), text});
-      result = pins.back().computed;
-    }
-    results.push_back(Typed(result, node.type(i)));
+    results.push_back(Typed(finish.computed(*this, node, i, result), node.type(i)));
   }
   const std::string location = location_of(number);
   bool mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
@@ -172,7 +189,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
         .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
             std::span<const Typed>(operands.data(), 1))
         .done();
-    if (in_memory) write_in_memory(node, *in_memory);
+    finish.write(*this, node, location);
     return;
   }
   OpEmission emission{.writer = writer_,
@@ -190,11 +207,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
     emit_host_call(node, call, emission);
   else
     node.op().emit(call, emission);
-  // The innermost was made last.
-  for (auto pin = pins.rbegin(); pin != pins.rend(); ++pin)
-    writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
-                                emission.location);
-  if (in_memory) write_in_memory(node, *in_memory);
+  finish.write(*this, node, location);
   if (nan_checks_) check_nan(node, takes);
 }
 

@@ -55,6 +55,7 @@ class NodeWriter {
     WindowFills fills;              // bodies may be written inline
   };
   class Bodies;
+  class Finish;
   // For a body: continues the counters, and names nodes like `n7.0.3`.
   NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, std::size_t depth);
 
