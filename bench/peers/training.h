@@ -3,7 +3,6 @@
 #include <fstream>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -31,6 +30,10 @@ template <class Make, class State>
 OurTraining our_training(Make make, State state, Tensor batch, int count,
                          const std::string& program) {
   OurTraining ours;
+  struct Run {
+    double returned, done;  // seconds until the call returned, and until all results were there
+    Tensor loss;
+  };
   auto run = [state = std::make_shared<State>(std::move(state)), batch](const auto& step) {
     double begin = now();
     auto [next, loss] = step(*state, batch);
@@ -39,7 +42,7 @@ OurTraining our_training(Make make, State state, Tensor batch, int count,
     for (const Tensor& each : structure::tensors(next)) wait_for(each);
     double done = (now() - begin) / 1e6;
     *state = std::move(next);
-    return std::tuple(returned, done, loss);
+    return Run{returned, done, loss};
   };
   auto step = make("train_step");
   for (int i = 0; i < count; ++i) {
@@ -55,10 +58,10 @@ OurTraining our_training(Make make, State state, Tensor batch, int count,
                                   .executable()
                                   .optimized_program()
                                   .value();
-  ours.step = [run, step] { return std::get<1>(run(step)); };
+  ours.step = [run, step] { return run(step).done; };
   // Another name is another program, which no cache has.
   ours.compile_again = [run, make, number = 0]() mutable {
-    return std::get<0>(run(make(cat("train_step", ++number))));
+    return run(make(cat("train_step", ++number))).returned;
   };
   return ours;
 }

@@ -45,26 +45,29 @@ class NodeWriter::Bodies final : public BodyWriter {
 // keeps a value in memory.
 class NodeWriter::Finish {
  public:
+  Finish(NodeWriter& writer, const Node& node) : writer_(writer), node_(node) {}
+
   // The value that the op itself computes, for result i.
-  SsaValue computed(NodeWriter& writer, const Node& node, std::uint32_t i, SsaValue result) {
-    if (writer.shared_.contains(&node)) {
-      result = writer.writer_.temporary();
-      in_memory_ = result;
+  SsaValue computed(std::uint32_t i, SsaValue result) {
+    if (writer_.shared_.contains(&node_)) {
+      in_memory_ = {result, writer_.writer_.temporary()};
+      result = in_memory_->second;
     }
-    for (const std::string& text : {writer.pin_text(node, i), writer.whole_text(node)}) {
+    for (const std::string& text : {writer_.pin_text(node_, i), writer_.whole_text(node_)}) {
       if (text.empty()) continue;
-      pins_.push_back({result, writer.writer_.temporary(), node.type(i), text});
+      pins_.push_back({result, writer_.writer_.temporary(), node_.type(i), text});
       result = pins_.back().computed;
     }
     return result;
   }
 
-  void write(NodeWriter& writer, const Node& node, std::string_view location) const {
+  void write(std::string_view location) const {
     // The innermost was made last.
     for (auto pin = pins_.rbegin(); pin != pins_.rend(); ++pin)
-      writer.writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
-                                         location);
-    if (in_memory_) writer.write_in_memory(node, *in_memory_);
+      writer_.writer_.sharding_constraint(pin->result, pin->computed, pin->type, pin->sharding,
+                                          location);
+    if (in_memory_)
+      writer_.write_in_memory(in_memory_->first, in_memory_->second, node_.type(0), location);
   }
 
  private:
@@ -74,8 +77,10 @@ class NodeWriter::Finish {
     const TensorType& type;
     std::string sharding;
   };
+  NodeWriter& writer_;
+  const Node& node_;
   std::vector<Pin> pins_;
-  std::optional<SsaValue> in_memory_;  // a result that write_in_memory() writes
+  std::optional<std::pair<SsaValue, SsaValue>> in_memory_;  // the arguments of write_in_memory()
 };
 
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
@@ -173,11 +178,11 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
-  Finish finish;
+  Finish finish(*this, node);
   for (std::uint32_t i = 0; i < node.num_outputs(); ++i) {
     call.results.push_back(&node.type(i));
     SsaValue result = SsaValue::result(counters_.next_result++);
-    results.push_back(Typed(finish.computed(*this, node, i, result), node.type(i)));
+    results.push_back(Typed(finish.computed(i, result), node.type(i)));
   }
   const std::string location = location_of(number);
   bool mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
@@ -189,7 +194,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
         .op("stablehlo.reshape", std::span<const Typed>(results.data(), 1),
             std::span<const Typed>(operands.data(), 1))
         .done();
-    finish.write(*this, node, location);
+    finish.write(location);
     return;
   }
   OpEmission emission{.writer = writer_,
@@ -207,24 +212,22 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
     emit_host_call(node, call, emission);
   else
     node.op().emit(call, emission);
-  finish.write(*this, node, location);
+  finish.write(location);
   if (nan_checks_) check_nan(node, takes);
 }
 
 // The result of a division that has several users is not fused into them. The one is behind a
 // barrier, which the compiler removes after it has simplified divisions by one, and before it
 // generates code, where the division costs nothing.
-void NodeWriter::write_in_memory(const Node& node, SsaValue computed) {
-  std::uint32_t number = graph_.number(&node);
-  const TensorType& type = node.type(0);
+void NodeWriter::write_in_memory(SsaValue result, SsaValue computed, const TensorType& type,
+                                 std::string_view location) {
   TensorType scalar{type.dtype, {}};
   SsaValue one = behind_barriers(writer_.scalar(type.dtype, 1), scalar, 1);
   SsaValue ones = writer_.temporary();
   writer_.op("stablehlo.broadcast_in_dim", {{ones, type}}, {{one, scalar}})
       .i64_array("broadcast_dimensions", {})
       .done();
-  writer_.elementwise("stablehlo.divide", first_result_[number - leaves_.size()], {computed, ones},
-                      type, location_of(number));
+  writer_.elementwise("stablehlo.divide", result, {computed, ones}, type, location);
 }
 
 void NodeWriter::describe_place(const ManualAxes& place, std::uint32_t number,

@@ -74,9 +74,10 @@ class NodeWriter {
   SsaValue with_workarounds(const Node& node, std::size_t operand, SsaValue value);
   // `value` behind so many optimization barriers.
   SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
-  // Writes the node's result, whose value is `computed`, in a form that XLA's CPU compiler does not
-  // compute again for each user (shared_values.h).
-  void write_in_memory(const Node& node, SsaValue computed);
+  // Writes `result`, whose value is `computed`, in a form that XLA's CPU compiler does not compute
+  // again for each user (shared_values.h).
+  void write_in_memory(SsaValue result, SsaValue computed, const TensorType& type,
+                       std::string_view location);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.
   std::string whole_text(const Node& node) const;
   // The explicit sharding of a result; empty if it has none, or the op is a constraint itself.

@@ -12,10 +12,11 @@ namespace {
 // Beyond this, how many arrays there are does not matter.
 constexpr std::size_t kMostCounted = 16;
 
-// What XLA's fusion computes again for each user. Functions such as exp are computed again only for
-// the only user, so the result of one that has several is in memory.
-bool is_cheap(const Node& node) {
+// True if XLA fuses the node into its users. It computes cheap values again for each user, and
+// functions such as exp for a single one: the result of one that has several users is in memory.
+bool is_fused_into_users(const Node& node, std::uint32_t users) {
   Recomputation cost = node.op().traits.recomputation;
+  if (cost == Recomputation::kFunction) return users == 1;
   return cost == Recomputation::kFree || cost == Recomputation::kArithmetic;
 }
 
@@ -34,8 +35,7 @@ class Search {
       std::uint32_t number = graph_.number(node);
       Arrays& arrays = arrays_[number];
       const Users& users = users_[number];
-      bool is_function = node->op().traits.recomputation == Recomputation::kFunction;
-      if (node->num_outputs() != 1 || !(is_cheap(*node) || (is_function && users.total() == 1))) {
+      if (node->num_outputs() != 1 || !is_fused_into_users(*node, users.total())) {
         arrays = {itself(*node)};
         continue;
       }
