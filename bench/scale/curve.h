@@ -1,5 +1,7 @@
 // Curves: how a time grows with a size.
 #pragma once
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,24 @@ double least_of(int turns, F&& f) {
   Least least;
   for (int i = 0; i < turns; ++i) least.take(f());
   return least.value;
+}
+
+/// The minimum of several measurements f(size) for each size, of which size i has turns(size) many.
+/// The sizes take turns: a shared machine is slower for some milliseconds or seconds at a time, and
+/// a size that was measured only then would look like growth.
+template <class Sizes, class Turns, class F>
+std::vector<double> least_of_sizes(const Sizes& sizes, Turns&& turns, F&& f) {
+  std::vector<double> least(std::size(sizes), Least().value);
+  bool measured = true;
+  for (int turn = 0; measured; ++turn) {
+    measured = false;
+    for (std::size_t i = 0; i < least.size(); ++i) {
+      if (turn >= turns(sizes[i])) continue;
+      least[i] = std::min(least[i], f(sizes[i]));
+      measured = true;
+    }
+  }
+  return least;
 }
 
 /// Milliseconds of one call.

@@ -1,6 +1,7 @@
 // Large programs: record, differentiate and lower up to 100,000 ops, and chains of lazy values.
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -170,23 +171,22 @@ Phase measure_once(Form form, int ops, bool many) {
 
 void graph_curve(Report& report, const std::string& name, const std::string& work, Form form,
                  bool many = false) {
-  std::vector<Phase> phases;
-  std::vector<PlainTimes> floors;
-  for (int ops : kGraphSizes) {
-    PlainTimes floor{1e300, 1e300, 1e300};
-    Phase least{1e300, 1e300, 1e300, 1e300, 1e300, 1e300};
-    for (int turn = 0; turn < (ops > 50000 ? 3 : 5); ++turn) {
+  constexpr std::size_t kSizes = std::size(kGraphSizes);
+  std::vector<Phase> phases(kSizes, {1e300, 1e300, 1e300, 1e300, 1e300, 1e300});
+  std::vector<PlainTimes> floors(kSizes, {1e300, 1e300, 1e300});
+  // The sizes take turns, as in least_of_sizes().
+  for (int turn = 0; turn < 8; ++turn)
+    for (std::size_t i = 0; i < kSizes; ++i) {
+      const int ops = kGraphSizes[i];
+      if (ops > 50000 && turn >= 3) continue;
       Phase once = measure_once(form, ops, many);
       PlainTimes plain = plain_nodes(ops);
       for (double PlainTimes::*part : {&PlainTimes::make, &PlainTimes::print, &PlainTimes::release})
-        floor.*part = std::min(floor.*part, plain.*part);
+        floors[i].*part = std::min(floors[i].*part, plain.*part);
       for (double Phase::*part : {&Phase::record, &Phase::differentiate, &Phase::lower, &Phase::key,
                                   &Phase::search, &Phase::release})
-        least.*part = std::min(least.*part, once.*part);
+        phases[i].*part = std::min(phases[i].*part, once.*part);
     }
-    phases.push_back(least);
-    floors.push_back(floor);
-  }
   auto add = [&](const char* part, const char* what, double Phase::*value,
                  double PlainTimes::*floor, const char* floor_name) {
     Curve curve{.name = "scale.graph." + name + "." + part,

@@ -229,23 +229,34 @@ const Operation kEach[] = {
      }},
 };
 
-// Microseconds of one run.
-double operation_time(const Operation& operation, const Given& given) {
+// Microseconds of one run of a cheap operation, or of the only run of one of over 5 ms.
+double time_of_run(const Operation& operation, const Given& given) {
   auto many = [&](int times) {
     double begin = now();
     for (int i = 0; i < times; ++i) kept_size = operation.run(given, i % 8);
     return (now() - begin) / times;
   };
   double once = many(1);
-  if (once > 100000) return once;
-  int times = std::clamp(static_cast<int>(500 / (once + 0.01)), 1, 200);
-  return std::min(once, least_of(once > 5000 ? 2 : 9, [&] { return many(times); }));
+  if (once > 5000) return once;
+  return std::min(once, many(std::clamp(static_cast<int>(500 / (once + 0.01)), 1, 200)));
 }
 
-struct Worst {
-  double exponent = -1;
-  std::string name, text;
-};
+// Each operation's microseconds for each mesh. All take turns: a shared machine is slower for some
+// milliseconds or seconds at a time.
+std::vector<std::vector<Least>> times_of_runs(std::span<const Operation> operations,
+                                              const std::vector<Given>& givens) {
+  constexpr int kTurns = 15;
+  constexpr double kSlow = 5000, kSlowest = 100000;  // microseconds: three turns, one turn
+  std::vector<std::vector<Least>> times(operations.size(), std::vector<Least>(givens.size()));
+  for (int turn = 0; turn < kTurns; ++turn)
+    for (std::size_t i = 0; i < operations.size(); ++i)
+      for (std::size_t j = 0; j < givens.size(); ++j) {
+        Least& least = times[i][j];
+        int turns = turn == 0 || least.value <= kSlow ? kTurns : least.value <= kSlowest ? 3 : 1;
+        if (turn < turns) least.take(time_of_run(operations[i], givens[j]));
+      }
+  return times;
+}
 
 // Microseconds of a pass over as many integers in a permuted order, which writes fresh memory.
 // Linear, but for the machine's caches and pages.
@@ -278,12 +289,13 @@ void operation_row(Report& report, std::string name, std::string work,
   double exponent = -1;
   std::string slowest;
   double slowest_time = 0;
-  for (const Operation& operation : operations) {
+  const std::vector<std::vector<Least>> times = times_of_runs(operations, givens);
+  for (std::size_t of = 0; of < operations.size(); ++of) {
+    const Operation& operation = operations[of];
     Curve curve = worst;
     curve.points.clear();
     for (std::size_t i = 0; i < givens.size(); ++i)
-      curve.points.push_back(
-          {static_cast<double>(givens[i].ranks), operation_time(operation, givens[i]), floors[i]});
+      curve.points.push_back({static_cast<double>(givens[i].ranks), times[of][i].value, floors[i]});
     double own = exponent_of(curve, &CurvePoint::value);
     std::printf("  %-24s %6.3f ", operation.name, own);
     for (const CurvePoint& point : curve.points) std::printf(" %12.3f", point.value);
@@ -325,24 +337,27 @@ std::vector<Given> listed_meshes(std::int64_t most) {
 void order_curves(Report& report) {
   Curve torus{.name = "scale.order.torus", .work = "torus_mesh of a v5p pod", .of = "devices"},
       ring{.name = "scale.order.ring", .work = "ring_mesh of a v5p pod", .of = "devices"};
-  struct Shape {
-    const char* name;
-    std::int64_t outer;
+  constexpr const char* kPods[] = {"v5p:8x8x16", "v5p:16x16x16", "v5p:16x32x32", "v5p:32x32x64"};
+  constexpr std::int64_t kOuter[] = {16, 64, 256, 1024};
+  std::vector<Topology> topologies;
+  for (const char* pod : kPods) topologies.push_back(tpu_topology(pod).value());
+  constexpr std::size_t kIndices[] = {0, 1, 2, 3};
+  auto measured = [&](Curve& curve, auto build) {
+    std::vector<double> times = least_of_sizes(
+        kIndices, [](std::size_t) { return 60; },
+        [&](std::size_t i) {
+          std::vector<std::int64_t> shape{kOuter[i], topologies[i].size() / kOuter[i]};
+          return milliseconds_of([&] { kept_size = build(topologies[i], shape).size(); });
+        });
+    for (std::size_t i : kIndices)
+      curve.points.push_back({static_cast<double>(topologies[i].size()), times[i]});
   };
-  for (const Shape& shape : {Shape{"v5p:8x8x16", 16}, Shape{"v5p:16x16x16", 64},
-                             Shape{"v5p:16x32x32", 256}, Shape{"v5p:32x32x64", 1024}}) {
-    Topology topology = tpu_topology(shape.name).value();
-    std::int64_t size = topology.size();
-    auto measured = [&](auto build) {
-      return least_of(5, [&] { return milliseconds_of([&] { kept_size = build().size(); }); });
-    };
-    torus.points.push_back({static_cast<double>(size), measured([&] {
-                              return torus_mesh(topology, {shape.outer, size / shape.outer});
-                            })});
-    ring.points.push_back({static_cast<double>(size), measured([&] {
-                             return ring_mesh(topology, {shape.outer, size / shape.outer}).mesh;
-                           })});
-  }
+  measured(torus, [](const Topology& topology, const std::vector<std::int64_t>& shape) {
+    return torus_mesh(topology, shape);
+  });
+  measured(ring, [](const Topology& topology, const std::vector<std::int64_t>& shape) {
+    return ring_mesh(topology, shape).mesh;
+  });
   add_curve(report, torus);
   add_curve(report, ring);
 }
@@ -353,25 +368,26 @@ void derived_curves(Report& report) {
       .name = "scale.derived.flatten", .work = "flatten to new names at one root", .of = "names"},
       slices{
           .name = "scale.derived.slice", .work = "slices of one root, all alive", .of = "meshes"};
-  for (int count : {1000, 10000, 100000}) {
-    flatten.points.push_back({static_cast<double>(count), least_of(3, [&] {
-                                Mesh root(scale_axes(1 << 20));
-                                Mesh slice = root.slice({"dp", "tp"});
-                                return milliseconds_of([&] {
-                                  for (int i = 0; i < count; ++i)
-                                    kept_size = slice.flatten(cat("f", i)).size();
-                                });
-                              })});
-    slices.points.push_back({static_cast<double>(count), least_of(3, [&] {
-                               Mesh root(scale_axes(1 << 20));
-                               return milliseconds_of([&] {
-                                 std::vector<Mesh> alive;
-                                 for (int i = 0; i < count; ++i)
-                                   alive.push_back(*root.submesh({"cp", "tp"}, i));
-                                 kept_size = std::ssize(alive);
-                               });
-                             })});
-  }
+  constexpr int kCounts[] = {1000, 10000, 100000};
+  auto measured = [&](Curve& curve, auto derive) {
+    std::vector<double> times = least_of_sizes(
+        kCounts, [](int count) { return count > 50000 ? 5 : 15; },
+        [&](int count) {
+          Mesh root(scale_axes(1 << 20));
+          return milliseconds_of([&] { derive(root, count); });
+        });
+    for (std::size_t i = 0; i < times.size(); ++i)
+      curve.points.push_back({static_cast<double>(kCounts[i]), times[i]});
+  };
+  measured(flatten, [](const Mesh& root, int count) {
+    Mesh slice = root.slice({"dp", "tp"});
+    for (int i = 0; i < count; ++i) kept_size = slice.flatten(cat("f", i)).size();
+  });
+  measured(slices, [](const Mesh& root, int count) {
+    std::vector<Mesh> alive;
+    for (int i = 0; i < count; ++i) alive.push_back(*root.submesh({"cp", "tp"}, i));
+    kept_size = std::ssize(alive);
+  });
   add_curve(report, flatten);
   add_curve(report, slices);
 }

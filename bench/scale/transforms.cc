@@ -239,9 +239,10 @@ void transform_curves(Report& report) {
     Curve curve{.name = cat("scale.transform.", transform.name),
                 .work = transform.work,
                 .of = transform.of};
-    for (int size : transform.sizes)
-      curve.points.push_back(
-          {double(size), least_of(size > 50000 ? 2 : 4, [&] { return transform.run(size); })});
+    std::vector<double> times = least_of_sizes(
+        transform.sizes, [](int size) { return size > 50000 ? 3 : 8; }, transform.run);
+    for (std::size_t i = 0; i < times.size(); ++i)
+      curve.points.push_back({double(transform.sizes[i]), times[i]});
     add_curve(report, curve);
   }
 }

@@ -33,7 +33,8 @@ Mesh Mesh::flatten(std::string name, SourceLocation where) const {
     Mesh mesh(std::static_pointer_cast<const State>(known));
     if (&mesh.base_state() == &base_state()) return mesh;
   }
-  Mesh mesh = derive({flat}, where);
+  // The table's weak reference must not keep the state's memory: not made by make_shared.
+  Mesh mesh(std::shared_ptr<const State>(new State(*derive({flat}, where).state_)));
   table.remember(name, mesh.state_);
   return mesh;
 }

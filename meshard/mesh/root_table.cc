@@ -2,9 +2,9 @@
 
 namespace meshard {
 
-const RootTable::FlatAxis* RootTable::find_locked(std::string_view name) const {
+RootTable::FlatAxis* RootTable::find_locked(std::string_view name) const {
   auto found = by_name_.find(name);
-  return found == by_name_.end() ? nullptr : &flat_axes_[found->second];
+  return found == by_name_.end() ? nullptr : found->second;
 }
 
 std::optional<RootTable::FlatAxis> RootTable::find(std::string_view name) const {
@@ -17,20 +17,19 @@ std::optional<Digits> RootTable::add(const std::string& name, const Digits& digi
   std::lock_guard lock(mutex_);
   if (const FlatAxis* known = find_locked(name))
     return known->digits == digits ? std::nullopt : std::optional(known->digits);
-  flat_axes_.push_back({name, digits, kind, {}});
-  by_name_.emplace(name, flat_axes_.size() - 1);
+  FlatAxis& added = flat_axes_.emplace_back(FlatAxis{name, digits, kind, {}});
+  by_name_.emplace(added.name, &added);
   return std::nullopt;
 }
 
 void RootTable::remember(const std::string& name, std::weak_ptr<const void> mesh) {
   std::lock_guard lock(mutex_);
-  auto known = by_name_.find(name);
-  if (known != by_name_.end()) flat_axes_[known->second].mesh = std::move(mesh);
+  if (FlatAxis* known = find_locked(name)) known->mesh = std::move(mesh);
 }
 
 std::vector<RootTable::FlatAxis> RootTable::flat_axes() const {
   std::lock_guard lock(mutex_);
-  return flat_axes_;
+  return {flat_axes_.begin(), flat_axes_.end()};
 }
 
 RootTable::~RootTable() {

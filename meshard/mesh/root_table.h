@@ -1,10 +1,12 @@
 // State shared by all meshes of one root: names of flattened axes, and device groups.
 #pragma once
 #include <atomic>
-#include <map>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -48,13 +50,13 @@ class RootTable {
     std::shared_ptr<const GroupFamily> family;
     const Groups* next;
   };
-  const FlatAxis* find_locked(std::string_view name) const;
+  FlatAxis* find_locked(std::string_view name) const;
   static const Groups* find(const Groups* first, const Digits& digits);
 
   mutable std::mutex mutex_;
-  std::vector<FlatAxis> flat_axes_;
-  std::map<std::string, std::size_t, std::less<>> by_name_;  // indices into flat_axes_
-  std::atomic<const Groups*> groups_{nullptr};               // the newest first; links never change
+  std::deque<FlatAxis> flat_axes_;  // does not move its elements
+  std::unordered_map<std::string_view, FlatAxis*> by_name_;
+  std::atomic<const Groups*> groups_{nullptr};  // the newest first; links never change
 };
 
 }  // namespace meshard
