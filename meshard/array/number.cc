@@ -64,6 +64,12 @@ HostArray scalar_array(const Scalar& number, DType dtype, SourceLocation where) 
     if (!fits_integer(number, integer_limits(dtype))) does_not_fit(number, dtype, where);
     return converted(number, dtype);
   }
+  if (dtype == DType::f32 && number.kind == ScalarKind::kFloat && !number.is_above_f64) {
+    // The usual operand: one array, and one conversion.
+    auto value = static_cast<float>(number.floating);
+    if (std::isfinite(number.floating) && !std::isfinite(value)) does_not_fit(number, dtype, where);
+    return HostArray::scalar(value);
+  }
   HostArray array = converted(number, dtype);
   bool finite = number.kind != ScalarKind::kFloat || std::isfinite(number.floating);
   if (number.is_above_f64 || (finite && !std::isfinite(array.item<double>())))
