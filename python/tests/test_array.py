@@ -1,5 +1,6 @@
 """The array API: creation, dtypes, conversions, methods, linear algebra, transforms, and comparisons with NumPy."""
 
+import inspect
 import math
 import pathlib
 import sys
@@ -94,6 +95,10 @@ def test_arange_does_not_round_its_bounds():
     same(ms.arange(10, 0, -3, dtype=ms.uint8), np.arange(10, 0, -3).astype(np.uint8))
     same(ms.arange(2**63, 2**63 + 2, dtype=ms.uint64), np.asarray([2**63, 2**63 + 1], np.uint64))
     same(ms.arange(5, 1), np.zeros(0, np.int32))
+
+
+def test_clip_shows_the_signature_of_the_standard():
+    assert str(inspect.signature(ms.clip)) == "(x, /, min=None, max=None)"
 
 
 def test_one_device():

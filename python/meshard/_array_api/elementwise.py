@@ -20,7 +20,6 @@ exp, expm1 = ops.exp, ops.expm1
 conj, imag, real = ops.conj, ops.imag, ops.real
 floor, greater, greater_equal, hypot = ops.floor, ops.greater, ops.greater_equal, ops.hypot
 floor_divide, remainder, sign = ops.floor_divide, ops.remainder, ops.sign
-clip = _meshard.clip
 isfinite, isinf, isnan, less, less_equal = ops.isfinite, ops.isinf, ops.isnan, ops.less, ops.less_equal
 log, log10, log1p, log2, logaddexp = ops.log, ops.log10, ops.log1p, ops.log2, ops.logaddexp
 logical_and, logical_not, logical_or, logical_xor = ops.logical_and, ops.logical_not, ops.logical_or, ops.logical_xor
@@ -40,3 +39,11 @@ def round(x, /):
     if isinstance(x, Tensor) and x.dtype in COMPLEX:
         return ops.complex(ops.round(ops.real(x)), ops.round(ops.imag(x)))
     return ops.round(x)
+
+
+def clip(x, /, min=None, max=None):
+    """The elements, at least `min` and at most `max`. The dtype is that of x.
+
+    Where min is greater than max the result is max.
+    """
+    return _meshard.clip(x, min, max)
