@@ -39,31 +39,37 @@ std::vector<std::int64_t> permuted_ids(std::int64_t ranks) {
   return ids;
 }
 
+// The minimum of turns of `once`, at least kTurns and for at least kSpread: an operation takes so
+// little that all turns could fall into a moment in which another machine uses the same core.
+template <class Once>
+double least_turn(Once&& once) {
+  constexpr double kSpread = 2e5;  // microseconds
+  Least least;
+  once();  // a warm-up
+  double begin = now();
+  for (int turn = 0; turn < kTurns || now() - begin < kSpread; ++turn) least.take(once());
+  return least.value;
+}
+
 // Microseconds of one f(), from `times` consecutive calls; the minimum of several turns.
 template <class F>
 double least_each(int times, F&& f) {
-  Least least;
-  for (int turn = 0; turn <= kTurns; ++turn) {
+  return least_turn([&] {
     double begin = now();
     for (int i = 0; i < times; ++i) f(i);
-    double time = (now() - begin) / times;
-    if (turn > 0) least.take(time);
-  }
-  return least.value;
+    return (now() - begin) / times;
+  });
 }
 
 // The same for f(a, i), where `a` is constructed for every turn and not included in the time.
 template <class Make, class F>
 double least_each_of(int times, Make&& make, F&& f) {
-  Least least;
-  for (int turn = 0; turn <= kTurns; ++turn) {
+  return least_turn([&] {
     auto made = make();
     double begin = now();
     for (int i = 0; i < times; ++i) f(made, i);
-    double time = (now() - begin) / times;
-    if (turn > 0) least.take(time);
-  }
-  return least.value;
+    return (now() - begin) / times;
+  });
 }
 
 // Constructs, slices and flattens a mesh: microseconds of one chain, from 200 consecutive ones.
@@ -78,9 +84,7 @@ double chain_once(std::int64_t ranks, std::int64_t first, std::int64_t step) {
 }
 
 double chain(std::int64_t ranks, std::int64_t first, std::int64_t step) {
-  Least least;
-  for (int turn = 0; turn <= kTurns; ++turn) least.take(chain_once(ranks, first, step));
-  return least.value;
+  return least_turn([&] { return chain_once(ranks, first, step); });
 }
 
 // The pass that every list of ids needs: computes its inverse.

@@ -1,7 +1,7 @@
 // State shared by all meshes of one root: names of flattened axes, and device groups.
 #pragma once
 #include <atomic>
-#include <deque>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -54,7 +54,7 @@ class RootTable {
   static const Groups* find(const Groups* first, const Digits& digits);
 
   mutable std::mutex mutex_;
-  std::deque<FlatAxis> flat_axes_;  // does not move its elements
+  std::list<FlatAxis> flat_axes_;  // does not move its elements; no memory while empty
   std::unordered_map<std::string_view, FlatAxis*> by_name_;
   std::atomic<const Groups*> groups_{nullptr};  // the newest first; links never change
 };
