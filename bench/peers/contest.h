@@ -61,6 +61,7 @@ struct Figures {
 void add_figures(Contest& contest, const std::string& peer, const Figures& figures);
 
 void call_contest(Contest& contest);
+void transfer_contest(Contest& contest);
 void training_contest(Contest& contest);
 void layers_contest(Contest& contest);
 void start_contest(Contest& contest);

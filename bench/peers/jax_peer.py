@@ -10,6 +10,7 @@ import time
 import jax_gpt
 import jax_layers
 import jax_setup
+import jax_transfers
 import protocol
 
 
@@ -98,6 +99,7 @@ WORKS = {
     "hello": jax_setup.hello,
     "parameters": parameters,
     "softmax_regression": softmax_regression,
+    "transfer": jax_transfers.transfer,
     "training": jax_gpt.training,
     "decode": jax_gpt.decode,
     "layers": jax_layers.layers,

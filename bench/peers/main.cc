@@ -24,6 +24,7 @@ struct ContestGroup {
 
 const ContestGroup kContests[] = {
     {"call", "jitted calls with 2 to 2,000 parameters (JAX, torch_xla)", call_contest},
+    {"transfer", "256 MB to devices, to the host, and from rows to columns (JAX)", transfer_contest},
     {"training", "the model of examples/gpt with AdamW (JAX)", training_contest},
     {"layers", "12 equal layers: loop, scan, recomputation (JAX)", layers_contest},
     {"start", "processes up to their first result (JAX)", start_contest},
@@ -45,7 +46,7 @@ int contest_usage(int status) {
   std::puts(
       "theirs run in turns, and the minimum of each counts: compare ratios. --programs keeps");
   std::puts("the optimized programs of both.\n\nROWS:");
-  for (const ContestGroup& group : kContests) std::printf("  %-8s %s\n", group.name, group.what);
+  for (const ContestGroup& group : kContests) std::printf("  %-9s %s\n", group.name, group.what);
   return status;
 }
 
