@@ -92,9 +92,8 @@ void reshard_rows(Report& report) {
     raw.free_outputs();
     return time;
   };
-  reshard_row(
-      report, "reshard.columns.jit", "the same in a jitted function", 1.04,
-      [&] { return columns(rows); }, {"the same module through the C API", launch_raw});
+  reshard_row(report, "reshard.columns.jit", "the same in a jitted function", 1.04,
+              [&] { return columns(rows); }, {"the same module through the C API", launch_raw});
 }
 
 }  // namespace meshard::bench

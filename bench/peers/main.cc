@@ -24,7 +24,8 @@ struct ContestGroup {
 
 const ContestGroup kContests[] = {
     {"call", "jitted calls with 2 to 2,000 parameters (JAX, torch_xla)", call_contest},
-    {"transfer", "256 MB to devices, to the host, and from rows to columns (JAX)", transfer_contest},
+    {"transfer", "256 MB to devices, to the host, and from rows to columns (JAX)",
+     transfer_contest},
     {"training", "the model of examples/gpt with AdamW (JAX)", training_contest},
     {"layers", "12 equal layers: loop, scan, recomputation (JAX)", layers_contest},
     {"start", "processes up to their first result (JAX)", start_contest},
