@@ -33,9 +33,7 @@ double raw_read(const PJRT_Api* api, const DeviceArray& array, char* to) {
 
 void large_row(Report& report, const std::string& name, const PartitionSpec& spec) {
   Mesh mesh({{"x", 8}});
-  HostArray host = HostArray::uninitialized({DType::f32, {kSide, kSide}});
-  std::span<float> values = host.mutable_data<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  HostArray host = large_matrix();
   Tensor placed = mark_sharding(from_host(std::move(host)), mesh, spec);
   const DeviceArray& array = shards_of(placed);
   HostArray to = HostArray::full<float>({kSide, kSide}, 0.0f);

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -14,6 +15,13 @@ namespace {
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 }  // namespace
+
+HostArray large_matrix() {
+  HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
+  std::span<float> values = array.mutable_data<float>();
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  return array;
+}
 
 double copy_to_fresh_pages(const void* from, int threads) {
   double begin = now();

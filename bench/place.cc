@@ -97,9 +97,7 @@ void case_row(Report& report, const Case& test, const HostArray& array, double m
 }  // namespace
 
 void place_rows(Report& report) {
-  HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
-  std::span<float> values = array.mutable_data<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  HostArray array = large_matrix();
   // The same data where the devices cannot use it in place: 4 bytes past an aligned address.
   std::vector<char> memory_of_user(kBytes + 128);
   auto first = reinterpret_cast<std::uintptr_t>(memory_of_user.data());

@@ -71,9 +71,7 @@ void reshard_row(Report& report, std::string name, std::string work, double jax,
 }  // namespace
 
 void reshard_rows(Report& report) {
-  HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
-  std::span<float> values = array.mutable_data<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  HostArray array = large_matrix();
   Mesh mesh({{"x", 8}});
   Tensor rows = mark_sharding(from_host(array), mesh, P("x", none));
   wait_for(rows);

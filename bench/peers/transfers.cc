@@ -25,9 +25,7 @@ Side timed(Transfer&& transfer) {
 
 void transfer_contest(Contest& contest) {
   if (!contest.has("jax")) return;
-  HostArray array = HostArray::uninitialized({DType::f32, {kSide, kSide}});
-  std::span<float> values = array.mutable_data<float>();
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = float(i & 1023);
+  HostArray array = large_matrix();
   const Mesh mesh({{"x", 8}});
   const PartitionSpec by_rows = P("x", none), by_columns = P(none, "x");
   const Tensor rows = mark_sharding(from_host(array), mesh, by_rows);
