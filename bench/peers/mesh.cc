@@ -85,9 +85,9 @@ void mesh_contest(Contest& contest) {
         [&] {
           contest_kept = mesh.slice({"dp", "tp"}).size();
         }},
-       {"flatten_dp_cp", "flatten the slice dp, cp under a new name", 8, 1,
+       {"flatten_dp_cp", "flatten the slice dp, cp under a new name", 200, 1,
         flatten(mesh.slice({"dp", "cp"}))},
-       {"flatten_dp_tp", "flatten the slice dp, tp under a new name", 8, 1,
+       {"flatten_dp_tp", "flatten the slice dp, tp under a new name", 200, 1,
         flatten(mesh.slice({"dp", "tp"}))},
        {"unflatten", "unflatten dp into (2, n/128)", 500, 1,
         [&] {

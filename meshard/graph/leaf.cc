@@ -11,9 +11,10 @@ struct ParameterAttributes {
   MESHARD_FIELDS(sharding)
 };
 
-Tensor stored_leaf(const OpDef& op, TensorType type, StoragePtr storage, SourceLocation where) {
+Tensor stored_leaf(const OpDef& op, const TensorType& type, StoragePtr storage,
+                   SourceLocation where) {
   Node* node = Node::make(op, nullptr, 0, where);
-  node->add_output(std::move(type), std::move(storage));
+  node->add_output(type, std::move(storage));
   return Tensor(Value::first_of(node));
 }
 
@@ -62,8 +63,8 @@ Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceL
   return parameter;
 }
 
-Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where) {
-  Tensor array = stored_leaf(array_op, std::move(type), std::move(storage), where);
+Tensor make_array(const TensorType& type, StoragePtr storage, SourceLocation where) {
+  Tensor array = stored_leaf(array_op, type, std::move(storage), where);
   annotate_leaf(array.value());
   return array;
 }
@@ -98,8 +99,7 @@ void internal::check_element_count(std::size_t count, const Shape& shape, Source
 
 Tensor from_host(HostArray&& array, SourceLocation where) {
   TensorType type = array.type();
-  return make_array(std::move(type), make_storage<HostStorage>(std::move(array)),
-                    effective_source(where));
+  return make_array(type, make_storage<HostStorage>(std::move(array)), effective_source(where));
 }
 
 Tensor from_host(const HostArray& array, SourceLocation where) {

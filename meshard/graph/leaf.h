@@ -21,7 +21,7 @@ extern const OpDef moved_array_op;
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where);
 
 /// A tensor for a value that already exists.
-Tensor make_array(TensorType type, StoragePtr storage, SourceLocation where);
+Tensor make_array(const TensorType& type, StoragePtr storage, SourceLocation where);
 
 /// An unplaced tensor with the stored value of `value`. The bytes stay where they are, and programs
 /// still use their stored sharding.

@@ -45,9 +45,8 @@ void Node::set_storage(std::uint32_t index, StoragePtr storage) {
   storage.release();
 }
 
-void Node::add_output(TensorType type, StoragePtr storage) {
-  outputs_.emplace_back(std::move(type))
-      .storage.store(storage.release(), std::memory_order_relaxed);
+void Node::add_output(const TensorType& type, StoragePtr storage) {
+  outputs_.emplace_back(type, storage.release());
 }
 
 StoragePtr Node::take_storage(std::uint32_t index) {
@@ -63,6 +62,11 @@ void Node::forget_operands() {
 // Iterative: a chain of a million adds must not overflow the stack. Nodes that lose their last
 // reference while another node is being destroyed are queued.
 void Node::destroy(Node* node) {
+  auto free = [](Node* unused) {
+    unused->~Node();
+    FreeNodes::give(unused);
+  };
+  if (node->operands_.empty()) return free(node);  // it releases no other node
   thread_local InlineVector<Node*, 16>* waiting = nullptr;
   if (waiting) return waiting->push_back(node);
   InlineVector<Node*, 16> list;
@@ -71,8 +75,7 @@ void Node::destroy(Node* node) {
   while (!list.empty()) {
     Node* next = list.back();
     list.pop_back();
-    next->~Node();
-    FreeNodes::give(next);
+    free(next);
   }
   waiting = nullptr;
 }

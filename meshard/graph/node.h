@@ -64,6 +64,9 @@ class Node {
  public:
   struct Output {
     explicit Output(TensorType output_type) : type(std::move(output_type)) {}
+    // An owner of `computed` already.
+    Output(const TensorType& output_type, Storage* computed)
+        : type(output_type), storage(computed) {}
     Output(Output&& other) noexcept
         : type(std::move(other.type)), storage(other.storage.exchange(nullptr)) {}
     ~Output();
@@ -131,7 +134,7 @@ class Node {
   }
   void add_output(TensorType type) { outputs_.emplace_back(std::move(type)); }
   /// A result that is computed already. @pre no other thread sees the node
-  void add_output(TensorType type, StoragePtr storage);
+  void add_output(const TensorType& type, StoragePtr storage);
   void annotate(std::shared_ptr<const Annotations> annotations) {
     annotations_ = std::move(annotations);
   }

@@ -2,7 +2,6 @@
 #include "meshard/pjrt/buffer_list.h"
 
 #include <algorithm>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -108,18 +107,12 @@ void BufferList::reorder(const DeviceList& devices, std::span<const std::uint32_
 bool BufferList::await_launch() const {
   if (launch_ == 0) return false;
   internal::ClientState& client = *state_.client;
-  auto& in_flight = client.in_flight;
-  auto find = [&] {  // the newest is the likeliest
-    auto found = std::find_if(in_flight.rbegin(), in_flight.rend(),
-                              [&](const auto* one) { return one->number == launch_; });
-    return found == in_flight.rend() ? in_flight.end() : std::prev(found.base());
-  };
   internal::LaunchRecord* record = nullptr;
   {
     std::lock_guard lock(client.launch_mutex);
-    auto found = find();
-    if (found == in_flight.end()) return false;
-    record = *found;
+    record = client.in_flight.newest();  // the likeliest
+    while (record != nullptr && record->number != launch_) record = record->older;
+    if (record == nullptr) return false;
     record->references.fetch_add(1, std::memory_order_relaxed);
   }
   if (!record->await_success()) {
@@ -128,10 +121,7 @@ bool BufferList::await_launch() const {
   }
   // Here, where the devices are idle, rather than in the next launch.
   std::lock_guard lock(client.launch_mutex);
-  if (auto found = find(); found != in_flight.end()) {
-    in_flight.erase(found);
-    internal::drop_launch(record);
-  }
+  if (record->is_listed) client.in_flight.drop(record);
   client.reuse(record);
   return true;
 }

@@ -283,7 +283,7 @@ Result<HostToDeviceTransfer> Client::begin_transfer(std::span<const ArrayType> t
 std::size_t Client::launches_in_flight() const {
   std::lock_guard lock(state_->launch_mutex);
   std::size_t count = 0;
-  for (internal::LaunchRecord* record : state_->in_flight) count += !record->is_through();
+  for (const internal::LaunchRecord& record : state_->in_flight) count += !record.is_through();
   return count;
 }
 

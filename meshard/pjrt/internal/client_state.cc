@@ -51,7 +51,7 @@ ClientState::~ClientState() {
     std::lock_guard lock(clients().mutex);
     std::erase(clients().all, this);
   }
-  for (LaunchRecord* record : in_flight) drop_launch(record);
+  in_flight.drop_if([](LaunchRecord&) { return true; });  // before the client
   MESHARD_PJRT_ARGS(PJRT_Client_Destroy, args);
   args.client = raw;
   (void)MESHARD_PJRT_CALL(api, PJRT_Client_Destroy, args);  // no one is left to handle an error
@@ -137,21 +137,15 @@ void ClientState::begin_launch(std::unique_lock<std::mutex>& lock) {
   auto most = static_cast<std::size_t>(rules.max_in_flight);
   if (most == 0) {
     if (in_flight.size() >= look_at) {
-      std::erase_if(in_flight, [](LaunchRecord* record) {
-        bool through = record->is_through();
-        if (through) drop_launch(record);
-        return through;
-      });
+      in_flight.drop_if([](LaunchRecord& record) { return record.is_through(); });
       look_at = 2 * in_flight.size() + 64;
     }
     ++entering;
     return;
   }
   while (true) {
-    while (!in_flight.empty() && in_flight.front()->done.load(std::memory_order_acquire)) {
-      drop_launch(in_flight.front());
-      in_flight.pop_front();
-    }
+    while (!in_flight.empty() && in_flight.oldest()->done.load(std::memory_order_acquire))
+      in_flight.drop(in_flight.oldest());
     if (is_held()) [[unlikely]] {
       lock.unlock();
       stay_until_the_end();
@@ -160,10 +154,12 @@ void ClientState::begin_launch(std::unique_lock<std::mutex>& lock) {
     }
     if (in_flight.size() + entering < most) break;
     if (in_flight.empty()) {
+      ++threads_that_wait;
       launch_ended.wait(lock);
+      --threads_that_wait;
       continue;
     }
-    LaunchRecord* oldest = in_flight.front();
+    LaunchRecord* oldest = in_flight.oldest();
     oldest->references.fetch_add(1, std::memory_order_relaxed);
     lock.unlock();          // it may wait for a launch of another thread
     (void)oldest->await();  // its error is for whoever holds the launch
@@ -174,13 +170,14 @@ void ClientState::begin_launch(std::unique_lock<std::mutex>& lock) {
 }
 
 void ClientState::end_launch(LaunchRecord* record, LaunchRecord* spare) {
-  {
-    std::lock_guard lock(launch_mutex);
-    --entering;
-    if (record != nullptr) in_flight.push_back(record);
-    if (spare != nullptr) spare_launch.reset(spare);
-  }
-  if (rules.max_in_flight > 0) launch_ended.notify_one();
+  std::unique_lock lock(launch_mutex);
+  --entering;
+  if (record != nullptr) in_flight.add(record);
+  if (spare != nullptr) spare_launch.reset(spare);
+  if (threads_that_wait == 0) [[likely]]
+    return;
+  lock.unlock();
+  launch_ended.notify_one();
 }
 
 void ClientState::reuse(LaunchRecord* record) {
@@ -215,17 +212,14 @@ void ClientState::await_those(bool (*wanted)(LaunchRecord&)) {
   std::vector<LaunchRecord*> waited;
   {
     std::lock_guard lock(launch_mutex);
-    for (LaunchRecord* record : in_flight)
-      if (wanted(*record)) waited.push_back(record);
+    for (LaunchRecord& record : in_flight)
+      if (wanted(record)) waited.push_back(&record);
     for (LaunchRecord* record : waited) record->references.fetch_add(1, std::memory_order_relaxed);
   }
   for (LaunchRecord* record : waited) (void)record->await();  // as above
   std::lock_guard lock(launch_mutex);
   for (LaunchRecord* record : waited) {
-    if (auto at = std::find(in_flight.begin(), in_flight.end(), record); at != in_flight.end()) {
-      in_flight.erase(at);
-      drop_launch(record);
-    }
+    if (record->is_listed) in_flight.drop(record);
     drop_launch(record);
   }
 }
@@ -235,17 +229,17 @@ Result<void> ClientState::stuck_launch(const Device& device) {
   std::size_t failed = 0;
   {
     std::lock_guard lock(launch_mutex);
-    for (LaunchRecord* record : in_flight) {
+    for (LaunchRecord& record : in_flight) {
       bool waits = false, has_failed = false;
-      for (std::size_t k = 0; k < record->events.size(); ++k) {
-        bool through = record->is_through(k);
-        waits |= !through && &(*record->site->devices)[record->first + k] == &device;
-        if (!through || has_failed || record->events.size() == 1) continue;
-        has_failed = !outcome_of(api, record->events[k], "").ok();
+      for (std::size_t k = 0; k < record.events.size(); ++k) {
+        bool through = record.is_through(k);
+        waits |= !through && &(*record.site->devices)[record.first + k] == &device;
+        if (!through || has_failed || record.events.size() == 1) continue;
+        has_failed = !outcome_of(api, record.events[k], "").ok();
         if (has_failed) failed = k;
       }
       if (!waits || !has_failed) continue;
-      stuck = record;
+      stuck = &record;
       stuck->references.fetch_add(1, std::memory_order_relaxed);
       break;
     }
@@ -265,14 +259,14 @@ std::string ClientState::list_launches() {
   std::lock_guard lock(launch_mutex);
   std::string text;
   auto now = std::chrono::steady_clock::now();
-  for (LaunchRecord* record : in_flight) {
-    if (record->is_through()) continue;
-    append(text, cat("\n  ", record->to_string(), ", ",
-                     std::chrono::duration_cast<std::chrono::seconds>(now - record->begun).count(),
+  for (const LaunchRecord& record : in_flight) {
+    if (record.is_through()) continue;
+    append(text, cat("\n  ", record.to_string(), ", ",
+                     std::chrono::duration_cast<std::chrono::seconds>(now - record.begun).count(),
                      " s ago; not finished on"));
-    for (std::size_t k = 0; k < record->events.size(); ++k)
-      if (!record->is_through(k))
-        append(text, cat(" ", (*record->site->devices)[record->first + k].id()));
+    for (std::size_t k = 0; k < record.events.size(); ++k)
+      if (!record.is_through(k))
+        append(text, cat(" ", (*record.site->devices)[record.first + k].id()));
   }
   return text;
 }

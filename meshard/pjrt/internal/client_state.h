@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,7 +14,7 @@
 #include "meshard/pjrt/device.h"
 #include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/internal/c_api.h"
-#include "meshard/pjrt/internal/launch_record.h"
+#include "meshard/pjrt/internal/launch_list.h"
 #include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
@@ -94,9 +93,10 @@ struct ClientState {
   /// Never held during a call that may wait.
   std::mutex launch_mutex;
   std::condition_variable launch_ended;
-  std::deque<LaunchRecord*> in_flight;  // oldest first
-  std::size_t entering = 0;             // launches whose plugin call has not returned
-  std::size_t look_at = 64;             // when this many are in flight, drop those that are done
+  LaunchList in_flight;
+  std::size_t entering = 0;           // launches whose plugin call has not returned
+  std::size_t threads_that_wait = 0;  // for launch_ended
+  std::size_t look_at = 64;           // when this many are in flight, drop those that are done
   std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that is over
   std::uint32_t launch_mark = 0;
   std::uint64_t launches = 0;  // the number of the last one

@@ -49,6 +49,10 @@ struct LaunchRecord {
   SourceLocation where;
   std::chrono::steady_clock::time_point begun;
 
+  // Set by the list of launches in flight (launch_list.h).
+  LaunchRecord *older = nullptr, *newer = nullptr;
+  bool is_listed = false;
+
   std::mutex mutex;
   std::optional<Result<void>> outcome;  // after it was awaited; guarded by mutex
 

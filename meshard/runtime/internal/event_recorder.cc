@@ -55,61 +55,67 @@ namespace {
 thread_local const HostSpan* innermost = nullptr;
 }  // namespace
 
+std::unique_ptr<BegunEvent> BegunEvent::make(TraceEvent::Track track, std::string_view category,
+                                             std::string_view what, SourceLocation where) {
+  std::shared_ptr<EventRecorder> recorder = current_recorder_of_events();
+  if (!recorder) return nullptr;
+  auto begun = std::make_unique<BegunEvent>();
+  begun->recorder = std::move(recorder);
+  begun->event = {.track = track,
+                  .category = std::string(category),
+                  .what = std::string(what),
+                  .place = where.to_string()};
+  begun->start = TraceClock::now();
+  return begun;
+}
+
+void BegunEvent::end(bool failed) {
+  event.failed = failed;
+  recorder->add(std::move(event), start, TraceClock::now());
+}
+
 void HostSpan::begin(std::string_view category, std::string_view what, SourceLocation where) {
-  recorder_ = current_recorder_of_events();
-  if (!recorder_) return;
-  event_.track = TraceEvent::Track::kHost;
-  event_.category = category;
-  event_.what = what;
-  event_.place = where.to_string();
-  event_.number = recorder_->thread_number();
+  begun_ = BegunEvent::make(TraceEvent::Track::kHost, category, what, where);
+  if (!begun_) return;
+  begun_->event.number = begun_->recorder->thread_number();
   outer_ = std::exchange(innermost, this);
-  start_ = TraceClock::now();
 }
 
 void HostSpan::finish() noexcept {
   innermost = outer_;
-  recorder_->add(std::move(event_), start_, TraceClock::now());
-  recorder_.reset();
+  begun_->end(/*failed=*/false);
+  begun_.reset();
 }
 
 void TransferSpan::begin(std::string_view category, std::string_view what,
                          const pjrt::Device& device, std::uint64_t bytes, SourceLocation where) {
-  recorder_ = current_recorder_of_events();
-  if (!recorder_) return;
-  event_.track = TraceEvent::Track::kTransfer;
-  event_.category = category;
-  event_.what = what;
-  event_.number = device.id();
-  event_.platform = device.platform();
-  event_.bytes = bytes;
-  if (where.known())
-    event_.place = where.to_string();
-  else if (innermost)
-    event_.place = innermost->event_.place;
-  start_ = TraceClock::now();
+  begun_ = BegunEvent::make(TraceEvent::Track::kTransfer, category, what, where);
+  if (!begun_) return;
+  TraceEvent& event = begun_->event;
+  event.number = device.id();
+  event.platform = device.platform();
+  event.bytes = bytes;
+  if (!where.known() && innermost) event.place = innermost->begun_->event.place;
 }
 
 void TransferSpan::end_when_ready(const pjrt::BufferView& buffer) {
-  if (!recorder_) return;
+  if (!begun_) return;
   Result<pjrt::Event> ready = buffer.ready_event();
   if (!ready.ok()) return finish(/*failed=*/true);
-  std::shared_ptr<EventRecorder> recorder = std::move(recorder_);
-  recorder->expect();
+  std::shared_ptr<BegunEvent> begun = std::move(begun_);
+  begun->recorder->expect();
   Result<void> waiting = ready->on_ready(
-      [recorder, event = event_, start = start_](const Result<void>& outcome) mutable {
-        event.failed = !outcome.ok();
-        recorder->add(std::move(event), start, TraceClock::now());
-        recorder->arrived();
+      [begun](const Result<void>& outcome) {
+        begun->end(!outcome.ok());
+        begun->recorder->arrived();
       },
       pjrt::CallbackThread::kPlugins);
-  if (!waiting.ok()) recorder->arrived();
+  if (!waiting.ok()) begun->recorder->arrived();
 }
 
 void TransferSpan::finish(bool failed) noexcept {
-  event_.failed = failed;
-  recorder_->add(std::move(event_), start_, TraceClock::now());
-  recorder_.reset();
+  begun_->end(failed);
+  begun_.reset();
 }
 
 void record_executions(const pjrt::Launch& launch, std::span<const pjrt::Device* const> devices,

@@ -64,6 +64,19 @@ inline bool records_events() { return recording_events.load(std::memory_order_re
 /// The recorder of the current trace; null if there is none.
 std::shared_ptr<EventRecorder> current_recorder_of_events();
 
+/// An event that has begun. Held by a pointer, so that an operation without a trace makes none.
+struct BegunEvent {
+  std::shared_ptr<EventRecorder> recorder;
+  TraceEvent event;
+  TraceClock::time_point start;
+
+  /// Null if there is no trace.
+  static std::unique_ptr<BegunEvent> make(TraceEvent::Track track, std::string_view category,
+                                          std::string_view what, SourceLocation where);
+  /// Stores the event, which ends now.
+  void end(bool failed);
+};
+
 /// An operation of a host thread, from begin() to the end of the scope. Costs nothing unless begun.
 ///
 /// ```
@@ -74,21 +87,21 @@ class HostSpan {
  public:
   HostSpan() = default;
   ~HostSpan() {
-    if (recorder_) finish();
+    if (begun_) finish();
   }
   HostSpan(const HostSpan&) = delete;
   HostSpan& operator=(const HostSpan&) = delete;
 
   void begin(std::string_view category, std::string_view what, SourceLocation where = {});
-  void set_bytes(std::uint64_t bytes) { event_.bytes = bytes; }
-  bool begun() const { return recorder_ != nullptr; }
+  void set_bytes(std::uint64_t bytes) {
+    if (begun_) begun_->event.bytes = bytes;
+  }
+  bool begun() const { return begun_ != nullptr; }
 
  private:
   friend class TransferSpan;
   void finish() noexcept;
-  std::shared_ptr<EventRecorder> recorder_;
-  TraceEvent event_;
-  TraceClock::time_point start_;
+  std::unique_ptr<BegunEvent> begun_;
   const HostSpan* outer_ = nullptr;  // of this thread
 };
 
@@ -100,7 +113,7 @@ class TransferSpan {
   TransferSpan& operator=(TransferSpan&&) noexcept = default;
   /// A span that was never ended counts as failed.
   ~TransferSpan() {
-    if (recorder_) finish(/*failed=*/true);
+    if (begun_) finish(/*failed=*/true);
   }
 
   /// Its source line is `where`, otherwise that of the innermost HostSpan of this thread.
@@ -108,16 +121,14 @@ class TransferSpan {
              std::uint64_t bytes, SourceLocation where = {});
   /// Ends the span now.
   void end() {
-    if (recorder_) finish(/*failed=*/false);
+    if (begun_) finish(/*failed=*/false);
   }
   /// Ends the span when the buffer has its data.
   void end_when_ready(const pjrt::BufferView& buffer);
 
  private:
   void finish(bool failed) noexcept;
-  std::shared_ptr<EventRecorder> recorder_;
-  TraceEvent event_;
-  TraceClock::time_point start_;
+  std::unique_ptr<BegunEvent> begun_;
 };
 
 /// Records an execution on each device of a tracked launch, from `start` until that device is done.

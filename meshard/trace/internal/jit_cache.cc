@@ -14,10 +14,6 @@ bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) 
   return given ? known && *known == *given : !known;
 }
 
-bool is_copy(const std::optional<Sharding>& known, const Sharding* given) {
-  return given && known && known->is_copy_of(*given);
-}
-
 // From this number of traces on, retracing is not considered warm-up.
 constexpr std::uint64_t kManyTraces = 8;
 
@@ -50,14 +46,13 @@ bool JitEntry::matches(const JitCall& call) const {
   if (types != call.types || argument_types.size() != call.tensors.size()) return false;
   for (std::size_t i = 0; i < argument_types.size(); ++i) {
     const Value& value = call.tensors[i]->value();
-    // A result that is passed back as an argument.
+    // The argument of the last call again, or a result that is passed back as an argument.
     const ShardedType* stored = stored_type(value);
-    if (stored && !returned.empty() && stored->is_copy_of(returned[i])) continue;
+    if (stored && matched[i] && stored->is_copy_of(*matched[i])) continue;
     if (value.type() != argument_types[i]) return false;
     const Sharding* sharding = leaf_sharding(value);
-    // The same argument again has a copy of the sharding that was asked for.
-    if (is_copy(asked[i], sharding)) continue;
     if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
+    if (stored) matched[i] = *stored;
   }
   return form == call.form && statics.size() == call.statics.size() &&
          differing_static(call) == statics.size();
@@ -85,6 +80,7 @@ std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
     entry->asked.push_back(sharding ? std::optional(*sharding) : std::nullopt);
   }
   entry->chosen = entry->asked;
+  entry->matched.resize(call.tensors.size());
   return entry;
 }
 
@@ -106,7 +102,7 @@ void JitCache::make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
     const Sharding* sharding = entry.program->parameter_sharding(i);
     entry.chosen[i] = sharding ? std::optional(*sharding) : std::nullopt;
-    if (const ShardedType* type = entry.program->parameter_type(i)) entry.returned.push_back(*type);
+    if (const ShardedType* type = entry.program->parameter_type(i)) entry.matched[i] = *type;
   }
 }
 

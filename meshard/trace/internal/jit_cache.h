@@ -26,8 +26,10 @@ class JitEntry {
   /// The shardings of the arguments at tracing, and the same with those that the compiler chose for
   /// unmarked arguments. A call matches if each argument has one or the other.
   std::vector<std::optional<Sharding>> asked, chosen;
-  /// The argument types with `chosen` that the program's results have copies of; empty: unknown.
-  std::vector<ShardedType> returned;
+  /// For each argument, the type and sharding of the last stored array that matched; at first those
+  /// that the program reads, of which its results have copies. A copy matches without a comparison.
+  /// Guarded by the cache's lock.
+  mutable std::vector<std::optional<ShardedType>> matched;
   std::shared_ptr<CompiledProgram> program;
   std::size_t num_results = 0;
   /// The function's result with undefined tensors; its type is known to the template that made it.

@@ -31,6 +31,18 @@ Tensor stored(Shape shape, std::optional<Sharding> sharding = std::nullopt) {
   return make_array(type, make_storage<MarkedStorage>(type, std::move(sharding)), {});
 }
 
+// A storage that knows its type as a ShardedType, as arrays on devices do.
+struct TypedStorage final : Storage {
+  explicit TypedStorage(ShardedType t) : Storage(Kind::kHost, &type), type(std::move(t)) {}
+  const Sharding* sharding() const override { return type.sharding(); }
+  HostArray to_host(SourceLocation) const override { return HostArray::zeros(type.type()); }
+  std::string placement() const override { return "test"; }
+  ShardedType type;
+};
+Tensor typed(const ShardedType& type) {
+  return make_array(type.type(), make_storage<TypedStorage>(type), {});
+}
+
 void describe(JitPaths& paths) {
   paths = {.tensors = {"argument 0", "argument 1"}, .statics = {}, .leaves = {1, 1}};
 }
@@ -75,6 +87,25 @@ TEST(JitCache, AShardingIsPartOfTheSignature) {
                 "argument 0 is sharded Sharding(mesh<x=4>, P(\"x\")), was not sharded",
                 "argument 0 is sharded Sharding(mesh<x=4>, P(none)), was sharded "
                 "Sharding(mesh<x=4>, P(\"x\"))"}));
+}
+
+TEST(JitCache, AnArgumentIsRecognizedByItsOwnTypeOnly) {
+  Case test;
+  Mesh mesh({{"x", 4}});
+  TensorType eight{DType::f32, Shape{8}};
+  ShardedType rows(eight, Sharding(mesh, P("x"))), same(eight, Sharding(mesh, P("x"))),
+      whole(eight, Sharding(mesh, P(none))), longer({DType::f32, Shape{12}}, *rows.sharding());
+  auto by_rows = test.call(typed(rows), typed(whole));
+  auto by_whole = test.call(typed(whole), typed(whole));
+  ASSERT_NE(by_rows, by_whole);
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_EQ(test.find(typed(rows), typed(whole)), by_rows);
+    EXPECT_EQ(test.find(typed(same), typed(whole)), by_rows);
+    EXPECT_EQ(test.find(typed(whole), typed(whole)), by_whole);
+    EXPECT_EQ(test.find(typed(longer), typed(whole)), nullptr);
+    EXPECT_EQ(test.find(typed(rows), typed(rows)), nullptr);
+  }
+  EXPECT_EQ(test.traces, 2);
 }
 
 TEST(JitCache, WhatTheCompilerChoseMatchesToo) {
