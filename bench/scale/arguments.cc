@@ -2,7 +2,9 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -15,13 +17,15 @@
 namespace meshard::bench {
 namespace {
 
+constexpr int kArgumentCounts[] = {100, 1000, 10000};
+
 std::vector<Tensor> scaled(std::vector<Tensor> parameters) {
   for (Tensor& each : parameters) each = each * 0.5f + 1.0f;
   return parameters;
 }
 
 struct ArgumentTimes {
-  double trace = 0, lower = 0, compile = 0, call = 0, raw = 0, place = 0;
+  double compile = 0, call = 0, raw = 0, place = 0;
 };
 
 // Placed.
@@ -63,15 +67,32 @@ double time_of_raw_compile(int count) {
   return milliseconds_of([&] { RawProgram raw(client, text, 8, shard_shapes(state)); });
 }
 
+// The times of tracing for each of kArgumentCounts, and then those of lowering.
+std::vector<double> times_before_compiling() {
+  std::map<int, std::vector<Tensor>> arguments;
+  std::map<int, Program> programs;
+  for (int count : kArgumentCounts) {
+    arguments[count] = arguments_of(count);
+    for (const Tensor& each : arguments[count]) wait_for(each);
+    programs[count] = program_of(arguments[count]);
+  }
+  auto turns = [](int count) { return count > 1000 ? 15 : 60; };
+  std::vector<double> times = least_of_sizes(kArgumentCounts, turns, [&](int count) {
+    return milliseconds_of([&] { program_of(arguments[count]); });
+  });
+  for (double time : least_of_sizes(kArgumentCounts, turns, [&](int count) {
+         return milliseconds_of([&] { lower(programs[count]); });
+       }))
+    times.push_back(time);
+  return times;
+}
+
 ArgumentTimes argument_times(int count) {
   ArgumentTimes times;
   std::vector<Tensor> state;
   wait_for(arguments_of(1)[0]);  // the first placement starts the runtime
   times.place = milliseconds_of([&] { state = arguments_of(count); });
   for (const Tensor& each : state) wait_for(each);
-  Program program;
-  times.trace = least_of(3, [&] { return milliseconds_of([&] { program = program_of(state); }); });
-  times.lower = least_of(3, [&] { return milliseconds_of([&] { lower(program); }); });
   auto step = jit(&scaled, {.name = "arguments"});
   times.compile = milliseconds_of([&] {
     state = step(state);
@@ -109,7 +130,18 @@ void argument_curves(Report& report) {
       call{.name = "scale.arguments.call", .work = "a call of it, until its results are there"};
   call.floor_name = "through the C API";
   compile.floor_name = "compile and make the arguments through the C API";
-  for (int count : {100, 1000, 10000}) {
+  std::vector<double> before = numbers_of_child([] {
+    keep_freed_memory();
+    return times_before_compiling();
+  });
+  if (before.size() != 2 * std::size(kArgumentCounts))
+    throw std::runtime_error("a measurement failed");
+  for (std::size_t i = 0; i < std::size(kArgumentCounts); ++i) {
+    const double size = kArgumentCounts[i];
+    trace.points.push_back({size, before[i]});
+    lowered.points.push_back({size, before[std::size(kArgumentCounts) + i]});
+  }
+  for (int count : kArgumentCounts) {
     // Before and after ours: memory that a virtual machine was not given yet takes longer to touch.
     auto time_raw = [&] {
       return numbers_of_child([&] {
@@ -121,16 +153,14 @@ void argument_curves(Report& report) {
     std::vector<double> ours = numbers_of_child([&] {
       keep_freed_memory();
       ArgumentTimes t = argument_times(count);
-      return std::vector<double>{t.trace, t.lower, t.compile, t.call, t.raw, t.place};
+      return std::vector<double>{t.compile, t.call, t.raw, t.place};
     });
     std::vector<double> raw_again = time_raw();
-    if (ours.size() != 6 || raw.size() != 1 || raw_again.size() != 1)
+    if (ours.size() != 4 || raw.size() != 1 || raw_again.size() != 1)
       throw std::runtime_error("a measurement failed");
-    ArgumentTimes times{ours[0], ours[1], ours[2], ours[3], ours[4], ours[5]};
+    ArgumentTimes times{ours[0], ours[1], ours[2], ours[3]};
     double size = count;
     place.points.push_back({size, times.place});
-    trace.points.push_back({size, times.trace});
-    lowered.points.push_back({size, times.lower});
     compile.points.push_back({size, times.compile, std::min(raw[0], raw_again[0])});
     call.points.push_back({size, times.call, times.raw});
   }
