@@ -70,7 +70,7 @@ struct BegunEvent {
   TraceEvent event;
   TraceClock::time_point start;
 
-  /// Null if there is no trace.
+  /// Returns null while no trace is on.
   static std::unique_ptr<BegunEvent> make(TraceEvent::Track track, std::string_view category,
                                           std::string_view what, SourceLocation where);
   /// Stores the event, which ends now.
