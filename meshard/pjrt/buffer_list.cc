@@ -107,6 +107,7 @@ void BufferList::reorder(const DeviceList& devices, std::span<const std::uint32_
 bool BufferList::await_launch() const {
   if (launch_ == 0) return false;
   internal::ClientState& client = *state_.client;
+  if (client.is_known_success(launch_)) return true;
   internal::LaunchRecord* record = nullptr;
   {
     std::lock_guard lock(client.launch_mutex);

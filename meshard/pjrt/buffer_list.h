@@ -53,8 +53,8 @@ class BufferList {
 
   /// Waits for the launch that computes the buffers, if it is in flight: for its events, which
   /// exist already, while BufferView::await_ready() makes one for each buffer.
-  /// @return true if it was in flight and ended without a failure: the buffers are ready. False
-  /// says nothing about them.
+  /// @return true if it ended without a failure: the buffers are ready. False says nothing about
+  /// them: it failed, or it is too old to be known.
   /// @pre it is live
   bool await_launch() const;
 

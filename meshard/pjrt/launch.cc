@@ -280,6 +280,7 @@ struct Entering {
     return entered.error();
   }
   if (at_once) {
+    client.remember_success(record->number);
     record->clear();
     entering.spare = record;
     return Launch();

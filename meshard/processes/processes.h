@@ -70,8 +70,8 @@ class Processes {
 
   /// Waits until all processes have called barrier() with this name. The name may be used again.
   /// @error deadline exceeded if that does not happen within `limit`; the message names the missing
-  /// processes with host, pid, and what they were last in. Unavailable if a process is lost or has
-  /// ended
+  /// processes with host, pid, and what they were last in, or their own limit if that has passed.
+  /// Unavailable if a process is lost or has ended
   Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit) const;
 
   /// Collectives between processes; null if there is one process, or if the processes were not

@@ -1,5 +1,6 @@
 // The state that all objects of one client share.
 #pragma once
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <memory>
@@ -62,6 +63,15 @@ struct ClientState {
   /// One line for each launch in flight, for reports.
   std::string list_launches();
 
+  /// Remembers that a launch has succeeded on all of its devices.
+  void remember_success(std::uint64_t launch) {
+    succeeded[launch % succeeded.size()].store(launch, std::memory_order_release);
+  }
+  /// Whether that is known. Older launches are forgotten.
+  bool is_known_success(std::uint64_t launch) const {
+    return succeeded[launch % succeeded.size()].load(std::memory_order_acquire) == launch;
+  }
+
   void await_those(bool (*wanted)(LaunchRecord&));
   Result<void> add_devices_of_others(const ProcessDevices& run);
 
@@ -100,6 +110,9 @@ struct ClientState {
   std::unique_ptr<LaunchRecord> spare_launch;  // record of a launch that is over
   std::uint32_t launch_mark = 0;
   std::uint64_t launches = 0;  // the number of the last one
+  // Launches that are known to have succeeded, by number: their results are ready. Otherwise,
+  // whoever waits for 200 results of one launch on 8 devices would ask for 1,600 events.
+  std::array<std::atomic<std::uint64_t>, 64> succeeded{};
   std::atomic<bool> wedged{false};
 };
 

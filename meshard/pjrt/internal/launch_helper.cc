@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "meshard/pjrt/internal/helper_thread.h"
+#include "meshard/pjrt/internal/spin.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -14,27 +15,6 @@ namespace {
 // Waking a thread that sleeps takes 20 to 40 us, a third of a launch with 20 parameters on 8
 // devices. The next launch of a loop comes earlier than this.
 constexpr std::chrono::microseconds kSpin{50};
-
-void pause_a_moment() {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-// Looks at `done` for a moment. @return what it said last
-template <class Done>
-bool spin_until(Done done) {
-  const auto end = std::chrono::steady_clock::now() + kSpin;
-  do {
-    for (int i = 0; i < 32; ++i) {
-      if (done()) return true;
-      pause_a_moment();
-    }
-  } while (std::chrono::steady_clock::now() < end);
-  return false;
-}
 
 // The pieces of one call of share(), which outlives it on the caller's stack.
 class Job {
@@ -89,7 +69,7 @@ class Helper {
     withdraw(job);
     if (is_over()) return;
     lock.unlock();
-    if (spin_until(is_over)) return;
+    if (spin_until(is_over, kSpin)) return;
     lock.lock();
     over_.wait(lock, is_over);
   }
@@ -99,7 +79,7 @@ class Helper {
     while (true) {
       while (!job_) {
         lock.unlock();
-        bool seen = spin_until([&] { return is_posted_.load(std::memory_order_relaxed); });
+        bool seen = spin_until([&] { return is_posted_.load(std::memory_order_relaxed); }, kSpin);
         lock.lock();
         if (seen || job_) continue;
         is_asleep_ = true;

@@ -27,6 +27,7 @@ Result<void> LaunchRecord::await() {
     // The other devices wait forever, and so do all later launches.
     if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
   }
+  if (result.ok()) client->remember_success(number);
   std::lock_guard lock(mutex);
   if (!outcome) outcome = result;
   done.store(true, std::memory_order_release);
@@ -42,6 +43,7 @@ bool LaunchRecord::await_success() {
                     {.describe = describe_launch, .subject = this})
            .ok())
     return false;
+  client->remember_success(number);
   std::lock_guard lock(mutex);
   if (!outcome) outcome = Result<void>();
   done.store(true, std::memory_order_release);

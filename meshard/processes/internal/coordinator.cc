@@ -77,7 +77,9 @@ void Coordinator::advance(Time now) {
   auto is_over = [&](const Wait& wait) { return wait.limit >= 0 && now >= wait.deadline; };
   for (const Wait& wait : waits_)  // all of them before any is removed: none of them is missing
     if (is_over(wait)) expire(wait, now);
-  std::erase_if(waits_, is_over);
+  if (std::erase_if(waits_, is_over) == 0) return;
+  for (Member& m : members_)
+    if (m.gave_up && !somebody_waits_in(*m.gave_up)) m.gave_up.reset();
 }
 
 std::chrono::milliseconds Coordinator::next_step(Time now) const {
@@ -205,6 +207,7 @@ void Coordinator::barrier(int rank, const Message& message, Time now) {
                   [&](const Wait& wait) { return same(wait) && wait.rank == rank; }))
     return reply_error(rank, message.request, ErrorCode::kFailedPrecondition,
                        "another thread of this process waits in it");
+  if (member(rank).gave_up == message.name) member(rank).gave_up.reset();
   add_wait(MessageKind::kBarrier, rank, message, now);
   if (static_cast<std::size_t>(std::count_if(waits_.begin(), waits_.end(), same)) < members_.size())
     return;
@@ -273,6 +276,16 @@ void Coordinator::expire(const Wait& wait, Time now) {
   std::string text =
       wait.kind == MessageKind::kGet ? "no process has put it" : missing_text(wait, now);
   reply_error(wait.rank, wait.request, ErrorCode::kDeadlineExceeded, std::move(text));
+  if (wait.kind != MessageKind::kBarrier) return;
+  Member& m = member(wait.rank);
+  m.gave_up = wait.name;
+  m.gave_up_after = std::chrono::milliseconds(wait.limit);
+}
+
+bool Coordinator::somebody_waits_in(std::string_view barrier) const {
+  return std::any_of(waits_.begin(), waits_.end(), [&](const Wait& wait) {
+    return wait.kind == MessageKind::kBarrier && wait.name == barrier;
+  });
 }
 
 std::string Coordinator::missing_text(const Wait& wait, Time now) const {
@@ -287,6 +300,9 @@ std::string Coordinator::missing_text(const Wait& wait, Time now) const {
     text += text.empty() ? "" : "\n  ";
     if (m.state == State::kAbsent || m.state == State::kConnected) {
       text += cat("process ", rank, " has not joined");
+    } else if (wait.kind == MessageKind::kBarrier && m.gave_up == wait.name) {
+      text +=
+          cat(member_text(rank, m.host, m.pid), " gave up after ", seconds_text(m.gave_up_after));
     } else {
       text += member_text(rank, m.host, m.pid) +
               activity_text(m.activity, whole_milliseconds(now - m.in_activity));

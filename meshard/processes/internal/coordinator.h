@@ -55,6 +55,9 @@ class Coordinator {
     std::string devices;
     std::string activity;
     Time in_activity{};
+    // The barrier whose limit passed for it while others go on waiting, and that limit.
+    std::optional<std::string> gave_up;
+    std::chrono::milliseconds gave_up_after{};
   };
   struct Value {
     std::string value;
@@ -91,7 +94,9 @@ class Coordinator {
   /// Answers all waits of the kinds that need processes that are gone.
   void fail_waits(const std::string& text);
   void expire(const Wait& wait, Time now);
-  /// The processes that do not wait in the barrier (or have not joined), and what they are in.
+  bool somebody_waits_in(std::string_view barrier) const;
+  /// The processes that do not wait in the barrier (or have not joined), and what they are in, or
+  /// that they have given up.
   std::string missing_text(const Wait& wait, Time now) const;
   void add_wait(MessageKind kind, int rank, const Message& message, Time now);
 

@@ -13,6 +13,8 @@ using std::chrono::milliseconds;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
 
 /// A coordinator with members that talk to it, in simulated time.
 class SimulatedRun {
@@ -173,6 +175,34 @@ TEST(Coordinator, BarrierNamesTheMissing) {
   run.pass(milliseconds(1000), {0, 1, 2});
   std::string missing = "process 1 (pid 101 on host1); it was last in \"work 1\", 0 s ago|";
   EXPECT_THAT(run.sent(), ElementsAre("0: reply 4 4 " + missing, "2: reply 4 4 " + missing));
+}
+
+TEST(Coordinator, BarrierTellsWhoGaveUp) {
+  SimulatedRun run(3);
+  run.join_all();
+  auto enter = [&](int rank, int limit, const char* name) {
+    run.send(rank, {.kind = MessageKind::kBarrier, .request = 4, .number = limit, .name = name});
+  };
+  std::string missing = "process 1 (pid 101 on host1); it was last in \"work 1\", 0 s ago";
+  enter(0, 1500, "b");
+  enter(2, 2000, "b");
+  run.pass(milliseconds(1500), {0, 1, 2});
+  EXPECT_THAT(run.sent(), ElementsAre("0: reply 4 4 " + missing + "|"));
+  run.pass(milliseconds(500), {0, 1, 2});
+  EXPECT_THAT(run.sent(), ElementsAre("2: reply 4 4 process 0 (pid 100 on host0) gave up after "
+                                      "1.5 s\n  " +
+                                      missing + "|"));
+  // Only of this barrier, and not of the next time.
+  enter(2, 100, "c");
+  run.pass(milliseconds(100), {0, 1, 2});
+  EXPECT_THAT(run.sent(), ElementsAre(Not(HasSubstr("gave up"))));
+  enter(0, -1, "b");
+  enter(1, -1, "b");
+  enter(2, -1, "b");
+  EXPECT_THAT(run.sent(), SizeIs(3));  // the barrier was reached
+  enter(1, 100, "b");
+  run.pass(milliseconds(100), {0, 1, 2});
+  EXPECT_THAT(run.sent(), ElementsAre(Not(HasSubstr("gave up"))));
 }
 
 TEST(Coordinator, OneThreadPerProcessInABarrier) {
