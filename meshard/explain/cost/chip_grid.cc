@@ -95,7 +95,8 @@ double ChipGrid::apart(std::size_t d, std::int64_t from, std::int64_t to) const 
 // The links of a direction, counting both ways of each.
 double ChipGrid::links_of(std::size_t d) const {
   std::int64_t steps = wrap_[d] ? extent_[d] : extent_[d] - 1;
-  return 2.0 * static_cast<double>(steps) * static_cast<double>(size_ / extent_[d]);
+  std::int64_t lines = size_ / extent_[d];
+  return 2.0 * static_cast<double>(steps) * static_cast<double>(lines);
 }
 
 double ChipGrid::links_per_chip() const {
@@ -190,7 +191,8 @@ std::vector<double> ChipGrid::permutation_loads(
     }
   for (std::size_t d = 0; d < extent_.size(); ++d) {
     std::int64_t n = extent_[d];
-    double across = static_cast<double>(size_ / n);  // links between two adjacent places
+    std::int64_t lines = size_ / n;
+    auto across = static_cast<double>(lines);  // links between two adjacent places
     // Step i leads from place i to place i + 1: forward first, then backward.
     std::vector<double> forward(static_cast<std::size_t>(n), 0), backward = forward;
     for (const auto& [from, to] : pairs) {
