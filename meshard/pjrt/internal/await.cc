@@ -7,10 +7,10 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/stall_report.h"
+#include "meshard/base/usable_cores.h"
 #include "meshard/pjrt/event.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/spin.h"
@@ -22,13 +22,13 @@ constexpr std::chrono::seconds kTimeForPartners{1};
 
 // Sleeping and being woken takes 20 to 40 us on a virtual machine: a wait that spins for as long
 // before it sleeps takes at most twice as long as the better of the two (Karlin et al. 1991,
-// "Empirical studies of competitive spinning for a shared-memory multiprocessor"). On one CPU, the
+// "Empirical studies of competitive spinning for a shared-memory multiprocessor"). On one core, the
 // work would wait for the spinning thread.
 constexpr std::chrono::microseconds kSpinBeforeSleep{20};
 
 bool may_spin() {
-  static const bool has_several_cpus = std::thread::hardware_concurrency() > 1;
-  return has_several_cpus;
+  static const bool has_several_cores = meshard::internal::usable_cores() >= 2;
+  return has_several_cores;
 }
 
 // State shared by a waiting thread and the plugin's callbacks, which may come after the thread has

@@ -27,11 +27,7 @@ Result<void> LaunchRecord::await() {
     // The other devices wait forever, and so do all later launches.
     if (client->rules.error_wedges_client && !is_through()) client->wedged = true;
   }
-  if (result.ok()) client->remember_success(number);
-  std::lock_guard lock(mutex);
-  if (!outcome) outcome = result;
-  done.store(true, std::memory_order_release);
-  return *outcome;
+  return settle(std::move(result));
 }
 
 bool LaunchRecord::await_success() {
@@ -43,11 +39,15 @@ bool LaunchRecord::await_success() {
                     {.describe = describe_launch, .subject = this})
            .ok())
     return false;
-  client->remember_success(number);
+  return settle({}).ok();
+}
+
+Result<void> LaunchRecord::settle(Result<void> result) {
+  if (result.ok()) client->remember_success(number);
   std::lock_guard lock(mutex);
-  if (!outcome) outcome = Result<void>();
+  if (!outcome) outcome = std::move(result);
   done.store(true, std::memory_order_release);
-  return true;
+  return *outcome;
 }
 
 bool LaunchRecord::has_failed() {

@@ -69,6 +69,8 @@ struct LaunchRecord {
   /// Whether every device is done without an error.
   /// @pre is_through(), and nobody waited
   bool has_succeeded() const;
+  /// Ends a wait with its result, unless another thread has: then with that one. Returns it.
+  Result<void> settle(Result<void> result);
   /// Destroys the events, and forgets the outcome. @pre no one else uses the record
   void clear() noexcept;
   /// `"train" on devices 0,1, launched at train.cc:42`

@@ -200,9 +200,7 @@ void Coordinator::get(int rank, Message message, Time now) {
 void Coordinator::barrier(int rank, const Message& message, Time now) {
   if (std::string text = gone_text(); !text.empty())
     return reply_error(rank, message.request, ErrorCode::kUnavailable, std::move(text));
-  auto same = [&](const Wait& wait) {
-    return wait.kind == MessageKind::kBarrier && wait.name == message.name;
-  };
+  auto same = [&](const Wait& wait) { return is_in_barrier(wait, message.name); };
   if (std::any_of(waits_.begin(), waits_.end(),
                   [&](const Wait& wait) { return same(wait) && wait.rank == rank; }))
     return reply_error(rank, message.request, ErrorCode::kFailedPrecondition,
@@ -283,9 +281,8 @@ void Coordinator::expire(const Wait& wait, Time now) {
 }
 
 bool Coordinator::somebody_waits_in(std::string_view barrier) const {
-  return std::any_of(waits_.begin(), waits_.end(), [&](const Wait& wait) {
-    return wait.kind == MessageKind::kBarrier && wait.name == barrier;
-  });
+  return std::any_of(waits_.begin(), waits_.end(),
+                     [&](const Wait& wait) { return is_in_barrier(wait, barrier); });
 }
 
 std::string Coordinator::missing_text(const Wait& wait, Time now) const {

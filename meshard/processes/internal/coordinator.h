@@ -94,6 +94,9 @@ class Coordinator {
   /// Answers all waits of the kinds that need processes that are gone.
   void fail_waits(const std::string& text);
   void expire(const Wait& wait, Time now);
+  static bool is_in_barrier(const Wait& wait, std::string_view barrier) {
+    return wait.kind == MessageKind::kBarrier && wait.name == barrier;
+  }
   bool somebody_waits_in(std::string_view barrier) const;
   /// The processes that do not wait in the barrier (or have not joined), and what they are in, or
   /// that they have given up.
