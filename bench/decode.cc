@@ -68,7 +68,7 @@ class Decoder {
 void decode_rows(Report& report) {
   Decoder small(512, 256), large(4096, 256), exact(256, 0), whole(4096, 0);
   auto [ours, floor] = in_turns(
-      30, [&] { return large.step(); }, [&] { return small.step(); });
+      100, [&] { return large.step(); }, [&] { return small.step(); });
   report.add(
       {.name = "decode.capacity",
        .work = "a step of 4 attention layers, batch 8, 256 positions of a cache of 4,096",

@@ -43,7 +43,7 @@ std::vector<std::int64_t> permuted_ids(std::int64_t ranks) {
 // little that all turns could fall into a moment in which another machine uses the same core.
 template <class Once>
 double least_turn(Once&& once) {
-  constexpr double kSpread = 2e5;  // microseconds
+  constexpr double kSpread = 1e6;  // microseconds
   Least least;
   once();  // a warm-up
   double begin = now();

@@ -71,7 +71,7 @@ double build_arena() {
 void record_rows(Report& report) {
   Tensor x = from_host(HostArray::full<float>({8, 8}, 1.0f));
   auto [ours, floor] = in_turns(
-      50, [&] { return record_chain(x); }, build_arena);
+      300, [&] { return record_chain(x); }, build_arena);
   report.add({.name = "record.add",
               .work = "record one op lazily, in a chain of 10,000 adds",
               .unit = "us",

@@ -117,7 +117,7 @@ Warm warm_starts(const std::string& plugin) {
   Warm warm;
   Start ignored;
   for (const char* child : {"ours", "repeated", "plain"}) run_child({child}, ignored);
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < 12; ++i) {
     run_child({"ours"}, warm.result);
     run_child({"repeated"}, warm.repeated);
     if (i < 3) run_child({"plain"}, warm.plain);

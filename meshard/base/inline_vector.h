@@ -129,14 +129,11 @@ class InlineVector {
   }
 
   friend bool operator==(const InlineVector& a, const InlineVector& b) {
-    if constexpr (std::is_integral_v<T>) {
-      return a.size_ == b.size_ && std::memcmp(a.data(), b.data(), a.size_ * sizeof(T)) == 0;
-    } else {
-      if (a.size_ != b.size_) return false;
-      for (std::size_t i = 0; i < a.size_; ++i)
-        if (!(a[i] == b[i])) return false;
-      return true;
-    }
+    if (a.size_ != b.size_) return false;
+    const T *left = a.data(), *right = b.data();  // a loop: a call of memcmp takes longer
+    for (std::size_t i = 0; i < a.size_; ++i)
+      if (!(left[i] == right[i])) return false;
+    return true;
   }
   friend auto operator<=>(const InlineVector& a,
                           const InlineVector& b) requires std::three_way_comparable<T> {

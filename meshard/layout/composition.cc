@@ -1,6 +1,7 @@
 #include "meshard/layout/composition.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "meshard/layout/by_mode.h"
@@ -15,7 +16,8 @@ namespace {
 /// is linear in the digits, so sums of steps map to sums of values as long as no digit carries.
 class Composer {
  public:
-  Composer(const Layout& a, const Layout& b) : a_(a), b_(b), modes_(coalesce(a)) {
+  Composer(const Layout& a, const Layout& b)
+      : a_(a), b_(b), modes_(is_one_mode(a) ? a : coalesced_.emplace(coalesce(a))) {
     used_.resize(sizes().size());
   }
 
@@ -35,6 +37,8 @@ class Composer {
   }
 
  private:
+  // True if a is the coalesced layout already, which saves a copy.
+  static bool is_one_mode(const Layout& a) { return a.shape().is_integer() && a.size() > 1; }
   std::span<const std::int64_t> sizes() const { return modes_.shape().leaves(); }
   std::span<const std::int64_t> strides() const { return modes_.stride().leaves(); }
 
@@ -111,7 +115,8 @@ class Composer {
 
   const Layout& a_;
   const Layout& b_;
-  Layout modes_;
+  std::optional<Layout> coalesced_;
+  const Layout& modes_;
   IntVector piece_sizes_, piece_strides_;  // for all integers of b's shape, concatenated
   IntVector used_;  // the largest digits that the modes so far reach together
 };

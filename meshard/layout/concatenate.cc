@@ -21,7 +21,12 @@ Layout concatenate(std::span<const Layout> layouts) {
 Layout concatenate(const Layout& first, const Layout& second) {
   const IntTuple *shapes[] = {&first.shape(), &second.shape()},
                  *strides[] = {&first.stride(), &second.stride()};
-  return Layout(IntTuple(Tuples(shapes)), IntTuple(Tuples(strides)));
+  IntTuple shape{Tuples(shapes)}, stride{Tuples(strides)};
+  std::int64_t size, cosize;
+  if (__builtin_mul_overflow(first.size(), second.size(), &size) ||
+      __builtin_add_overflow(first.cosize(), second.cosize() - 1, &cosize))
+    return Layout(std::move(shape), std::move(stride));  // an error that names both
+  return Layout(std::move(shape), std::move(stride), size, cosize);
 }
 
 Layout concatenate(std::initializer_list<Layout> layouts) {

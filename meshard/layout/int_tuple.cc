@@ -18,6 +18,13 @@ std::int16_t profile_count(std::size_t elements) {
   return static_cast<std::int16_t>(elements);
 }
 
+// Appends without a call of memmove: most tuples have one to three elements.
+template <class List>
+void append_all(List& list, const List& more) {
+  auto* to = list.append_uninitialized(more.size());
+  for (const auto& element : more) *to++ = element;
+}
+
 // The addresses of a list's elements.
 InlineVector<const IntTuple*, 8> addresses(std::span<const IntTuple> elements) {
   InlineVector<const IntTuple*, 8> pointers;
@@ -34,10 +41,8 @@ IntTuple::IntTuple(std::span<const IntTuple> elements)
 IntTuple::IntTuple(std::span<const IntTuple* const> elements) {
   profile_.push_back(profile_count(elements.size()));
   for (const IntTuple* element : elements) {
-    const IntVector& leaves = element->leaves_;
-    std::copy(leaves.begin(), leaves.end(), leaves_.append_uninitialized(leaves.size()));
-    const auto& profile = element->profile_;
-    std::copy(profile.begin(), profile.end(), profile_.append_uninitialized(profile.size()));
+    append_all(leaves_, element->leaves_);
+    append_all(profile_, element->profile_);
   }
 }
 

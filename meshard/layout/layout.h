@@ -62,6 +62,10 @@ class Layout {
 
  private:
   friend Layout coalesce(const Layout& layout);
+  friend Layout concatenate(const Layout& first, const Layout& second);
+  // For those who know size and cosize. @pre no size is below 1, no stride is a hole
+  Layout(IntTuple&& shape, IntTuple&& stride, std::int64_t size, std::int64_t cosize)
+      : shape_(std::move(shape)), stride_(std::move(stride)), size_(size), cosize_(cosize) {}
   // Another representation of the function of `other`.
   Layout(IntTuple shape, IntTuple stride, const Layout& other)
       : shape_(std::move(shape)),

@@ -1,105 +1,129 @@
 #include "meshard/topology/hops.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <unordered_map>
+#include <limits>
+#include <optional>
+#include <unordered_set>
 #include <vector>
 
 namespace meshard {
 namespace {
 
-// The locations of devices by position of a mesh: the slice and the coordinates of each.
+constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();
+
+// The locations of a mesh's devices, by position.
 struct Places {
-  std::size_t dimensions;
-  std::vector<std::int64_t> slices = {};        // -1: unknown
-  std::vector<std::uint32_t> coordinates = {};  // `dimensions` of each device
-
-  const std::uint32_t* of(std::int64_t position) const {
-    return coordinates.data() + static_cast<std::size_t>(position) * dimensions;
-  }
+  std::vector<std::int64_t> slices;  // -1: unknown
+  bool one_slice = true;
+  // The coordinates in each direction of the grid.
+  std::vector<std::vector<std::uint32_t>> directions;
 };
 
-// Finds devices by id: a table where the ids are dense, as they are in practice.
-class DevicesById {
- public:
-  explicit DevicesById(const std::vector<DeviceAttributes>& devices) {
-    std::int64_t largest = 0;
-    for (const DeviceAttributes& device : devices) largest = std::max(largest, device.id);
-    if (largest < 4 * std::ssize(devices)) table_.resize(static_cast<std::size_t>(largest) + 1);
-    for (const DeviceAttributes& device : devices)
-      (table_.empty() ? sparse_[device.id] : table_[static_cast<std::size_t>(device.id)]) = &device;
-  }
-  // Null if there is no such device.
-  const DeviceAttributes* find(std::int64_t id) const {
-    if (!table_.empty())
-      return id >= 0 && id < std::ssize(table_) ? table_[static_cast<std::size_t>(id)] : nullptr;
-    auto found = sparse_.find(id);
-    return found == sparse_.end() ? nullptr : found->second;
-  }
+[[noreturn]] void throw_unknown_device(const RankMap& ids, const Mesh& mesh,
+                                       const Topology& topology, SourceLocation where) {
+  std::unordered_set<std::int64_t> known;
+  for (const DeviceAttributes& device : topology.devices()) known.insert(device.id);
+  std::int64_t position = 0;
+  while (known.contains(ids[position])) ++position;
+  throw_invalid(where, "[topology] device ", ids[position], " of ", mesh,
+                " is not in the topology");
+}
 
- private:
-  std::vector<const DeviceAttributes*> table_;
-  std::unordered_map<std::int64_t, const DeviceAttributes*> sparse_;
-};
-
+// Reads the devices in the order of the topology: their attributes are far apart in memory.
 Places places_of(const Mesh& mesh, const Topology& topology, SourceLocation where) {
-  DevicesById devices(topology.devices());
-  Places places{topology.extent().size()};
-  places.slices.reserve(static_cast<std::size_t>(mesh.size()));
-  places.coordinates.reserve(static_cast<std::size_t>(mesh.size()) * places.dimensions);
-  for (std::int64_t id : mesh.as_root(where).device_ids()) {
-    const DeviceAttributes* device = devices.find(id);
-    if (!device)
-      throw_invalid(where, "[topology] device ", id, " of ", mesh, " is not in the topology");
-    places.slices.push_back(device->slice_index.value_or(-1));
-    for (std::int64_t coordinate : device->coords)
-      places.coordinates.push_back(static_cast<std::uint32_t>(coordinate));
+  const RankMap ids = mesh.as_root(where).device_ids().rank_map();
+  const std::size_t size = static_cast<std::size_t>(ids.size());
+  Places places{std::vector<std::int64_t>(size), true, {}};
+  places.directions.assign(topology.extent().size(), std::vector<std::uint32_t>(size));
+  std::size_t found = 0;
+  for (const DeviceAttributes& device : topology.devices()) {
+    std::optional<std::int64_t> at = ids.find(device.id);
+    if (!at) continue;
+    const std::size_t position = static_cast<std::size_t>(*at);
+    ++found;
+    places.slices[position] = device.slice_index.value_or(-1);
+    const std::int64_t* coordinates = device.coords.data();
+    for (std::size_t k = 0; k < places.directions.size(); ++k)
+      places.directions[k][position] = static_cast<std::uint32_t>(coordinates[k]);
   }
+  if (found < size) throw_unknown_device(ids, mesh, topology, where);
+  places.one_slice =
+      std::all_of(places.slices.begin(), places.slices.end(),
+                  [&](std::int64_t slice) { return slice == places.slices.front(); });
   return places;
 }
 
-// The size of each direction that closes, else 0.
+// The size of each direction that closes; of others a size that no difference reaches.
 std::vector<std::int64_t> rings_of(const Topology& topology) {
-  std::vector<std::int64_t> rings(topology.extent().size(), 0);
+  std::vector<std::int64_t> rings(topology.extent().size(), kOpen);
   for (std::size_t k = 0; k < rings.size(); ++k)
     if (topology.wrap() && (*topology.wrap())[k]) rings[k] = topology.extent()[k];
   return rings;
 }
 
-std::int64_t hops_between(const std::uint32_t* a, const std::uint32_t* b,
-                          const std::vector<std::int64_t>& rings) {
-  std::int64_t hops = 0;
-  for (std::size_t k = 0; k < rings.size(); ++k) {
-    std::int64_t apart = std::abs(std::int64_t{a[k]} - std::int64_t{b[k]});
-    hops += rings[k] > 0 ? std::min(apart, rings[k] - apart) : apart;
+// Counts the steps along one axis.
+class StepCount {
+ public:
+  StepCount(const Places& places, const std::vector<std::int64_t>& rings)
+      : places_(places), rings_(rings) {}
+
+  // The steps from `count` positions, `first` and those after it, to the ones `distance` later.
+  void add(std::int64_t first, std::int64_t count, std::int64_t distance) {
+    for (std::int64_t end = first + count; first < end; first += kBlock)
+      add_block(first, std::min(end - first, kBlock), distance);
   }
-  return hops;
-}
+
+  AxisHops total() const {
+    AxisHops axis = axis_;
+    if (axis.steps > 0) axis.mean = static_cast<double>(sum_) / static_cast<double>(axis.steps);
+    return axis;
+  }
+
+ private:
+  static constexpr std::int64_t kBlock = 256;
+
+  // One direction after the other, so that the inner loop is the same for all steps.
+  void add_block(std::int64_t first, std::int64_t count, std::int64_t distance) {
+    std::array<std::int64_t, kBlock> hops{};
+    for (std::size_t k = 0; k < rings_.size(); ++k) {
+      const std::uint32_t* from = places_.directions[k].data() + first;
+      const std::int64_t ring = rings_[k];
+      for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t apart = std::abs(std::int64_t{from[i]} - std::int64_t{from[i + distance]});
+        hops[static_cast<std::size_t>(i)] += std::min(apart, ring - apart);
+      }
+    }
+    const std::int64_t* slices = places_.slices.data() + first;
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (!places_.one_slice && slices[i] != slices[i + distance]) {
+        ++axis_.between_slices;
+        continue;
+      }
+      ++axis_.steps;
+      sum_ += hops[static_cast<std::size_t>(i)];
+      axis_.worst = std::max(axis_.worst, hops[static_cast<std::size_t>(i)]);
+    }
+  }
+
+  const Places& places_;
+  const std::vector<std::int64_t>& rings_;
+  AxisHops axis_;
+  std::int64_t sum_ = 0;
+};
 
 AxisHops along(const Places& places, std::int64_t size, std::int64_t stride,
                const std::vector<std::int64_t>& rings) {
-  AxisHops axis;
-  std::int64_t sum = 0;
-  auto step = [&](std::int64_t from, std::int64_t to) {
-    if (places.slices[static_cast<std::size_t>(from)] !=
-        places.slices[static_cast<std::size_t>(to)]) {
-      ++axis.between_slices;
-      return;
-    }
-    std::int64_t hops = hops_between(places.of(from), places.of(to), rings);
-    ++axis.steps;
-    sum += hops;
-    axis.worst = std::max(axis.worst, hops);
-  };
-  std::int64_t around = size > 2 ? size : size - 1;  // two devices have one step
-  for (std::int64_t block = 0; block < std::ssize(places.slices); block += size * stride)
-    for (std::int64_t i = 0; i < around; ++i)
-      for (std::int64_t from = block + i * stride; from < block + (i + 1) * stride; ++from)
-        step(from, i + 1 < size ? from + stride : from - i * stride);
-  if (axis.steps > 0) axis.mean = static_cast<double>(sum) / static_cast<double>(axis.steps);
-  return axis;
+  StepCount count(places, rings);
+  const std::int64_t last = (size - 1) * stride;
+  for (std::int64_t group = 0; group < std::ssize(places.slices); group += size * stride) {
+    count.add(group, last, stride);
+    if (size > 2) count.add(group + last, stride, -last);  // two devices have one step
+  }
+  return count.total();
 }
 
 // At most three decimals.

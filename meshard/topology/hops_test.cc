@@ -1,5 +1,10 @@
 #include "meshard/topology/hops.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <random>
+
 #include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 
@@ -35,6 +40,60 @@ TEST(MeshHops, BetweenSlices) {
   EXPECT_EQ(hops.axes[0].between_slices, 4);
   EXPECT_EQ(hops.axes[0].steps, 0);
   EXPECT_EQ(hops.axes[1].mean, 1);
+}
+
+// Each step by itself, from the coordinates of the two devices.
+AxisHops counted_one_by_one(const Mesh& mesh, const Topology& topology, std::size_t axis) {
+  std::map<std::int64_t, const DeviceAttributes*> by_id;
+  for (const DeviceAttributes& device : topology.devices()) by_id[device.id] = &device;
+  AxisHops counted;
+  std::int64_t sum = 0, size = mesh.shape()[axis];
+  for (std::int64_t position = 0; position < mesh.size(); ++position) {
+    IntVector next = *mesh.coordinate(mesh.device_id(position));
+    if (size == 1 || (size == 2 && next[axis] == 1)) continue;
+    next[axis] = (next[axis] + 1) % size;
+    const DeviceAttributes &a = *by_id.at(mesh.device_id(position)),
+                           &b = *by_id.at(mesh.device_id(next));
+    if (a.slice_index != b.slice_index) {
+      ++counted.between_slices;
+      continue;
+    }
+    std::int64_t hops = 0;
+    for (std::size_t k = 0; k < a.coords.size(); ++k) {
+      std::int64_t apart = std::abs(a.coords[k] - b.coords[k]);
+      hops += (*topology.wrap())[k] ? std::min(apart, topology.extent()[k] - apart) : apart;
+    }
+    ++counted.steps;
+    sum += hops;
+    counted.worst = std::max(counted.worst, hops);
+  }
+  if (counted.steps > 0)
+    counted.mean = static_cast<double>(sum) / static_cast<double>(counted.steps);
+  return counted;
+}
+
+TEST(MeshHops, EqualOneByOneForDevicesInAnyOrder) {
+  std::mt19937 random(7);
+  for (const char* tpu : {"v5p:8x8x16", "v5e:16x16*3", "v4:4x4x4*2"}) {
+    Topology topology = tpu_topology(tpu).value();
+    std::vector<std::int64_t> ids;
+    for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
+    std::shuffle(ids.begin(), ids.end(), random);
+    std::int64_t rest = topology.size() / 4;
+    for (const std::vector<MeshAxis>& axes : {std::vector<MeshAxis>{{"a", 4}, {"b", rest}},
+                                              {{"a", rest}, {"b", 4}},
+                                              {{"a", 2}, {"one", 1}, {"b", rest}, {"c", 2}}}) {
+      Mesh mesh(axes, ids);
+      MeshHops hops = mesh_hops(mesh, topology);
+      for (std::size_t axis = 0; axis < axes.size(); ++axis) {
+        AxisHops expected = counted_one_by_one(mesh, topology, axis);
+        EXPECT_EQ(hops.axes[axis].mean, expected.mean) << tpu << ' ' << mesh << ' ' << axis;
+        EXPECT_EQ(hops.axes[axis].worst, expected.worst);
+        EXPECT_EQ(hops.axes[axis].steps, expected.steps);
+        EXPECT_EQ(hops.axes[axis].between_slices, expected.between_slices);
+      }
+    }
+  }
 }
 
 TEST(MeshHops, Refused) {

@@ -25,11 +25,13 @@ std::int64_t place_in(const PhysicalGrid& grid, const IntVector& low,
 
 CoordinateBox box_of(std::span<const DeviceAttributes> devices) {
   IntVector low = devices.front().coords, high = low;
-  for (const DeviceAttributes& device : devices)
+  for (const DeviceAttributes& device : devices) {
+    const std::int64_t* at = device.coords.data();
     for (std::size_t k = 0; k < low.size(); ++k) {
-      low[k] = std::min(low[k], device.coords[k]);
-      high[k] = std::max(high[k], device.coords[k]);
+      low[k] = std::min(low[k], at[k]);
+      high[k] = std::max(high[k], at[k]);
     }
+  }
   for (std::size_t k = 0; k < low.size(); ++k) high[k] += 1 - low[k];
   return {low, high};
 }

@@ -17,6 +17,7 @@ import sys
 PURE = ["base", "layout", "mesh", "sharding", "array", "processes", "stablehlo", "graph", "ops", "batching", "autodiff",
         "lowering", "trace"]
 ON_THE_PUBLIC_API = ["nn", "optim"]  # like user code, they may include meshard/meshard.h
+WORDS = ("DEPENDS", "SMALL_FUNCTIONS", "QUICK_BUILD", "QUICK_COMPILER")  # of meshard_folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 
@@ -26,7 +27,7 @@ def read_depends(text):
     depends = {}
     for body in re.findall(r"meshard_folder\(([^)]*)\)", text):
         name, *words = body.split()
-        depends[name] = [word for word in words if word not in ("DEPENDS", "QUICK_BUILD", "QUICK_COMPILER")]
+        depends[name] = [word for word in words if word not in WORDS]
     return depends
 
 
