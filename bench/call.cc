@@ -11,7 +11,7 @@ namespace meshard::bench {
 namespace {
 
 // Many, because the threads of 8 devices share the cores: a turn's time varies by half.
-constexpr int kCallTurns = 60;
+constexpr int kCallTurns = 40;
 
 // A turn has several rounds of calls, which take 0.05 to 0.1 s together: a turn finds the caches
 // and the heap as the other side has left them, which costs ours 15 % if it has 8 calls of 200

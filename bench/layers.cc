@@ -121,7 +121,7 @@ std::array<Times, 4> times_of(const std::array<LayerForm, 4>& forms, int compile
 void layers_rows(Report& report) {
   const auto [plain, layers, again, repeated] = times_of(
       {LayerForm::kPlain, LayerForm::kLayers, LayerForm::kLayersCheckpoint, LayerForm::kRepeat}, 2,
-      20);
+      14);
   auto note = [](const Times& t) {
     char text[120];
     std::snprintf(text, sizeof text, "record %.1f ms, compile %.2f s, step %.2f s", t.record / 1e3,

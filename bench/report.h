@@ -30,16 +30,25 @@ struct Row {
 
   double ratio() const { return floor == 0 ? 0 : ours / floor; }
   bool met() const { return also && (higher_is_better ? ours >= bound : ours <= bound); }
+  /// True if the goal is missed, but by less than a half: the moment may decide.
+  bool nearly_met() const;
+  /// The row of two runs: the better value of each side.
+  Row best_of(const Row& again) const;
 };
 
-/// Prints each row when it is added, and stores all rows.
+/// Prints each row when it is added, unless it is silent, and stores all rows.
 class Report {
  public:
   /// `beside` is the title of the column of floors.
-  explicit Report(std::string beside = "floor") : beside_(std::move(beside)) {}
+  explicit Report(std::string beside = "floor", bool silent = false)
+      : beside_(std::move(beside)), silent_(silent) {}
   void add(Row row);
-  /// Stores the rows of another process's json(), which has printed them.
+  /// Adds the rows of another process's json(), which has printed them.
   void take(const std::string& json);
+  /// Takes the better values of a second run of the same rows.
+  void take_again(const std::string& json);
+  /// Prints the rows from position `first` on.
+  void print(std::size_t first) const;
   const std::vector<Row>& rows() const { return rows_; }
   /// `9 met, 2 missed`.
   std::string summary() const;
@@ -48,6 +57,7 @@ class Report {
 
  private:
   std::string beside_;
+  bool silent_;
   std::vector<Row> rows_;
 };
 
