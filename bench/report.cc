@@ -61,12 +61,11 @@ Row Row::best_of(const Row& again) const {
   auto better = [&](double a, double b) {
     return higher_is_better ? std::max(a, b) : std::min(a, b);
   };
-  Row best = higher_is_better == (again.ours > ours) ? again : *this;  // with its note
+  Row best = higher_is_better == (again.ours > ours) ? again : *this;  // with its note and `also`
   best.ours = better(ours, again.ours);
   best.floor = better(floor, again.floor);
   // A bound that differs between the runs follows the floor.
   if (bound != again.bound && floor > 0) best.bound = bound / floor * best.floor;
-  best.also = also || again.also;
   return best;
 }
 
