@@ -37,7 +37,7 @@ function(meshard_precompiled_headers name)
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/${name}.cc CONTENT "")
   add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/${name}.cc)
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(${name} PRIVATE -O0 -fPIE)  # as executables
+  target_compile_options(${name} PRIVATE -O0 -Wno-unused-result -fPIE)  # as executables
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/include)
   target_link_libraries(${name} PRIVATE meshard_flags GTest::gmock)
   target_precompile_headers(${name} PRIVATE ${ARGN})
@@ -53,7 +53,8 @@ endif()
 # header elsewhere does not affect them.
 function(meshard_test_flags target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FOLDER" "" "")
-  target_compile_options(${target} PRIVATE -O0)
+  # Many tests ignore the tensor of a call that must fail.
+  target_compile_options(${target} PRIVATE -O0 -Wno-unused-result)
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL EXECUTABLE OR NOT MESHARD_UNITY)
     return()

@@ -20,7 +20,7 @@ class IndexItems;
 /// operators rebind only their own handle. An op call on tensors only records; reading a value
 /// computes what it needs, once. May be used from several threads, but two threads must not rebind
 /// one handle at the same time.
-class Tensor {
+class [[nodiscard]] Tensor {
  public:
   /// A tensor without a value; every use of it throws an error that says so.
   Tensor() = default;
