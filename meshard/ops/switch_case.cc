@@ -109,8 +109,46 @@ bool ends_may_differ(const std::vector<Body>& bodies, std::size_t result) {
   return false;
 }
 
+// All devices run all branches, and select the results of their own.
+void emit_all_branches(const OpCall& call, OpEmission& out) {
+  const auto& attributes = call.as<SwitchAttributes>();
+  const TensorType truth{DType::bool_, {}}, number{DType::i32, {}};
+  auto arguments = out.operands.subspan(1, static_cast<std::size_t>(attributes.num_arguments));
+  std::size_t next = 1 + arguments.size();
+  std::vector<SsaValue> selected;
+  for (std::size_t b = 0; b < attributes.bodies.size(); ++b) {
+    std::vector<SsaValue> given;
+    for (const Typed& argument : arguments) given.push_back(argument.value);
+    while (given.size() < attributes.bodies[b].num_parameters())
+      given.push_back(out.operands[next++].value);
+    SsaValue is_own = out.writer.temporary(), taken = is_own;
+    SsaValue which = out.writer.scalar(DType::i32, static_cast<double>(b));
+    out.writer.op("stablehlo.compare", {{is_own, truth}}, {out.operands[0], {which, number}})
+        .enumeration("comparison_direction", "comparison_direction", "EQ")
+        .done();
+    if (out.taken) {
+      taken = out.writer.temporary();
+      out.writer.elementwise("stablehlo.and", taken, {is_own, *out.taken}, truth);
+    }
+    std::vector<SsaValue> results = out.bodies->write_taken(b, given, taken);
+    bool is_last = b + 1 == attributes.bodies.size();
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const TensorType& type = *out.results[i].type;
+      SsaValue before = b == 0 ? results[i] : selected[i];
+      SsaValue after = is_last ? out.results[i].value : out.writer.temporary();
+      out.writer
+          .op("stablehlo.select", {{after, type}},
+              {{is_own, truth}, {results[i], type}, {before, type}}, out.location)
+          .done();
+      if (b == 0) selected.push_back(after);
+      selected[i] = after;
+    }
+  }
+}
+
 // The branches refer to the names of the arguments directly.
 void emit_switch(const OpCall& call, OpEmission& out) {
+  if (out.by_all_devices) return emit_all_branches(call, out);
   const auto& attributes = call.as<SwitchAttributes>();
   std::size_t arguments = static_cast<std::size_t>(attributes.num_arguments);
   std::vector<SsaValue> values;

@@ -10,6 +10,7 @@
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/internal/collective.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/where.h"
@@ -63,8 +64,93 @@ ShardingRule while_rule(const OpCall& call) {
   return pass_through_rule(call, together);
 }
 
+// A loop that ends at different turns on different devices, in which all of them run as many turns
+// as any: the carries of a device that has ended stay as they are. Whether it goes on is carried.
+class LoopByAll {
+ public:
+  LoopByAll(const OpCall& call, OpEmission& out)
+      : out_(out),
+        carries_(carries_of(call)),
+        tests_(call.as<WhileAttributes>().bodies[kCondition].num_parameters()) {}
+
+  void write() {
+    std::vector<SsaValue> start;
+    for (const Typed& operand : out_.operands) start.push_back(operand.value);
+    std::vector<Typed> given{{goes_on(start, out_.taken), kTruth}}, made, tested, repeated;
+    given.insert(given.end(), out_.operands.begin(), out_.operands.end());
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      bool is_carry = i > 0 && i <= carries_;
+      made.push_back(is_carry ? out_.results[i - 1]
+                              : Typed(out_.writer.temporary(), *given[i].type));
+      tested.emplace_back(out_.writer.block_argument(), *given[i].type);
+      repeated.emplace_back(out_.writer.block_argument(), *given[i].type);
+    }
+    out_.writer.op("stablehlo.while", made, given, out_.location)
+        .region(tested,
+                [&] {
+                  out_.writer.terminate({{of_any(tested[0].value), kTruth}});
+                })
+        .region(repeated, [&] { write_turn(repeated); })
+        .done();
+  }
+
+ private:
+  static inline const TensorType kTruth{DType::bool_, {}}, kNumber{DType::i32, {}};
+
+  SsaValue goes_on(const std::vector<SsaValue>& values, std::optional<SsaValue> taken) {
+    std::vector<SsaValue> given(values.begin(),
+                                values.begin() + static_cast<std::ptrdiff_t>(tests_));
+    SsaValue own = out_.bodies->write_taken(kCondition, given, taken)[0];
+    if (!taken) return own;
+    SsaValue both = out_.writer.temporary();
+    out_.writer.elementwise("stablehlo.and", both, {own, *taken}, kTruth);
+    return both;
+  }
+
+  // Whether any device goes on.
+  SsaValue of_any(SsaValue own) {
+    SsaValue number = out_.writer.temporary(), most = out_.writer.temporary();
+    SsaValue any = out_.writer.temporary(), zero = out_.writer.scalar(DType::i32, 0);
+    out_.writer.op("stablehlo.convert", {{number, kNumber}}, {{own, kTruth}}).done();
+    stablehlo::OpWriter all = out_.writer.op("stablehlo.all_reduce", {{most, kNumber}},
+                                             {{number, kNumber}}, out_.location);
+    internal::collective::write_groups(all, out_, out_.manual_axes).unit("use_global_device_ids");
+    internal::collective::write_reducer(all, out_, "stablehlo.maximum", DType::i32).done();
+    out_.writer.op("stablehlo.compare", {{any, kTruth}}, {{most, kNumber}, {zero, kNumber}})
+        .enumeration("comparison_direction", "comparison_direction", "GT")
+        .done();
+    return any;
+  }
+
+  void write_turn(const std::vector<Typed>& now) {
+    std::vector<SsaValue> given, after;
+    for (std::size_t i = 1; i <= carries_; ++i) given.push_back(now[i].value);
+    for (std::size_t i = 1 + tests_; i < now.size(); ++i) given.push_back(now[i].value);
+    const std::vector<SsaValue> next = out_.bodies->write_taken(kBody, given, now[0].value);
+    std::vector<Typed> returned;
+    for (std::size_t i = 1; i < now.size(); ++i) {
+      const TensorType& type = *now[i].type;
+      after.push_back(now[i].value);
+      if (i <= carries_) {
+        after.back() = out_.writer.temporary();
+        out_.writer
+            .op("stablehlo.select", {{after.back(), type}}, {now[0], {next[i - 1], type}, now[i]},
+                out_.location)
+            .done();
+      }
+      returned.emplace_back(after.back(), type);
+    }
+    returned.insert(returned.begin(), Typed(goes_on(after, now[0].value), kTruth));
+    out_.writer.terminate(returned);
+  }
+
+  OpEmission& out_;
+  std::size_t carries_, tests_;
+};
+
 // Captured values are carried unchanged.
 void emit_while(const OpCall& call, OpEmission& out) {
+  if (out.by_all_devices) return LoopByAll(call, out).write();
   std::size_t carries = carries_of(call), all = out.operands.size();
   std::size_t tests = call.as<WhileAttributes>().bodies[kCondition].num_parameters();
   std::vector<Typed> made, tested, repeated;

@@ -85,6 +85,26 @@ void NodeWriter::on_each_device(const ManualAxes* place, std::span<const Typed> 
       .done();
 }
 
+// Writes `effect()`, which defines `nothing`, so that only the devices that take the surrounding
+// body have the effect.
+template <class Effect>
+void NodeWriter::where_taken(const Typed& nothing, Effect effect) {
+  Typed either(writer_.temporary(), *nothing.type);
+  writer_.op("stablehlo.if", {either}, {{*taken_, scalar_of(DType::bool_)}})
+      .region({},
+              [&] {
+                effect();
+                writer_.terminate({nothing});
+              })
+      .region({},
+              [&] {
+                Typed zero(writer_.temporary(), *nothing.type);
+                writer_.splat(zero.value, *nothing.type, 0);
+                writer_.terminate({zero});
+              })
+      .done();
+}
+
 void NodeWriter::emit_host_call(const Node& node, const OpCall& call, const OpEmission& out) {
   HostCallText text = *host_call_text(call);
   const ManualAxes* place =
@@ -100,15 +120,21 @@ void NodeWriter::emit_host_call(const Node& node, const OpCall& call, const OpEm
   const TensorType number = scalar_of(DType::u32);
   const Typed nothing(writer_.temporary(), effect_type());
   std::span<const Typed> results = text.is_effect ? std::span(&nothing, 1) : out.results;
-  on_each_device(place, out.operands.subspan(text.first_operand), results,
-                 [&](std::span<const Typed> given, std::span<const Typed> made) {
-                   std::vector<Typed> arguments(given.begin(), given.end());
-                   if (numbered) {
-                     arguments.emplace_back(writer_.temporary(), number);
-                     writer_.op("stablehlo.partition_id", {arguments.back()}, {}).done();
-                   }
-                   write_host_call(writer_, text, made, arguments, out.location);
-                 });
+  auto write = [&] {
+    on_each_device(place, out.operands.subspan(text.first_operand), results,
+                   [&](std::span<const Typed> given, std::span<const Typed> made) {
+                     std::vector<Typed> arguments(given.begin(), given.end());
+                     if (numbered) {
+                       arguments.emplace_back(writer_.temporary(), number);
+                       writer_.op("stablehlo.partition_id", {arguments.back()}, {}).done();
+                     }
+                     write_host_call(writer_, text, made, arguments, out.location);
+                   });
+  };
+  if (text.is_effect && taken_)
+    where_taken(nothing, write);
+  else
+    write();
   if (text.is_effect)
     writer_.op("stablehlo.reshape", out.results, out.operands.first(1), out.location).done();
 }
@@ -145,6 +171,11 @@ void NodeWriter::report_nan(const ManualAxes* place, SsaValue found, NanCheck ch
                                    {"program", std::to_string(nan_checks_->number())},
                                    {"check", std::to_string(nan_checks_->add(std::move(check)))}},
                     .is_effect = true};
+  if (taken_) {
+    SsaValue there = writer_.temporary();
+    writer_.elementwise("stablehlo.and", there, {found, *taken_}, scalar);
+    found = there;
+  }
   const Typed given(found, scalar), nothing(writer_.temporary(), effect_type());
   on_each_device(place, {&given, 1}, {&nothing, 1},
                  [&](std::span<const Typed> arguments, std::span<const Typed> made) {

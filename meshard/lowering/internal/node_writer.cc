@@ -9,6 +9,7 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/internal/only_padding.h"
+#include "meshard/lowering/internal/partitioner_rules.h"
 #include "meshard/lowering/internal/scattered_updates.h"
 #include "meshard/lowering/internal/shared_values.h"
 #include "meshard/lowering/internal/whole_dimensions.h"
@@ -24,10 +25,12 @@ class NodeWriter::Bodies final : public BodyWriter {
   Bodies(const NodeWriter& around, const Node& node, std::string location)
       : around_(around), node_(node), location_(std::move(location)) {}
 
-  std::vector<SsaValue> write(std::size_t which, std::span<const SsaValue> arguments) override {
+  std::vector<SsaValue> write_taken(std::size_t which, std::span<const SsaValue> arguments,
+                                    std::optional<SsaValue> taken) override {
     const Graph& graph = bodies_of(node_)[which].graph();
     std::size_t depth = std::max(around_.depth_, manual_depth(node_));
     NodeWriter inner(graph, around_, cat(location_, ".", which, "."), depth);
+    if (taken) inner.taken_ = taken;
     for (std::uint32_t i = 0; i < arguments.size(); ++i) inner.name_leaf(i, arguments[i]);
     inner.write_nodes();
     std::vector<SsaValue> results;
@@ -53,7 +56,7 @@ class NodeWriter::Finish {
       in_memory_ = {result, writer_.writer_.temporary()};
       result = in_memory_->second;
     }
-    for (const std::string& text : {writer_.pin_text(node_, i), writer_.whole_text(node_)}) {
+    for (const std::string& text : {writer_.pin_text(node_, i), writer_.whole_text(node_, i)}) {
       if (text.empty()) continue;
       pins_.push_back({result, writer_.writer_.temporary(), node_.type(i), text});
       result = pins_.back().computed;
@@ -107,6 +110,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       for_xla_cpu_(around.for_xla_cpu_),
       prefix_(std::move(prefix)),
       depth_(depth),
+      taken_(around.taken_),
       counters_(around.counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
@@ -204,8 +208,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .sharding = sharding,
                       .partitioned = is_partitioned(node),
                       .for_xla_cpu = for_xla_cpu_};
-  if (node.annotations() && node.annotations()->manual)
-    describe_place(*node.annotations()->manual, number, emission);
+  if (node.annotations() && node.annotations()->manual) describe_place(node, number, emission);
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
   if (is_host_call(node))
@@ -230,9 +233,13 @@ void NodeWriter::write_in_memory(SsaValue result, SsaValue computed, const Tenso
   writer_.elementwise("stablehlo.divide", result, {computed, ones}, type, location);
 }
 
-void NodeWriter::describe_place(const ManualAxes& place, std::uint32_t number,
-                                OpEmission& emission) {
+void NodeWriter::describe_place(const Node& node, std::uint32_t number, OpEmission& emission) {
+  const ManualAxes& place = *node.annotations()->manual;
+  const PartitionerRule* rule = partitioner_rule(node, place, for_xla_cpu_);
+  emission.by_all_devices = rule && rule->rewrite == Rewrite::kByAllDevices;
+  emission.manual_axes = place.axes.of(place.mesh);
   emission.mesh = &place.mesh;
+  emission.taken = taken_;
   emission.numbering = &meshes_.numbering_inside(place.mesh);
   emission.channel =
       &counters_ == &own_counters_ ? std::int64_t{number} + 1 : ++counters_.next_channel;
@@ -252,10 +259,12 @@ NodeWriter::SsaValue NodeWriter::with_workarounds(const Node& node, std::size_t 
   if (operand == 0 && keeps_only_padding(node)) return behind_barriers(value, type, 1);
   if (std::string fill = window_fill(node, operand); !fill.empty())
     value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
+  std::optional<Sharding> needed = whole_local(node, type.rank());
   bool is_local = node.annotations() && node.annotations()->manual;
-  if (is_local) return value;
-  std::optional<Sharding> needed = even_for_scatter(node, operand, *meshes_.numbering());
-  if (!needed) needed = whole_operand(node, operand, *meshes_.numbering());
+  if (!is_local) {
+    const Mesh& mesh = *meshes_.numbering();
+    needed = both_closed(even_for_scatter(node, operand, mesh), whole_operand(node, operand, mesh));
+  }
   if (!needed) return value;
   SsaValue result = writer_.temporary();
   writer_.sharding_constraint(result, value, type, meshes_.sharding_text(*needed));
@@ -272,10 +281,19 @@ NodeWriter::SsaValue NodeWriter::behind_barriers(SsaValue value, const TensorTyp
   return value;
 }
 
-std::string NodeWriter::whole_text(const Node& node) const {
+std::optional<Sharding> NodeWriter::whole_local(const Node& node, int rank) const {
+  if (!node.annotations() || !node.annotations()->manual || rank == 0) return std::nullopt;
+  const ManualAxes& place = *node.annotations()->manual;
+  const PartitionerRule* rule = partitioner_rule(node, place, for_xla_cpu_);
+  if (!rule || rule->rewrite != Rewrite::kWhole) return std::nullopt;
+  return Sharding::replicated(place.mesh, static_cast<std::size_t>(rank));
+}
+
+std::string NodeWriter::whole_text(const Node& node, std::uint32_t result) const {
+  if (!is_partitioned(node)) return {};
   bool is_local = node.annotations() && node.annotations()->manual;
-  if (is_local || !is_partitioned(node)) return {};
-  std::optional<Sharding> needed = whole_result(node, *meshes_.numbering());
+  std::optional<Sharding> needed = is_local ? whole_local(node, node.type(result).rank())
+                                            : whole_result(node, *meshes_.numbering());
   return needed ? meshes_.sharding_text(*needed) : std::string();
 }
 

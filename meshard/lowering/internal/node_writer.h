@@ -67,7 +67,10 @@ class NodeWriter {
   void write(const ProgramOrder& order, std::span<const ProgramStep> steps);
   void write(const ProgramOrder& order, const ManualRegion& region);
   // Sets the meshes and the channel of a call inside manual axes.
-  void describe_place(const ManualAxes& place, std::uint32_t number, OpEmission& emission);
+  void describe_place(const Node& node, std::uint32_t number, OpEmission& emission);
+  // The sharding that a value of this rank needs at the border of a local node, where the
+  // partitioner must not split it (partitioner_rules.h); empty: any.
+  std::optional<Sharding> whole_local(const Node& node, int rank) const;
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the partitioner needs; else `value`.
@@ -79,7 +82,7 @@ class NodeWriter {
   void write_in_memory(SsaValue result, SsaValue computed, const TensorType& type,
                        std::string_view location);
   // The constraint that the partitioner needs on the result to compute it correctly; empty: none.
-  std::string whole_text(const Node& node) const;
+  std::string whole_text(const Node& node, std::uint32_t result) const;
   // The explicit sharding of a result; empty if it has none, or the op is a constraint itself.
   std::string pin_text(const Node& node, std::uint32_t result) const;
   void write_body(const ProgramOrder& order, const ManualRegion& region,
@@ -95,6 +98,8 @@ class NodeWriter {
   template <class Body>
   void on_each_device(const ManualAxes* place, std::span<const stablehlo::Typed> arguments,
                       std::span<const stablehlo::Typed> results, Body body);
+  template <class Effect>
+  void where_taken(const stablehlo::Typed& nothing, Effect effect);
   void emit_host_call(const Node& node, const OpCall& call, const OpEmission& out);
   SsaValue has_nan(SsaValue value, const TensorType& type);
   void report_nan(const ManualAxes* place, SsaValue found, NanCheck check);
@@ -108,7 +113,8 @@ class NodeWriter {
   NanChecks* nan_checks_ = nullptr;
   bool for_xla_cpu_ = false;
   std::string prefix_ = "n";
-  std::size_t depth_ = 0;  // the number of manual regions around the current position
+  std::size_t depth_ = 0;          // the number of manual regions around the current position
+  std::optional<SsaValue> taken_;  // see OpEmission
   Counters own_counters_;
   Counters& counters_;
   std::vector<SsaValue> leaves_;

@@ -122,6 +122,7 @@ void NodeWriter::write(const ProgramOrder& order, const ManualRegion& region) {
 void NodeWriter::write_body(const ProgramOrder& order, const ManualRegion& region,
                             std::span<const SsaValue> arguments) {
   auto around = entered_;
+  std::optional<SsaValue> taken = std::exchange(taken_, std::nullopt);
   ++depth_;
   for (std::size_t i = 0; i < region.inputs.size(); ++i) {
     const RegionCrossing& input = region.inputs[i];
@@ -140,6 +141,7 @@ void NodeWriter::write_body(const ProgramOrder& order, const ManualRegion& regio
   }
   writer_.terminate(typed(returned, types_of(region.outputs, inner_type)), "sdy.return");
   --depth_;
+  taken_ = taken;
   entered_ = std::move(around);
 }
 

@@ -217,6 +217,15 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
   return std::nullopt;
 }
 
+std::optional<Sharding> both_closed(const std::optional<Sharding>& a,
+                                    const std::optional<Sharding>& b) {
+  if (!a || !b) return a ? a : b;
+  std::vector<DimensionSpec> dimensions = a->spec().dimensions();
+  for (std::size_t d = 0; d < dimensions.size(); ++d)
+    if (!b->spec().dimensions()[d].is_open()) dimensions[d] = none;
+  return Sharding(a->mesh(), PartitionSpec(std::move(dimensions)));
+}
+
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
   int rank = node.type().rank();
   if (const auto* pad = attributes_of<PadAttributes>(node))

@@ -13,6 +13,10 @@ namespace meshard {
 /// wrongly, or fails, if some dimensions are split: these are closed and the others open. Empty if
 /// no dimension is restricted.
 std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh);
+/// Closes the dimensions that either sharding closes.
+/// @pre both are over one mesh, for one value, with closed dimensions that nothing splits
+std::optional<Sharding> both_closed(const std::optional<Sharding>& a,
+                                    const std::optional<Sharding>& b);
 /// The same for the result.
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh);
 

@@ -1,6 +1,7 @@
 // The interface through which an op writes its StableHLO: the writer, and the call's operands and
 // results.
 #pragma once
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,15 @@ class BodyWriter {
   /// Writes the ops of body `which` here, with `arguments` as its parameters, and returns its
   /// results.
   /// @pre the arguments are already defined in the text written so far
-  virtual std::vector<stablehlo::Value> write(std::size_t which,
-                                              std::span<const stablehlo::Value> arguments) = 0;
+  std::vector<stablehlo::Value> write(std::size_t which,
+                                      std::span<const stablehlo::Value> arguments) {
+    return write_taken(which, arguments, std::nullopt);
+  }
+  /// The same for a body that all devices run although only some of them take it: those where the
+  /// bool `taken` is true. Empty: as the call itself.
+  virtual std::vector<stablehlo::Value> write_taken(std::size_t which,
+                                                    std::span<const stablehlo::Value> arguments,
+                                                    std::optional<stablehlo::Value> taken) = 0;
 };
 
 /// One call being lowered. lowering/ creates it and passes it to OpDef::emit.
@@ -36,6 +44,8 @@ struct OpEmission {
   /// logical devices.
   const Mesh* mesh = nullptr;
   const Mesh* numbering = nullptr;
+  /// Of a call that all devices run (by_all_devices): the manual axes.
+  AxisList manual_axes = {};
   /// Of a collective: its channel number, unique, from 1.
   std::int64_t channel = 0;
   /// True if the partitioner may split the work of this call over several devices.
@@ -44,6 +54,12 @@ struct OpEmission {
   bool for_xla_cpu = false;
   /// Of a control-flow op: writes its bodies.
   BodyWriter* bodies = nullptr;
+  /// Of a branch or a loop whose predicate varies: all devices run all branches, or as many turns
+  /// as any of them, and each selects its own values.
+  bool by_all_devices = false;
+  /// Of a call in a body that all devices run: the bool of rank 0 that is true where the body is
+  /// taken. Empty: everywhere.
+  std::optional<stablehlo::Value> taken = std::nullopt;
 
   /// `%2 = stablehlo.add %0, %1 : type`, for ops whose operands and result all have one type.
   void element_wise(std::string_view mnemonic) {
