@@ -6,6 +6,9 @@
 
 namespace meshard::internal {
 
+/// Whether start_quiet_thread() has started this thread.
+inline thread_local bool is_quiet_thread = false;
+
 /// Starts a thread with all signals blocked, so that the program's own threads handle them.
 /// @error std::system_error if the system has no more threads
 template <class Function>
@@ -21,7 +24,10 @@ std::thread start_quiet_thread(Function function) {
     Blocked& operator=(const Blocked&) = delete;
     sigset_t before;
   } blocked;
-  return std::thread(std::move(function));
+  return std::thread([function = std::move(function)]() mutable {
+    is_quiet_thread = true;
+    function();
+  });
 }
 
 }  // namespace meshard::internal

@@ -46,6 +46,7 @@ LaunchHistory::Track* LaunchHistory::track(const std::vector<int>& ranks) {
 
 void LaunchHistory::add(Track& track, std::shared_ptr<const Step> step, SourceLocation where) {
   auto now = std::chrono::steady_clock::now();
+  internal::note_program_thread();
   std::lock_guard lock(mutex_);
   track.hash = hash_combine(track.hash, static_cast<std::size_t>(step->id.low));
   track.newest[track.count % kKnown] = {std::move(step), where};
@@ -61,27 +62,41 @@ void LaunchHistory::add(Track& track, std::shared_ptr<const Step> step, SourceLo
 void LaunchHistory::begin_collective(std::string_view kind, std::string_view where) {
   auto now = std::chrono::steady_clock::now();
   std::lock_guard lock(mutex_);
-  in_collective_ = true;
+  ++collectives_;
+  if (internal::is_program_thread()) in_program_ = true;
   collective_at_ = now;
   collective_.assign(where.empty() ? kind : where);
 }
 
 void LaunchHistory::end_collective() {
   std::lock_guard lock(mutex_);
-  in_collective_ = false;
+  if (--collectives_ == 0 || internal::is_program_thread()) in_program_ = false;
 }
 
 std::string LaunchHistory::activity(std::chrono::steady_clock::time_point& since) const {
   std::lock_guard lock(mutex_);
   if (!newest_) return {};
-  since = in_collective_ ? collective_at_ : newest_at_;
-  return cat(in_collective_ ? cat(collective_, "; ") : std::string(), "launch ", newest_->count,
+  since = collectives_ > 0 ? collective_at_ : newest_at_;
+  return cat(collectives_ > 0 ? cat(collective_, "; ") : std::string(), "launch ", newest_->count,
              " is ", newest_->text_of(newest_->count - 1));
 }
 
 std::optional<std::chrono::steady_clock::time_point> LaunchHistory::in_collective_since() const {
   std::lock_guard lock(mutex_);
-  return in_collective_ ? std::optional(collective_at_) : std::nullopt;
+  return collectives_ > 0 ? std::optional(collective_at_) : std::nullopt;
+}
+
+bool LaunchHistory::program_is_in_collective() const {
+  std::lock_guard lock(mutex_);
+  return in_program_;
+}
+
+std::vector<internal::SharedStep> LaunchHistory::steps(std::string_view prefix) const {
+  std::lock_guard lock(mutex_);
+  std::vector<internal::SharedStep> steps;
+  for (const auto& track : tracks_)
+    steps.push_back({cat(prefix, join(track->ranks, ",")), track->count, track->ranks});
+  return steps;
 }
 
 std::uint64_t LaunchHistory::count() const {

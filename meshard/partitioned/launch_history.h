@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/source_location.h"
 
@@ -34,8 +35,8 @@ class LaunchHistory {
   /// Records a launch, in the order of the launches of this process.
   void add(Track& track, std::shared_ptr<const Step> step, SourceLocation where);
 
-  /// A collective of a launch begins, or the last one ends. `where` is what the program calls it,
-  /// with its source line, if known.
+  /// A collective of a launch begins or ends, or another wait for processes that have to take the
+  /// newest step. `where` is what the program calls it, with its source line, if known.
   void begin_collective(std::string_view kind, std::string_view where);
   void end_collective();
 
@@ -43,9 +44,15 @@ class LaunchHistory {
   /// first launch. `since` receives when it began.
   std::string activity(std::chrono::steady_clock::time_point& since) const;
 
-  /// Since when a collective runs; nothing if none does.
+  /// Since when a collective runs, the newest if there are several; nothing if none does.
   std::optional<std::chrono::steady_clock::time_point> in_collective_since() const;
 
+  /// Whether the thread that runs the program is itself in the collective: plugins may run small
+  /// programs in the thread that launches them.
+  bool program_is_in_collective() const;
+  /// The number of launches of each set of processes, as steps of channels that begin with
+  /// `prefix`.
+  std::vector<internal::SharedStep> steps(std::string_view prefix) const;
   /// The number of launches so far.
   std::uint64_t count() const;
   /// The sets of processes.
@@ -59,8 +66,9 @@ class LaunchHistory {
   std::uint64_t count_ = 0;
   const Track* newest_ = nullptr;
   std::chrono::steady_clock::time_point newest_at_{}, collective_at_{};
-  bool in_collective_ = false;
-  std::string collective_;  // keeps its memory
+  int collectives_ = 0;      // that run, on several devices
+  bool in_program_ = false;  // one of them is in the thread that runs the program
+  std::string collective_;   // keeps its memory
 };
 
 /// How the histories (LaunchHistory::to_bytes) of two processes differ, for messages; empty if the

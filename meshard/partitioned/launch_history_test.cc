@@ -100,6 +100,11 @@ TEST_F(Histories, TheActivityIsTheCollectiveAndTheLaunch) {
   EXPECT_GE(since, launched);
   first_.begin_collective("all-reduce", "");
   EXPECT_THAT(first_.activity(since), ::testing::StartsWith("all-reduce; launch 2"));
+  EXPECT_TRUE(first_.in_collective_since());
+  ASSERT_EQ(first_.steps("x/").size(), 1u);
+  EXPECT_EQ(first_.steps("x/")[0].number, 2u);
+  first_.end_collective();  // another one still runs
+  EXPECT_TRUE(first_.in_collective_since());
   first_.end_collective();
   EXPECT_EQ(first_.activity(since), "launch 2 is \"a\" at train.cc:7");
 }

@@ -160,6 +160,12 @@ bool BackgroundMessages::poll() {
   return !ended.empty();
 }
 
+void BackgroundMessages::say_wait(const std::string* what) {
+  if (std::exchange(says_it_waits_, what != nullptr) == (what != nullptr) || !options_.on_wait)
+    return;
+  options_.on_wait(what);
+}
+
 void BackgroundMessages::look_for_failures(Clock::time_point now) {
   std::set<int> processes;
   const Active* oldest = nullptr;
@@ -173,6 +179,7 @@ void BackgroundMessages::look_for_failures(Clock::time_point now) {
     return fail(Error(ErrorCode::kDeadlineExceeded,
                       cat("[transfer] ", oldest->what, " has not come from process ",
                           oldest->process, " within ", internal::seconds_text(options_.limit))));
+  say_wait(&oldest->what);
   if (options_.failure_of)
     for (int process : processes)
       if (std::optional<Error> found = options_.failure_of(process)) return fail(*found);
@@ -201,6 +208,7 @@ void BackgroundMessages::work() {
     const Clock::time_point now = Clock::now();
     if (progressed) {
       progress_ = now;
+      say_wait(nullptr);
     } else if (now - std::max(looked_, progress_) > kLookInterval) {
       looked_ = now;
       look_for_failures(now);
@@ -208,6 +216,7 @@ void BackgroundMessages::work() {
       ::sched_yield();
     }
   }
+  say_wait(nullptr);
   for (const std::unique_ptr<Active>& each : active_)
     if (each->done) each->message->cancel();
   if (is_finished_) return;  // MPI itself waits for what is being sent

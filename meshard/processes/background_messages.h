@@ -24,6 +24,9 @@ struct BackgroundMessagesOptions {
   /// Why nothing more comes from a process; nothing as long as it may. Called about once a second
   /// for each process that is waited for, on the thread of the messages.
   std::function<std::optional<Error>(int process)> failure_of = {};
+  /// Called when something has not come for a second, with what it is, and null when a message has
+  /// been sent or received since; on the thread of the messages.
+  std::function<void(const std::string* what)> on_wait = {};
   /// Called once, on the thread of the messages, with the error that has ended all of them.
   std::function<void(const Error&)> on_failure = {};
 };
@@ -70,6 +73,7 @@ class BackgroundMessages {
   struct Active;
   void work();
   bool poll();
+  void say_wait(const std::string* what);
   void look_for_failures(std::chrono::steady_clock::time_point now);
   void end_receives(const Error& error);
 
@@ -88,6 +92,7 @@ class BackgroundMessages {
   // Of the thread.
   std::vector<std::unique_ptr<Active>> active_;
   std::chrono::steady_clock::time_point progress_{}, looked_{};
+  bool says_it_waits_ = false;
 };
 
 }  // namespace meshard

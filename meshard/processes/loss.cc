@@ -11,9 +11,11 @@ std::string_view to_string(LossKind kind) {
     case LossKind::kStopped: return "stopped";
     case LossKind::kFailed: return "failed";
     case LossKind::kOutOfStep: return "out of step";
-    case LossKind::kGaveUp: break;
+    case LossKind::kGaveUp: return "gave up";
+    case LossKind::kEnded: return "ended";
+    case LossKind::kElsewhere: break;
   }
-  return "gave up";
+  return "waits elsewhere";
 }
 
 std::string ProcessLoss::to_string() const {
@@ -24,6 +26,11 @@ std::string ProcessLoss::to_string() const {
     case LossKind::kFailed: text += cat(" ended with status ", status); break;
     case LossKind::kOutOfStep: return text + cat(" launches other programs: ", difference);
     case LossKind::kGaveUp: return text + cat(" has given up: ", difference);
+    case LossKind::kEnded:
+      return text + cat(" has ended its main program normally, and others wait for it",
+                        internal::activity_text(activity, in_activity), difference);
+    case LossKind::kElsewhere:
+      return text + cat(" does not come: it waits elsewhere", difference);
   }
   return text + internal::activity_text(activity, in_activity);
 }

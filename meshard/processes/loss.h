@@ -18,9 +18,13 @@ enum class LossKind : std::uint8_t {
   kOutOfStep,
   /// It runs, but will not do what this process waits for, because something has failed in it.
   kGaveUp,
+  /// It has ended normally, and others wait for it.
+  kEnded,
+  /// It waits for something else, which needs a process that waits for it.
+  kElsewhere,
 };
 
-/// `died`, `stopped`, `failed`, `out of step` or `gave up`.
+/// `died`, `stopped`, `failed`, `out of step`, `gave up`, `ended` or `waits elsewhere`.
 std::string_view to_string(LossKind kind);
 
 /// A value: a process that is gone, and what it did last.
@@ -33,7 +37,8 @@ struct ProcessLoss {
   int pid = 0;
   /// What the process was in (Processes::entering), as of its last sign of life; empty if unknown.
   std::string activity = {};
-  /// For kOutOfStep: the first difference. For kGaveUp: what has failed.
+  /// For kOutOfStep: the first difference. For kGaveUp: what has failed. For kEnded and kElsewhere:
+  /// a line for each process that waits, and for what.
   std::string difference = {};
   /// How long it had been in `activity` when the loss was noticed.
   std::chrono::milliseconds in_activity{0};

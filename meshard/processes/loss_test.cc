@@ -26,6 +26,10 @@ TEST(ProcessLoss, Texts) {
   loss.kind = LossKind::kGaveUp;
   loss.difference = "a step has failed";
   EXPECT_EQ(loss.to_string(), "process 2 (pid 4711 on alpha) has given up: a step has failed");
+  loss.kind = LossKind::kElsewhere;
+  loss.difference = "\n  process 1 waits";
+  EXPECT_EQ(loss.to_string(),
+            "process 2 (pid 4711 on alpha) does not come: it waits elsewhere\n  process 1 waits");
 }
 
 }  // namespace

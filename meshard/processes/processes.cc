@@ -10,9 +10,11 @@
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <thread>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/stall_report.h"
@@ -51,7 +53,8 @@ class Processes::State {
             {.rank = 0, .host = internal::host_name(), .pid = ::getpid(), .local_devices = 1}} {}
 
   Result<void> join(ProcessesOptions options);
-  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit);
+  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit,
+                       SourceLocation where);
   Result<void> finalize();
   void report_running(int rank, LossKind kind, std::string difference);
   /// The process ends with a status that is not 0.
@@ -252,10 +255,19 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
   return members;
 }
 
-Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit) {
+Result<void> Processes::State::barrier(std::string_view name, std::chrono::milliseconds limit,
+                                       SourceLocation where) {
   if (!connection_) return {};
   ObservedWait observed("barrier", name);
-  std::string before = connection_->activity(), now = cat("barrier \"", name, '"');
+  std::string before = connection_->activity(),
+              now = cat("barrier \"", name, '"', where.known() ? cat(" at ", where) : "");
+  internal::note_program_thread();
+  std::optional<internal::AwaitingScope> awaiting;
+  if (limit == kNoTimeLimit) {
+    std::vector<int> all(members_.size());
+    std::iota(all.begin(), all.end(), 0);
+    awaiting.emplace(internal::Awaiting{now, {{cat("barrier/", name), 1, std::move(all)}}});
+  }
   connection_->set_activity(now);
   Result<Message> reply = connection_->request({.kind = MessageKind::kBarrier,
                                                 .number = internal::limit_number(limit),
@@ -317,7 +329,7 @@ Result<void> Processes::State::finalize() {
   Result<void> result;
   if (::getpid() != process_) return result;  // a forked child does not take part
   std::call_once(finalized_, [&] {
-    if (connection_) connection_->set_activity("finalize");
+    if (connection_) connection_->set_ended();
     bool has_losses = false;
     {
       std::lock_guard lock(mutex_);
@@ -381,8 +393,9 @@ Store& Processes::store() const { return *state_->store_; }
 ProcessCommunicator* Processes::communicator() const {
   return size() > 1 ? state_->mpi_.get() : nullptr;
 }
-Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds limit) const {
-  return state_->barrier(name, limit);
+Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds limit,
+                                SourceLocation where) const {
+  return state_->barrier(name, limit, where);
 }
 void Processes::entering(std::string_view activity) const {
   if (state_->connection_) state_->connection_->set_activity(activity);

@@ -12,11 +12,14 @@
 #pragma once
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/result.h"
+#include "meshard/base/source_location.h"
 #include "meshard/processes/communicator.h"
 #include "meshard/processes/loss.h"
 #include "meshard/processes/store.h"
@@ -34,6 +37,19 @@ struct ProcessInfo {
 
   /// `process 2 (pid 4711 on alpha)`
   std::string to_string() const;
+};
+
+/// A value: what a process is in.
+struct ProcessActivity {
+  /// `all-reduce %12, train.cc:42`
+  std::string text = {};
+  std::chrono::steady_clock::time_point since = {};
+  /// Since when it waits in a collective; nothing if it does not.
+  std::optional<std::chrono::steady_clock::time_point> in_collective = {};
+  /// Whether the thread that runs the program waits in it.
+  bool program_is_in_collective = false;
+  /// The launches so far; a collective may need all of them.
+  std::vector<internal::SharedStep> launches = {};
 };
 
 /// How a process takes part in a run.
@@ -72,7 +88,8 @@ class Processes {
   /// @error deadline exceeded if that does not happen within `limit`; the message names the missing
   /// processes with host, pid, and what they were last in, or their own limit if that has passed.
   /// Unavailable if a process is lost or has ended
-  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit) const;
+  Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit,
+                       SourceLocation where = SourceLocation::current()) const;
 
   /// Collectives between processes; null if there is one process, or if the processes were not
   /// started by MPI (PJRT communicates between GPUs and TPUs itself).
@@ -83,9 +100,8 @@ class Processes {
   void entering(std::string_view activity) const;
 
   /// What `source` returns is reported while entering() has nothing to say. Called 4 times a second
-  /// on the connection's thread; it must return at once, and not call this object. `since` receives
-  /// when the activity began.
-  using ActivitySource = std::function<std::string(std::chrono::steady_clock::time_point& since)>;
+  /// on the connection's thread; it must return at once, and not call this object.
+  using ActivitySource = std::function<ProcessActivity()>;
   void set_activity_source(ActivitySource source) const;
 
   /// Regards a process as lost because it does something else than this one. ProcessesOptions::
@@ -112,8 +128,9 @@ class Processes {
 ///
 /// A process that dies, is suspended, or ends with a status other than 0 is reported to all others
 /// within 5 s (ProcessesOptions::on_loss). A normal end (return from main, exit(0), finalize()) is
-/// no loss, but _exit() is. A long computation is none either: a thread of its own gives signs of
-/// life.
+/// a loss only if others wait for the process and cannot go on without it; so are processes that
+/// wait for each other. _exit() is a loss. A long computation is none: a thread of its own gives
+/// signs of life.
 ///
 /// @error invalid argument for missing, invalid or contradictory options and variables; deadline
 /// exceeded, naming the missing processes; unauthenticated for a wrong secret; not found if the

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <thread>
 
 #include "meshard/meshard.h"
 
@@ -263,6 +264,48 @@ void out_of_order() {
 }
 
 /// The same with collectives that do not fit.
+/// The steps of a loop, `fewer` less in the last process.
+void loop(int steps, int fewer, const std::function<void(int, const Tensor&)>& after) {
+  Tensor x = mark_sharding(arange(static_cast<double>(8 * devices)), line(), P("x"));
+  auto step = jit([](Tensor now) { return now - mean(now); }, {.name = "step"});
+  if (processes().rank() == processes().size() - 1) steps -= fewer;
+  for (int i = 0; i < steps; ++i) {
+    x = step(x);
+    sync(x);
+    after(i, x);
+  }
+}
+bool is_last() { return processes().rank() == processes().size() - 1; }
+
+void ends_early() {
+  loop(8, 2, [](int, const Tensor&) {});
+}
+void evaluates_alone() {
+  loop(8, 0, [](int i, const Tensor& x) {
+    if (i == 5 && is_last()) std::printf("%g\n", static_cast<double>(sum(x).item<float>()));
+  });
+}
+void saves_alone() {
+  loop(8, 0, [](int i, const Tensor& x) {
+    if (i == 5 && is_last()) io::save("/tmp/meshard_never_saved.safetensors", {{"x", x}}).value();
+  });
+}
+void other_barrier() {
+  loop(2, 0, [](int, const Tensor&) {});
+  processes().barrier(is_last() ? "odd" : "even").value();
+}
+void waits_for_a_value() {
+  loop(2, 0, [](int, const Tensor&) {});
+  if (is_first()) (void)processes().store().get("never").value();
+}
+/// Takes long, also between collectives: nobody is lost.
+void slow_process() {
+  loop(4, 0, [](int i, const Tensor&) {
+    if (i == 1 && is_last()) std::this_thread::sleep_for(std::chrono::seconds(5));
+  });
+  say("done");
+}
+
 void stuck() {
   Tensor x = mark_sharding(arange(devices * 1000.0), line(), P("x"));
   auto f = jit([](Tensor in) { return in * sum(in); }, {.name = "first"});
@@ -449,6 +492,12 @@ const std::map<std::string, void (*)()> kScenarios = {
     {"failing_callback", failing_callback},
     {"out_of_order", out_of_order},
     {"stuck", stuck},
+    {"ends_early", ends_early},
+    {"evaluates_alone", evaluates_alone},
+    {"saves_alone", saves_alone},
+    {"other_barrier", other_barrier},
+    {"waits_for_a_value", waits_for_a_value},
+    {"slow_process", slow_process},
     {"endless", endless},
     {"hosts", hosts},
     {"some_devices", some_devices},

@@ -104,6 +104,33 @@ def out_of_step(scenario, first, second):
     expect(status != 0 and found and (found[2] is None or found[2] != found[3]), status, output, errors)
 
 
+def hangs():
+    """Processes that wait for one that has ended, or for each other, are named with both lines; one that is slow is not.
+    All at once, because they only wait."""
+    line = r"\(across_program\.cc:\d+\); launch \d+ is \"step\" at across_program\.cc:\d+"
+    left = rf'process 2 \(pid \d+ on .+\) has ended its main program normally, and others wait for it; it was last in "launch 6 is "step" at across_program\.cc:\d+", [\d.]+ s ago\n  process [01] .* waits for process 2 in "all-reduce n\d+ {line}"'
+    expected = {
+        "ends_early": left,
+        "evaluates_alone": rf'process 2 .* does not come: it waits elsewhere\n(  process .*\n)+  process 2 .* waits for process [01] in "run "lazy" at across_program\.cc:\d+", for',
+        "saves_alone": r'process 2 .* does not come: it waits elsewhere\n(  process .*\n)+  process 2 .* waits for process [01] in "save of .*never_saved.* at across_program\.cc:\d+", for',
+        "other_barrier": r'waits for process 2 in "barrier "even" at across_program\.cc:\d+", for .*\n(  process .*\n)*  process 2 .* waits for process 0 in "barrier "odd" at across_program\.cc:\d+"',
+        "waits_for_a_value": r'process [12] .* has ended its main program normally, and others wait for it; .*\n  process 0 .* in "the value of "never"", for',
+        "slow_process": None,
+    }
+    begin = time.monotonic()
+    children = {name: mpirun(3, across.PROGRAM, 3, name) for name in expected}
+    for name, words in expected.items():
+        status, output, errors = ended_in_time(children[name], begin)
+        if words is None:
+            expect(status == 0 and "done" in output, name, status, output, errors)
+        else:
+            expect(status != 0 and re.search(words, errors), name, status, output, errors)
+
+
+def ended_in_time(child, begin):
+    return ended(child, max(1, begin + 4 * ENDS - time.monotonic()))
+
+
 def failing_callback():
     """The error of a function that fails in one process ends all of them."""
     status, output, errors = ended(mpirun(3, across.PROGRAM, 3, "failing_callback"), ENDS)
@@ -218,7 +245,7 @@ def main():
     tests = [(f"{how.name} {number} of process {(2 * number + k) % 4}", lost_in_training, how, (2 * number + k) % 4, generator)
              for number in range(KILLS) for k, how in enumerate((signal.SIGKILL, signal.SIGSTOP))]
     tests += [("out of order", out_of_step, "out_of_order", "first", "second"), ("stuck", out_of_step, "stuck", "first", "second"),
-              ("failing callback", failing_callback), ("NaNs", nans),
+              ("hangs", hangs), ("failing callback", failing_callback), ("NaNs", nans),
               ("host calls", runs.scenario, across.PROGRAM, 2, "host_calls"), ("16 processes", many_processes, 16)]
     if across.NIGHTLY:
         tests += [("digits of 16", digits, 16, "4x4", 3, runs.run), ("training of 16", runs.scenario, across.PROGRAM, 16, "train")]

@@ -348,7 +348,7 @@ def killed(folder, transport, how, generator):
         pid, begin = run.members[victim].pid, time.monotonic()
         run.members[victim].send_signal(how)
         words = "died" if how == signal.SIGKILL else "does not run any more: it gives no sign of life"
-        check_named_by_survivors(run, victim, pid, words + r'; it was last in "(step \d+, train\.cc:42|barrier "step")", '
+        check_named_by_survivors(run, victim, pid, words + r'; it was last in "(step \d+, train\.cc:42|barrier "step" at member_program\.cc:\d+)", '
                                  r"\d+(\.\d)? s ago$", begin)
         if how == signal.SIGSTOP:  # when it continues, it ends as well
             run.members[victim].send_signal(signal.SIGCONT)

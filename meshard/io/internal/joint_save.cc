@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/json_reader.h"
@@ -163,8 +165,13 @@ class JointSaver {
     if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(run_.store().put(kIdKey, new_save_id()));
     // The name is the same for all paths, so processes that save to different ones meet, and get an
     // error that says so.
-    Result<void> met = run_.barrier(cat("save ", save_.number, " of all processes"),
-                                    std::chrono::seconds(seconds));
+    const std::string name = cat("save ", save_.number, " of all processes");
+    std::vector<int> all(static_cast<std::size_t>(run_.size()));
+    std::iota(all.begin(), all.end(), 0);
+    meshard::internal::AwaitingScope awaiting(
+        {cat("save of ", save_.files.one_file(), save_.where.known() ? cat(" at ", save_.where) : ""),
+         {{name, 1, std::move(all)}}});
+    Result<void> met = run_.barrier(name, std::chrono::seconds(seconds), save_.where);
     if (!met.ok())
       return met.error().with_note(
           cat("while saving ", save_.files.one_file(), ", which all processes of the run must do"));

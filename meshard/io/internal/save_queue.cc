@@ -10,7 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
+#include "meshard/base/quiet_thread.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/processes/processes.h"
 
@@ -27,6 +29,7 @@ bool SaveOutcome::done() const {
 }
 
 Result<void> SaveOutcome::wait() const {
+  meshard::internal::AwaitingScope awaiting({.what = cat("the checkpoint ", path_)});
   std::unique_lock lock(mutex_);
   meshard::internal::wait_or_report(
       changed_, lock, [&] { return outcome_.has_value(); },
@@ -112,6 +115,7 @@ std::shared_ptr<SaveOutcome> SaveQueue::add_failed(std::string path, Error error
 }
 
 void SaveQueue::run() {
+  meshard::internal::is_quiet_thread = true;
   std::unique_lock lock(mutex_);
   while (!jobs_.empty()) {
     // Others only append to the list or remove jobs behind this one.
@@ -144,6 +148,7 @@ void SaveQueue::run() {
 
 template <class Done>
 void SaveQueue::wait_until(Done done) {
+  meshard::internal::AwaitingScope awaiting({.what = "checkpoints"});
   std::unique_lock lock(mutex_);
   meshard::internal::wait_or_report(changed_, lock, done, [&] {
     return cat("checkpoints to be saved: ", jobs_.front().outcome->path());

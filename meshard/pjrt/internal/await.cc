@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/base/usable_cores.h"
@@ -76,6 +77,7 @@ Result<void> ask(Gate& gate, PJRT_Event* event) {
 
 Result<void> wait_at(Gate& gate, const Awaited& awaited) {
   meshard::internal::StallWatch watch;
+  std::optional<meshard::internal::AwaitingScope> awaiting;
   std::optional<std::chrono::steady_clock::time_point> until;
   std::unique_lock lock(gate.mutex);
   auto all_here = [&] { return gate.pending == 0; };
@@ -90,6 +92,7 @@ Result<void> wait_at(Gate& gate, const Awaited& awaited) {
     if (gate.changed.wait_for(lock, watch.slice(), [&] { return all_here() || gate.failed; }))
       continue;
     lock.unlock();
+    if (!awaiting) awaiting.emplace(meshard::internal::Awaiting{.what = "work of its devices"});
     if (awaited.client && awaited.device)
       MESHARD_RETURN_IF_ERROR(awaited.client->stuck_launch(*awaited.device));
     if (watch.is_due())

@@ -16,6 +16,15 @@ std::chrono::milliseconds whole_milliseconds(ProcessClock::duration time) {
 // Limits beyond a year would overflow the clock.
 constexpr std::int64_t kLongestWait = std::int64_t{365} * 24 * 3600 * 1000;
 
+// A wait that has lasted for so long may be found to never end. All processes must have been seen
+// to wait at the same time, so their signs of life must be newer than the waits.
+constexpr std::chrono::milliseconds kStuck{2000}, kFresh{1000};
+constexpr std::size_t kMostStuckShown = 8;
+
+std::string last_text(std::string_view activity) {
+  return activity.empty() ? "" : cat("; it was last in \"", activity, '"');
+}
+
 }  // namespace
 
 Coordinator::Coordinator(int size, LivenessTimes times, Time now)
@@ -53,6 +62,10 @@ bool Coordinator::receive(int rank, Message message, Time now) {
       m.activity = std::move(message.name);
       m.in_activity = now - std::chrono::milliseconds(
                                 std::clamp<std::int64_t>(message.number, 0, kLongestWait));
+      m.status = ProcessStatus::from_bytes(message.value);
+      m.status_at = now;
+      if (m.status && m.status->has_ended && !std::exchange(m.leaves, true))
+        fail_waits(gone_text());
       return true;
     default: return false;
   }
@@ -74,6 +87,7 @@ void Coordinator::advance(Time now) {
     if (m.state == State::kJoined && now - m.heard > times_.silence)
       lose(rank, LossKind::kStopped, 0, now);
   }
+  look_for_stuck_waits(now);
   auto is_over = [&](const Wait& wait) { return wait.limit >= 0 && now >= wait.deadline; };
   for (const Wait& wait : waits_)  // all of them before any is removed: none of them is missing
     if (is_over(wait)) expire(wait, now);
@@ -235,20 +249,63 @@ void Coordinator::lose(int rank, LossKind kind, int status, Time now) {
                    .pid = m.pid,
                    .activity = m.activity,
                    .in_activity = whole_milliseconds(now - m.in_activity)};
+  report_loss(loss);
+}
+
+void Coordinator::report_loss(const ProcessLoss& loss) {
   if (!first_loss_) first_loss_ = loss;
   // Process 0 last: the messages to the others should be on their way before it reacts. The process
-  // itself, if it was only suspended, learns that the others have gone on.
+  // itself, if it was only suspended or has ended, learns that the others have gone on.
+  const bool is_gone = loss.kind == LossKind::kDied || loss.kind == LossKind::kFailed;
   for (int other = static_cast<int>(members_.size()) - 1; other >= 0; --other)
-    if (member(other).open && (other != rank || kind == LossKind::kStopped))
-      send(other, loss_message(loss));
+    if (member(other).open && (other != loss.rank || !is_gone)) send(other, loss_message(loss));
   fail_waits(gone_text());
+}
+
+void Coordinator::look_for_stuck_waits(Time now) {
+  if (first_loss_ || now < next_look_) return;
+  next_look_ = now + times_.beat;
+  std::vector<std::optional<ProcessStatus>> statuses;
+  for (const Member& m : members_) {
+    const bool ended = m.state == State::kEnded || m.leaves;
+    const bool is_known = ended || now - m.status_at < kFresh;
+    statuses.push_back(is_known ? m.status : std::nullopt);
+    if (ended) statuses.back() = ProcessStatus{.has_ended = true};
+  }
+  std::vector<StuckWait> stuck = stuck_waits(statuses, kStuck);
+  if (stuck.empty()) return;
+  // A process that has ended says most, then the one for which most wait.
+  auto weight = [&](const StuckWait& each) {
+    const bool ended = statuses[static_cast<std::size_t>(each.awaited)]->has_ended;
+    return std::pair(ended, std::ranges::count(stuck, each.awaited, &StuckWait::awaited));
+  };
+  const int lost = std::ranges::max(stuck, {}, weight).awaited;
+  const Member& m = member(lost);
+  const bool ended = statuses[static_cast<std::size_t>(lost)]->has_ended;
+  ProcessLoss loss{.rank = lost,
+                   .kind = ended ? LossKind::kEnded : LossKind::kElsewhere,
+                   .host = m.host,
+                   .pid = m.pid,
+                   .activity = m.activity,
+                   .in_activity = whole_milliseconds(now - m.in_activity)};
+  for (std::size_t i = 0; i < stuck.size(); ++i) {
+    if (i == kMostStuckShown) {
+      append(loss.difference, cat("\n  and ", stuck.size() - i, " more processes wait"));
+      break;
+    }
+    const Member& waiting = member(stuck[i].rank);
+    append(loss.difference, cat("\n  ", member_text(stuck[i].rank, waiting.host, waiting.pid),
+                                " waits for process ", stuck[i].awaited, " in \"",
+                                stuck[i].wait.what, "\", for ", seconds_text(stuck[i].wait.age)));
+  }
+  report_loss(loss);
 }
 
 std::string Coordinator::gone_text() const {
   if (first_loss_) return first_loss_->to_string();
   for (int rank = 0; rank < static_cast<int>(members_.size()); ++rank)
-    if (const Member& m = member(rank); m.state == State::kEnded)
-      return cat(member_text(rank, m.host, m.pid), " has ended");
+    if (const Member& m = member(rank); m.state == State::kEnded || m.leaves)
+      return cat(member_text(rank, m.host, m.pid), " has ended", last_text(m.activity));
   return "";
 }
 

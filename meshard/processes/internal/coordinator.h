@@ -10,6 +10,7 @@
 
 #include "meshard/processes/internal/message.h"
 #include "meshard/processes/internal/own_stalls.h"
+#include "meshard/processes/internal/process_status.h"
 #include "meshard/processes/loss.h"
 
 namespace meshard::internal {
@@ -55,6 +56,9 @@ class Coordinator {
     std::string devices;
     std::string activity;
     Time in_activity{};
+    bool leaves = false;  // its program has ended, but it has not said goodbye yet
+    std::optional<ProcessStatus> status;
+    Time status_at{};
     // The barrier whose limit passed for it while others go on waiting, and that limit.
     std::optional<std::string> gave_up;
     std::chrono::milliseconds gave_up_after{};
@@ -87,6 +91,9 @@ class Coordinator {
   void barrier(int rank, const Message& message, Time now);
   void bye(int rank, const Message& message, Time now);
   void lose(int rank, LossKind kind, int status, Time now);
+  void report_loss(const ProcessLoss& loss);
+  /// Notices waits that will never end.
+  void look_for_stuck_waits(Time now);
 
   void store(int rank, const std::string& key, std::string value);
   /// Why a wait for all processes cannot end any more; empty if it can.
@@ -105,6 +112,7 @@ class Coordinator {
 
   LivenessTimes times_;
   OwnStalls stalls_;
+  Time next_look_{};  // for waits that never end
   std::vector<Member> members_;
   std::map<std::string, Value, std::less<>> values_;
   std::vector<Wait> waits_;

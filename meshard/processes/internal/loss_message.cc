@@ -29,6 +29,7 @@ Message loss_message(const ProcessLoss& loss) {
   for (std::int64_t number : {std::int64_t{loss.pid}, static_cast<std::int64_t>(loss.kind),
                               std::int64_t{loss.status}, std::int64_t{loss.in_activity.count()}})
     append_field(message.value, cat(number));
+  append_field(message.value, loss.difference);
   return message;
 }
 
@@ -42,7 +43,9 @@ Result<ProcessLoss> read_loss(const Message& message) {
     if (!field) return not_a_loss();
     MESHARD_ASSIGN_OR_RETURN(number, read_number(*field));
   }
-  if (numbers[1] < 0 || numbers[1] > static_cast<int>(LossKind::kFailed) || !rest.empty())
+  auto difference = take_field(rest);
+  if (numbers[1] < 0 || numbers[1] > static_cast<int>(LossKind::kElsewhere) || !difference ||
+      !rest.empty())
     return not_a_loss();
   return ProcessLoss{.rank = static_cast<int>(message.number),
                      .kind = static_cast<LossKind>(numbers[1]),
@@ -50,6 +53,7 @@ Result<ProcessLoss> read_loss(const Message& message) {
                      .host = *host,
                      .pid = static_cast<int>(numbers[0]),
                      .activity = message.name,
+                     .difference = *std::move(difference),
                      .in_activity = std::chrono::milliseconds(numbers[3])};
 }
 

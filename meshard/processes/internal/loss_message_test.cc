@@ -12,6 +12,7 @@ TEST(LossMessage, IsReadAsWritten) {
                    .host = "alpha",
                    .pid = 4711,
                    .activity = "compile, train.cc:9",
+                   .difference = "\n  process 1 waits",
                    .in_activity = std::chrono::milliseconds(1250)};
   EXPECT_EQ(read_loss(loss_message(loss)).value(), loss);
 }

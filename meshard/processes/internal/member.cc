@@ -11,6 +11,7 @@
 #include "meshard/processes/internal/hmac.h"
 #include "meshard/processes/internal/loss_message.h"
 #include "meshard/processes/internal/member_text.h"
+#include "meshard/processes/internal/process_status.h"
 
 namespace meshard::internal {
 namespace {
@@ -165,6 +166,14 @@ void MemberConnection::set_activity_source(ActivitySource source) {
   source_ = std::move(source);
 }
 
+void MemberConnection::set_ended() {
+  {
+    std::lock_guard lock(activity_mutex_);
+    ended_ = true;
+  }
+  wake_.notify();
+}
+
 void MemberConnection::set_server(std::string host, int pid) {
   std::lock_guard lock(mutex_);
   server_.host = std::move(host);
@@ -244,10 +253,21 @@ void MemberConnection::beat(Time now) {
   Message message{.kind = MessageKind::kBeat};
   {
     std::lock_guard lock(activity_mutex_);
-    message.name = activity_;
-    ProcessClock::time_point since = in_activity_;
-    if (activity_.empty() && source_) message.name = source_(since).substr(0, kMostNameBytes);
-    message.number = std::chrono::duration_cast<milliseconds>(now - since).count();
+    ProcessActivity doing;
+    if (source_) doing = source_();
+    ProcessStatus status = ProcessStatus::of(all_awaiting(), now);
+    for (const SharedStep& step : doing.launches)
+      status.reached.emplace_back(step.channel, step.number);
+    if (doing.in_collective) {
+      const auto age = std::chrono::duration_cast<milliseconds>(now - *doing.in_collective);
+      status.others.push_back({doing.text, doing.launches, age});
+      if (doing.program_is_in_collective) status.program = status.others.back();
+    }
+    status.has_ended = ended_;
+    if (!activity_.empty() || !source_) doing = {.text = activity_, .since = in_activity_};
+    message.name = doing.text.substr(0, kMostNameBytes);
+    message.number = std::chrono::duration_cast<milliseconds>(now - doing.since).count();
+    message.value = status.to_bytes();
   }
   socket_.send(message);
 }

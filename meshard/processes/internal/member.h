@@ -16,6 +16,7 @@
 #include "meshard/processes/internal/message_socket.h"
 #include "meshard/processes/internal/own_stalls.h"
 #include "meshard/processes/loss.h"
+#include "meshard/processes/processes.h"
 
 namespace meshard::internal {
 
@@ -50,8 +51,10 @@ class MemberConnection {
   void set_activity(std::string_view text);
   std::string activity() const;
   /// Asked while there is no activity (Processes::set_activity_source).
-  using ActivitySource = std::function<std::string(ProcessClock::time_point& since)>;
+  using ActivitySource = std::function<ProcessActivity()>;
   void set_activity_source(ActivitySource source);
+  /// This process comes to no further step: its program has ended.
+  void set_ended();
   /// Host and process id of process 0, for messages.
   void set_server(std::string host, int pid);
   /// Tells process 0 that this process ends, with which status. Losses of others are still
@@ -98,6 +101,7 @@ class MemberConnection {
   std::string activity_;
   ActivitySource source_;
   ProcessClock::time_point in_activity_;
+  bool ended_ = false;
 
   std::thread thread_;
 };

@@ -2,7 +2,9 @@
 #include "meshard/processes/internal/remote_store.h"
 
 #include <algorithm>
+#include <optional>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 
 namespace meshard::internal {
@@ -41,6 +43,11 @@ Result<void> RemoteStore::put(std::string_view key, std::string_view value) {
 Result<std::string> RemoteStore::get(std::string_view key, std::chrono::milliseconds limit) {
   // 0 would be try_get()
   std::int64_t wait = limit.count() == 0 ? 1 : limit_number(limit);
+  std::optional<AwaitingScope> awaiting;
+  if (wait < 0) {
+    note_program_thread();
+    awaiting.emplace(Awaiting{cat("the value of ", short_key(key)), {{cat("value/", key), 1, {}}}});
+  }
   MESHARD_ASSIGN_OR_RETURN(Message reply,
                            connection_.request(store_request(MessageKind::kGet, key, "", wait)));
   if (auto error = reply_error(reply, cat("[store] get ", short_key(key)))) return *error;

@@ -37,6 +37,13 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
       .tags = tags,
       .limit = limit,
       .failure_of = [made](int rank) { return made->failure_of(rank); },
+      .on_wait =
+          [history = across->order_.history()](const std::string* what) {
+            if (what)
+              history->begin_collective("transfer", cat("transfer of ", *what));
+            else
+              history->end_collective();
+          },
       .on_failure = [made](const Error& error) { made->report_failure(error); }};
   across->messages_ =
       std::make_unique<BackgroundMessages>(*run.communicator(), std::move(messages));
@@ -60,8 +67,16 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
         CollectiveService::start(client, communicators[i], {devices[i]->plugin_id()}, history));
     across->services_.push_back(std::move(service));
   }
-  run.set_activity_source([history](auto& since) { return history->activity(since); });
-  across->watch_.emplace(run, history, across->announcement({}, "launches/"),
+  const std::string launches = across->announcement({}, "launches/");
+  run.set_activity_source([history, launches] {
+    ProcessActivity doing;
+    doing.text = history->activity(doing.since);
+    doing.in_collective = history->in_collective_since();
+    doing.program_is_in_collective = history->program_is_in_collective();
+    doing.launches = history->steps(launches);
+    return doing;
+  });
+  across->watch_.emplace(run, history, launches,
                          [made](int rank) { return made->reported_failure(rank); });
   return across;
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "meshard/array/box_overlap.h"
+#include "meshard/base/awaiting.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
@@ -225,6 +226,20 @@ class Awaited {
       std::make_shared<std::promise<Result<void>>>();
 };
 
+// While alive, the history says that this process waits for the others.
+class CommunicatingScope {
+ public:
+  CommunicatingScope(LaunchHistory& history, std::string_view what) : history_(history) {
+    history_.begin_collective("transfer", what);
+  }
+  ~CommunicatingScope() { history_.end_collective(); }
+  CommunicatingScope(const CommunicatingScope&) = delete;
+  CommunicatingScope& operator=(const CommunicatingScope&) = delete;
+
+ private:
+  LaunchHistory& history_;
+};
+
 // Sends the bytes of process `root` to all of `group`: each process that has them sends them to at
 // most log2(n) others.
 Result<void> broadcast(AcrossProcesses& across, std::span<const int> group, int root, void* data,
@@ -273,6 +288,8 @@ void gather(AcrossProcesses& across, const DeviceArray& source, int root,
   const std::string what = what_is_moved(source);
   across.run().entering(cat(what, ", ", where));
   auto communicate = [&]() -> Result<void> {
+    internal::AwaitingScope awaiting({.what = "work of its devices"});
+    CommunicatingScope communicating(*across.order().history(), cat(what, ", ", where));
     try {
       start_moves(across, source, tiles, std::span(&part, 1), where);
     } catch (const Error& error) {                     // from reading a shard

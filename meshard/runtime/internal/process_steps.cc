@@ -8,7 +8,20 @@ namespace meshard {
 
 std::string ProcessSteps::next_step(const std::vector<int>& ranks) {
   std::lock_guard lock(mutex_);
-  return cat("meshard/step/", join(ranks, ","), "/", generation_, ".", steps_[ranks]++);
+  std::string channel = cat("meshard/step/", join(ranks, ","), "/", generation_, ".");
+  const std::uint64_t number = steps_[ranks]++;
+  internal::reach_step(channel, number);
+  return cat(channel, number);
+}
+
+internal::SharedStep shared_step(std::string_view key, const std::vector<int>& ranks) {
+  internal::SharedStep step{std::string(key), 0, ranks};
+  const std::size_t dot = key.rfind('.');
+  if (dot == key.npos) return step;
+  step.channel.resize(dot + 1);
+  for (char digit : key.substr(dot + 1))
+    step.number = step.number * 10 + static_cast<std::uint64_t>(digit - '0');
+  return step;
 }
 
 std::string ProcessSteps::announcement(const std::vector<int>& ranks, std::string_view what) const {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/base/result.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/processes/processes.h"
@@ -44,6 +45,9 @@ class ProcessSteps {
   const int generation_ = next_generation_++;  // after a restart, steps have other keys
   static inline std::atomic<int> next_generation_{0};
 };
+
+/// The step with this key (ProcessSteps::next_step), which the processes `ranks` take.
+internal::SharedStep shared_step(std::string_view key, const std::vector<int>& ranks);
 
 /// How long a process waits for others that must do the same: MESHARD_PROCESS_WAIT_SECONDS, else
 /// 600 s.

@@ -17,6 +17,7 @@
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/release_later.h"
+#include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/interpreter/waiting.h"
 
 namespace nb = nanobind;
@@ -104,7 +105,8 @@ void bind_values(nb::module_& module) {
       .def_ro("rank", &ProcessLoss::rank)
       .def_prop_ro(
           "kind", [](const ProcessLoss& loss) { return std::string(to_string(loss.kind)); },
-          "\"died\", \"stopped\", \"failed\" or \"out of step\".")
+          "\"died\", \"stopped\", \"failed\", \"out of step\", \"gave up\", \"ended\" or \"waits "
+          "elsewhere\".")
       .def_ro("status", &ProcessLoss::status, "The exit status of one that failed.")
       .def_ro("host", &ProcessLoss::host)
       .def_ro("pid", &ProcessLoss::pid)
@@ -124,7 +126,8 @@ void bind_processes(nb::module_& module) {
       .def(
           "barrier",
           [](const Processes& run, const std::string& name, std::optional<double> seconds) {
-            run_waiting([=] { run.barrier(name, limit_of(seconds)).value(); });
+            SourceLocation where = caller_line();
+            run_waiting([=] { run.barrier(name, limit_of(seconds), where).value(); });
           },
           nb::arg("name"), nb::arg("seconds").none() = nb::none(),
           "Waits until all processes have called barrier() with this name, which may be used "
