@@ -39,7 +39,7 @@ Error describe_operands(Error error, const Node& node, OperandShardings sharding
                               .with_note("reshard an operand first, with mark_sharding"));
 }
 
-const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
+void check_one_mesh(const Node& node, OperandShardings shardings) {
   const Sharding* first = nullptr;
   for (const Sharding* sharding : shardings) {
     if (!sharding) continue;
@@ -52,7 +52,6 @@ const Mesh& common_mesh(const Node& node, OperandShardings shardings) {
                 node.where()),
           node, shardings);
   }
-  return first->mesh();
 }
 
 // Reuses an operand's annotations if they are equal: nodes with one sharding share one object.
@@ -60,6 +59,48 @@ AnnotationsPtr shared_annotations(const Node& node, const Annotations& wanted) {
   for (const Value& operand : node.operands())
     if (operand->annotations() && *operand->annotations() == wanted) return operand->annotations();
   return std::make_shared<const Annotations>(wanted);
+}
+
+// The same placement, said without axes of size 1.
+Sharding without_axes_of_size_1(const Sharding& sharding) {
+  const Mesh& mesh = sharding.mesh();
+  auto splitting = [&](const AxisList& axes) {
+    AxisList kept;
+    for (const AxisRef& axis : axes)
+      if (mesh.axis_size(axis) > 1) kept.push_back(axis);
+    return kept;
+  };
+  std::vector<DimensionSpec> dimensions;
+  for (std::size_t d = 0; d < sharding.rank(); ++d)
+    dimensions.emplace_back(splitting(sharding.axes(d)), sharding.is_open(d));
+  return Sharding(mesh, PartitionSpec(std::move(dimensions)))
+      .with_replicated(splitting(sharding.replicated_axes()))
+      .with_unreduced(splitting(sharding.unreduced_axes()));
+}
+
+// The annotations that these operand shardings determine; if there are none, `why` says why.
+std::optional<Annotations> inferred_from(const OpCall& call, OperandShardings known,
+                                         std::string& why) {
+  if (call.op.sharding_conflict) why = call.op.sharding_conflict(call, known);
+  if (why.empty() && !call.op.sharding_rule) why = "the op has no sharding rule";
+  if (!why.empty()) return std::nullopt;
+  const Sharding* any = nullptr;
+  for (const Sharding* each : known)
+    if (each) any = each;
+  std::vector<Sharding> operands;
+  for (std::size_t i = 0; i < known.size(); ++i)
+    operands.push_back(known[i] ? *known[i]
+                                : Sharding::replicated(any->mesh(), static_cast<std::size_t>(
+                                                                        call.operand(i).rank())));
+  Propagation inferred = propagate(call.op.sharding_rule(call), operands, Propagating::kInfer);
+  if (!inferred.ok()) {
+    why = inferred.conflict->message;
+    return std::nullopt;
+  }
+  Annotations annotations;
+  for (const Sharding& result : inferred.results)
+    annotations.shardings.push_back(explicit_part(result));
+  return annotations;
 }
 
 }  // namespace
@@ -105,25 +146,34 @@ AnnotationsPtr infer_shardings(const Node& node) {
 }
 
 AnnotationsPtr infer_shardings(const Node& node, OperandShardings known) {
-  const Mesh& mesh = common_mesh(node, known);
+  check_one_mesh(node, known);
   OpCall call = call_of(node);
-  if (node.op().sharding_conflict) {
-    std::string why = node.op().sharding_conflict(call, known);
-    if (!why.empty()) fail_ambiguous(node, known, why);
+  std::string why;
+  if (std::optional<Annotations> inferred = inferred_from(call, known, why))
+    return shared_annotations(node, *inferred);
+  // Axes of size 1 place nothing, so they must not be what the operands differ in.
+  std::vector<std::optional<Sharding>> splitting;
+  std::vector<const Sharding*> again;
+  bool differs = false;
+  for (const Sharding* each : known) {
+    splitting.push_back(each ? std::optional(without_axes_of_size_1(*each)) : std::nullopt);
+    differs = differs || (each && *splitting.back() != *each);
   }
-  if (!node.op().sharding_rule) fail_ambiguous(node, known, "the op has no sharding rule");
-  std::vector<Sharding> operands;
-  for (std::size_t i = 0; i < known.size(); ++i)
-    operands.push_back(known[i]
-                           ? *known[i]
-                           : Sharding::replicated(
-                                 mesh, static_cast<std::size_t>(node.operands()[i].type().rank())));
-  Propagation inferred = propagate(node.op().sharding_rule(call), operands, Propagating::kInfer);
-  if (!inferred.ok()) fail_ambiguous(node, known, inferred.conflict->message);
-  Annotations annotations;
-  for (const Sharding& result : inferred.results)
-    annotations.shardings.push_back(explicit_part(result));
-  return shared_annotations(node, annotations);
+  for (const auto& each : splitting) again.push_back(each ? &*each : nullptr);
+  std::string still;
+  if (differs)
+    if (std::optional<Annotations> inferred = inferred_from(call, again, still))
+      return shared_annotations(node, *inferred);
+  fail_ambiguous(node, known, why);
+}
+
+bool same_explicit_sharding(const Sharding* a, const Sharding* b) {
+  if (!a && !b) return true;
+  const Sharding& known = a ? *a : *b;
+  const Sharding whole = whole_over_explicit_axes(known.mesh(), known.rank());
+  const Sharding &left = a ? *a : whole, &right = b ? *b : whole;
+  return left == right || (left.mesh() == right.mesh() && left.rank() == right.rank() &&
+                           left.is_equivalent_to(right, left.rank()));
 }
 
 std::string unlike_operands(std::span<const Sharding* const> operands, std::size_t first) {

@@ -26,8 +26,13 @@ struct AmbiguousSharding : Error {
   explicit AmbiguousSharding(Error error) : Error(std::move(error)) {}
 };
 
+/// True if two values with these explicit shardings have the same elements on the same devices.
+/// Axes of size 1 make no difference; nullptr counts as replicated (whole_over_explicit_axes).
+bool same_explicit_sharding(const Sharding* a, const Sharding* b);
+
 /// Infers annotations from the operands' explicit shardings by the op's sharding rule. Null if no
-/// operand has one. Operands without one count as replicated.
+/// operand has one. Operands without one count as replicated. Operands that differ only in axes of
+/// size 1 do not conflict.
 /// @error invalid argument at the user's line if the rule is ambiguous, or the operands are on
 /// different meshes; names the operands, their shardings and the lines that made them.
 AnnotationsPtr infer_shardings(const Node& node);

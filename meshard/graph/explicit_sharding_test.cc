@@ -75,6 +75,30 @@ TEST_F(ExplicitSharding, AmbiguityNamesBothSides) {
                            {"axis \"x\" would split dimensions 0 and 1"}));
 }
 
+TEST_F(ExplicitSharding, AxesOfSizeOneDoNotDistinguish) {
+  Mesh mesh({{"one", 1, kTyped}, {"x", 2, kTyped}, {"unit", 1, kTyped}});
+  const Sharding split(mesh, P(none, "x"));
+  Tensor bare = parameter(mesh, P(none, "x")), rows = parameter(mesh, P("one", "x"));
+  for (const PartitionSpec& spec :
+       {P("one", "x"), P("unit", {"one", "x"}), P(none, {"x", "unit"}), P({"unit", "one"}, "x")})
+    for (const OpDef* op : {&joined_op, &alike_op}) {
+      Tensor other = parameter(mesh, spec);
+      for (const Tensor& met : {call(*op, bare, other), call(*op, other, bare)})
+        EXPECT_TRUE(met.sharding()->is_equivalent_to(split, 2)) << op->name << " " << spec;
+    }
+  EXPECT_EQ(call(alike_op, rows, rows).sharding(), rows.sharding()) << "is kept as it was said";
+  EXPECT_TRUE(throws_error([&] { call(alike_op, rows, parameter(mesh, P("x", "one"))); },
+                           ErrorCode::kInvalidArgument, {"ambiguous", "P(\"one\", \"x\")"}));
+  const Sharding whole(mesh, P(none, none)), unit(mesh, P("one", none));
+  EXPECT_TRUE(same_explicit_sharding(&unit, nullptr));
+  EXPECT_TRUE(same_explicit_sharding(nullptr, nullptr));
+  EXPECT_TRUE(same_explicit_sharding(&unit, &whole));
+  EXPECT_FALSE(same_explicit_sharding(&unit, &split));
+  EXPECT_FALSE(same_explicit_sharding(nullptr, &split));
+  const Sharding summed = whole.with_unreduced({"x"});
+  EXPECT_FALSE(same_explicit_sharding(&summed, &whole));
+}
+
 TEST_F(ExplicitSharding, UnlikeMeshesDoNotMeet) {
   Tensor a = parameter(typed_mesh(), P("x", none));
   Tensor b = parameter(half_typed_mesh(), P("x", none));

@@ -71,11 +71,7 @@ void check_same_shardings(const Node& node, const Body& first, const Body& body)
   for (std::size_t i = 0; i < first.num_results(); ++i) {
     const Value &a = first.graph().results()[i], &b = body.graph().results()[i];
     const Sharding *wanted = explicit_sharding(a), *present = explicit_sharding(b);
-    if (!wanted && !present) continue;
-    auto said = [&](const Sharding* of, const Sharding* other) {
-      return of ? *of : whole_over_explicit_axes(other->mesh(), other->rank());
-    };
-    if (said(wanted, present) == said(present, wanted)) continue;
+    if (same_explicit_sharding(wanted, present)) continue;
     throw Error(ErrorCode::kInvalidArgument,
                 cat("[switch_case] result ", i, " is ", described(wanted), " in one branch and ",
                     described(present), " in another"),

@@ -187,6 +187,53 @@ TEST_F(ExplicitAxes, AxesOfSizeOneStayWhenAValueIsComputed) {
   }
 }
 
+// Shardings that differ only in axes of size 1 are the same placement, wherever two values meet.
+TEST_F(ExplicitAxes, AnAxisOfSizeOneChangesNothing) {
+  const AxisKind typed = AxisKind::kExplicit;
+  Mesh mesh({{"data", 1, typed}, {"tensor", 4, typed}, {"unit", 1, typed}});
+  const PartitionSpec specs[] = {P(none, "tensor"), P("data", "tensor"),
+                                 P("unit", {"tensor", "data"}), P(none, {"data", "tensor"})};
+  struct Case {
+    const char* name;
+    Tensor (*of)(const Tensor&, const Tensor&);
+  };
+  const Case cases[] = {
+      {"add", [](const Tensor& a, const Tensor& b) { return a + b; }},
+      {"concat",
+       [](const Tensor& a, const Tensor& b) {
+         return concat({a, b}, 0);
+       }},
+      {"where", [](const Tensor& a, const Tensor& b) { return where(greater(a, 3), a, b * 2); }},
+      {"update",
+       [](const Tensor& a, const Tensor& b) {
+         return dynamic_update_slice(a, b * 2, {0, 0});
+       }},
+      {"stack", [](const Tensor& a, const Tensor& b) { return stack({a, b}); }},
+      {"carry",
+       [](const Tensor& a, const Tensor& b) {
+         return fori_loop(
+             0, 2, [&](Tensor, Tensor) { return b * 2; }, a);
+       }},
+      {"branches",
+       [](const Tensor& a, const Tensor& b) {
+         return cond(
+             greater(sum(a), 1000), [](Tensor x, Tensor) { return x; },
+             [](Tensor, Tensor y) { return y * 2; }, a, b);
+       }},
+      {"gradient",
+       [](const Tensor& a, const Tensor& b) {
+         return grad([&](Tensor x) { return sum(concat({x, b}, 0) * concat({b, x}, 0)); })(a);
+       }},
+  };
+  Tensor host = counting({4, 8}, 0);
+  for (const auto& [name, of] : cases)
+    for (const PartitionSpec& p : specs)
+      for (const PartitionSpec& q : specs)
+        EXPECT_EQ(values(of(mark_sharding(host, mesh, p), mark_sharding(host, mesh, q))),
+                  values(of(host, host)))
+            << name << " of " << p << " and " << q;
+}
+
 // XLA uses the sharding at the end of one branch for all branches.
 TEST_F(ExplicitAxes, ABranchMayEndWithAMarkOfTheCompilersAxes) {
   Mesh mesh({{"data", 2}, {"model", 4, AxisKind::kExplicit}});

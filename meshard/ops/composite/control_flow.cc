@@ -36,8 +36,7 @@ std::string described(const Tensor& tensor) {
 // counts as whole.
 bool keeps_part(const Tensor& in, const Tensor& out) {
   const Sharding *before = explicit_sharding(in.value()), *after = explicit_sharding(out.value());
-  if (before || !after) return before && after ? *before == *after : before == after;
-  return *after == whole_over_explicit_axes(after->mesh(), after->rank());
+  return (!before || after) && same_explicit_sharding(before, after);
 }
 
 }  // namespace
