@@ -93,6 +93,8 @@ class BodyScope {
   BodyScope& operator=(const BodyScope&) = delete;
 
   std::uint64_t trace() const { return trace_; }
+  /// The manual axes of the body's parameters; nullopt for full values.
+  const std::optional<ManualAxes>& place() const { return place_; }
   Tensor parameter(const BodyInput& input);
   /// The inner value for `value`: itself if it was recorded here, else the parameter that
   /// represents it, or a copy if it is a constant.

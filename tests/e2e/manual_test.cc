@@ -252,7 +252,7 @@ TEST_F(Manual, SecondDerivativesOfBodiesInsideOfRegions) {
       {"cond",
        [](const Function& f, const Tensor& x) {
          return cond(
-             sum(x) * 0 < 1, f, [](const Tensor& t) { return t; }, x);
+             zeros({}) < 1, f, [](const Tensor& t) { return t; }, x);
        }},
       {"checkpoint", [](const Function& f, const Tensor& x) { return checkpoint(f)(x); }}};
   Tensor x = sin(astype(counting({8}), DType::f64)) * 0.2;
@@ -423,6 +423,37 @@ TEST_F(Manual, AxisIndicesInsideLoopsAndBranches) {
 }
 
 // XLA knows no manual axes of size 1, and refuses collectives outside of manual regions.
+// The devices along x choose differently, those along y alike.
+TEST_F(Manual, CollectivesInBranchesOfOtherAxes) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  auto doubled = [](Tensor t) { return t * 2; };
+  auto summed = [](const char* axis) {
+    return [axis](Tensor t) { return vary(all_reduce(t, axis), axis); };
+  };
+  auto by_branch = manual(mesh, P({"x", "y"}), P({"x", "y"}), [&](Tensor part) {
+    return cond(equal(axis_index("x"), 0), summed("y"), doubled, part);
+  });
+  EXPECT_THAT(by_branch(counting({4})).to_vector<float>(), ElementsAre(1, 1, 4, 6));
+  Tensor weights = counting({4}, 1);
+  Tensor gradient = grad([&](Tensor x) { return sum(by_branch(x) * weights); })(counting({4}));
+  EXPECT_THAT(gradient.to_vector<float>(), ElementsAre(3, 3, 6, 8));
+  auto by_step = manual(mesh, P({"x", "y"}), P({"x", "y"}), [&](Tensor part) {
+    return fori_loop(
+        0, 2, [&](Tensor i, Tensor c) { return cond(equal(i, 0), summed("x"), doubled, c); }, part);
+  });
+  EXPECT_THAT(by_step(counting({4})).to_vector<float>(), ElementsAre(4, 8, 4, 8));
+  Tensor steps = grad([&](Tensor x) { return sum(by_step(x) * weights); })(counting({4}));
+  EXPECT_THAT(steps.to_vector<float>(), ElementsAre(8, 12, 8, 12));
+  auto waits = manual(mesh, P({"x", "y"}), P({"x", "y"}), [&](Tensor part) {
+    return grad([&](Tensor t) {
+      return sum(cond(equal(axis_index("x"), 0), summed("x"), doubled, t));
+    })(part);
+  });
+  EXPECT_TRUE(throws_error([&] { jit(waits)(counting({4})); }, ErrorCode::kInvalidArgument,
+                           {"manual_test.cc:", "[all_reduce] runs over {\"x\"} in a branch at",
+                            "predicate varies over {\"x\"}"}));
+}
+
 TEST_F(Manual, CollectivesOverAxesOfSizeOne) {
   Mesh mesh({{"a", 1}, {"b", 2}});
   auto on_each = [&](auto f) {

@@ -218,7 +218,7 @@ TEST_F(NestedManual, LoopsAndBranchesBetweenTheFunctions) {
           return tanh(c) * total;
         };
         return cond(
-            sum(part) * 0 < 1, [&](const Tensor& t) { return repeat(2, t, step); },
+            zeros({}) < 1, [&](const Tensor& t) { return repeat(2, t, step); },
             [](const Tensor& t) { return t; }, part);
       };
       Function inner = part_of_part;
@@ -230,7 +230,7 @@ TEST_F(NestedManual, LoopsAndBranchesBetweenTheFunctions) {
         };
         auto [last, each] = scan(step, part, astype(counting({3}, 1), DType::f64) * 0.1);
         return cond(
-            sum(part) * 0 < 1, [&](const Tensor& t) { return checkpoint(inner)(t) * 2; },
+            zeros({}) < 1, [&](const Tensor& t) { return checkpoint(inner)(t) * 2; },
             [](const Tensor& t) { return t; }, last + sum(each, 0));
       };
       return sharded ? manual(grid(), P("x"), P("x"), rows, {.axes = {"x"}})(x) : rows(x);

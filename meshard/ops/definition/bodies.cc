@@ -11,6 +11,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/internal/branch_collectives.h"
 #include "meshard/ops/rolling/roll_layers.h"
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/vary.h"
@@ -95,6 +96,7 @@ std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attribute
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
   Tensor first = record(op, std::move(attributes), std::span<const Tensor* const>(pointers), where);
+  internal::check_branch_collectives(*first.value().node());
   std::vector<Tensor> results;
   for (std::uint32_t i = 0; i < first.value()->num_outputs(); ++i)
     results.emplace_back(Value(first.value().node(), i));

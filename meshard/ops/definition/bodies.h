@@ -43,6 +43,7 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
 std::optional<ManualAxes> place_of(const Node& node);
 
 /// Records the node and returns its results in order.
+/// @error as record, and a collective in a body that only some devices of its group would reach.
 std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                                 std::span<const Tensor> operands, SourceLocation where);
 

@@ -2,12 +2,18 @@
 #include "meshard/ops/internal/collective.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/axes_index.h"
+#include "meshard/ops/all_gather.h"
+#include "meshard/ops/all_reduce.h"
+#include "meshard/ops/all_to_all.h"
+#include "meshard/ops/collective_permute.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/reduce_scatter.h"
 #include "meshard/ops/vary.h"
 
 namespace meshard::internal::collective {
@@ -90,6 +96,20 @@ const ManualAxes& checked_place(const Node& node, const AxisList& axes, std::int
             ": all devices along it hold the same value. To count it once per device, widen it "
             "with vary()");
   return *place;
+}
+
+const AxisList* axes_of(const Node& node) {
+  const AxisList* axes = nullptr;
+  const Attributes* attributes = node.attributes();
+  auto look = [&]<class T>(std::type_identity<T>) {
+    if (attributes && attributes->type() == typeid(T)) axes = &node.attributes_as<T>().axes;
+  };
+  look(std::type_identity<AllReduceAttributes>());
+  look(std::type_identity<AllGatherAttributes>());
+  look(std::type_identity<ReduceScatterAttributes>());
+  look(std::type_identity<AllToAllAttributes>());
+  look(std::type_identity<CollectivePermuteAttributes>());
+  return axes;
 }
 
 std::vector<std::vector<std::int64_t>> logical_groups(const Mesh& mesh, const AxisList& axes,

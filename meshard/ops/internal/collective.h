@@ -50,6 +50,9 @@ AxisList parts_of_axes(const AxisList& axes);
 /// does not vary over the axes.
 const ManualAxes& checked_place(const Node& node, const AxisList& axes, std::int64_t size);
 
+/// The axes of a recorded collective; nullptr for any other node.
+const AxisList* axes_of(const Node& node);
+
 /// The annotations of a collective whose result varies like its operand. The attributes must have
 /// the fields `axes` and `size`.
 template <class T>
