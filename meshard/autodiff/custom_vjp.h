@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "meshard/graph/record.h"
-#include "meshard/graph/structure.h"
+#include "meshard/graph/structure_match.h"
 
 namespace meshard {
 
@@ -41,13 +41,21 @@ std::span<const Value> custom_results(const Node& node);
 /// The same values; their cotangents pass through one optimization_barrier together.
 std::vector<Tensor> behind_barrier(const std::vector<Tensor>& inputs);
 
-/// Wraps a user's `backward`: unpacks tensors into its structures and packs its results.
-template <class Backward, class Residuals, class Result>
-Pullback structured_pullback(const Backward& backward, Residuals residuals, Result result) {
-  return [backward, residuals = std::move(residuals), result = std::move(result)](
-             std::span<const Tensor> saved, std::span<const Tensor> cotangents) {
-    return structure::tensors(backward(structure::with_tensors(residuals, saved),
-                                       structure::with_tensors(result, cotangents)));
+/// Wraps a user's `backward`: unpacks tensors into its structures and packs its results, which are
+/// matched by path if they have the type of the arguments.
+template <class Backward, class Arguments, class Residuals, class Result>
+Pullback structured_pullback(const Backward& backward, Arguments arguments, Residuals residuals,
+                             Result result) {
+  return [backward, arguments = std::move(arguments), residuals = std::move(residuals),
+          result = std::move(result)](std::span<const Tensor> saved,
+                                      std::span<const Tensor> cotangents) {
+    auto found = backward(structure::with_tensors(residuals, saved),
+                          structure::with_tensors(result, cotangents));
+    if constexpr (std::is_same_v<decltype(found), Arguments>)
+      return structure::matched_tensors(arguments, found, {"custom_vjp", "argument", "cotangent"},
+                                        effective_source({}));
+    else
+      return structure::tensors(found);
   };
 }
 
@@ -62,8 +70,8 @@ T without_tensors(const T& value) {
 /// Makes a function with a user-defined derivative. `forward(arguments...)` returns
 /// `std::pair(result, residuals)`: the function's result, and what its derivative needs.
 /// `backward(residuals, cotangent)` returns the cotangents of the arguments, one tensor for each
-/// tensor of the arguments in order, in any structure (a tensor, a tuple, ...). An undefined Tensor
-/// is zero.
+/// tensor of the arguments: in a tuple of the arguments' types, by path, and in any other structure
+/// (a tensor, a tuple, ...) in order. An undefined Tensor is zero.
 ///
 /// Works wherever gradients do: under grad and vjp, inside jit and lazily. Derivatives of higher
 /// order differentiate `backward` and the residuals. Tensors that `forward` captures are constants:
@@ -92,7 +100,8 @@ auto custom_vjp(Forward forward, Backward backward) {
     return structure::with_tensors(
         result, internal::with_pullback(
                     results, taken, saved,
-                    internal::structured_pullback(backward, internal::without_tensors(residuals),
+                    internal::structured_pullback(backward, internal::without_tensors(own),
+                                                  internal::without_tensors(residuals),
                                                   internal::without_tensors(result)),
                     where));
   };

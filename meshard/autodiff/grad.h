@@ -8,7 +8,7 @@
 
 #include "meshard/autodiff/backward.h"
 #include "meshard/graph/record.h"
-#include "meshard/graph/structure.h"
+#include "meshard/graph/structure_match.h"
 #include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard {
@@ -143,10 +143,8 @@ auto vjp(F f, const Arguments&... arguments) {
   auto result = internal::apply_rolled(f, replaced);
   auto pullback = [inputs, result, replaced, where](const auto& cotangent) {
     std::vector<Tensor> outputs = structure::tensors(result);
-    std::vector<Tensor> seeds = structure::tensors(cotangent);
-    if (outputs.size() != seeds.size())
-      throw_invalid(where, "[vjp] the result has ", outputs.size(),
-                    " tensors, but the cotangent has ", seeds.size());
+    std::vector<Tensor> seeds =
+        structure::matched_tensors(result, cotangent, {"vjp", "result", "cotangent", true}, where);
     internal::KeepOperandsScope keep_operands;
     return structure::with_tensors(replaced, backward(outputs, seeds, inputs, where));
   };

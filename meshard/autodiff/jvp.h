@@ -69,10 +69,16 @@ auto linearize(F f, const Arguments&... arguments) {
   std::vector<Tensor> outputs = structure::tensors(result);
   if (!where.known() && !outputs.empty()) where = outputs.front().where();
   PushForward derivative(outputs, inputs, where);
-  auto push = [derivative = std::move(derivative), result, where](const Arguments&... tangents) {
+  auto push = [derivative = std::move(derivative), result, where,
+               primals = structure::with_tensors(std::tuple<Arguments...>{arguments...},
+                                                 std::vector<Tensor>(inputs.size()))](
+                  const Arguments&... tangents) {
     internal::KeepOperandsScope keep_operands;
-    return structure::with_tensors(result,
-                                   derivative(structure::tensors(std::tie(tangents...)), where));
+    return structure::with_tensors(
+        result,
+        derivative(structure::matched_tensors(primals, std::tuple<Arguments...>{tangents...},
+                                              {"jvp", "primal", "tangent"}, where),
+                   where));
   };
   return std::pair(std::move(result), std::move(push));
 }

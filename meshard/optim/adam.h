@@ -55,7 +55,7 @@ struct AdamParts {
   Tensor steps;
   std::vector<std::size_t> stacked;  // dimensions, by parameter
 };
-/// One step. @error invalid argument if the lists do not match.
+/// One step. @pre the lists match
 AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tensor> gradients);
 
 AdamW with_decay(const Adam& adam);
@@ -72,8 +72,8 @@ requires internal::kIsAdam<Optimizer> AdamState<Params> init(
     const Optimizer&, const Params& params, const Params& layout,
     SourceLocation where = SourceLocation::current()) {
   SourceScope line(where);
-  std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
-  internal::check_gradients("init", tensors, places);
+  std::vector<Tensor> tensors = structure::tensors(params);
+  std::vector<Tensor> places = internal::for_parameters(params, layout, "optim.init", "layout");
   std::vector<Tensor> moments = internal::zeros_for(tensors, places, 2);
   std::span<const Tensor> all = moments;
   return {structure::with_tensors(params, all.first(tensors.size())),
@@ -95,14 +95,16 @@ template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> std::pair<Params, AdamState<Params>> update(
     const Optimizer& optimizer, const Params& params, const Params& gradients,
     const AdamState<Params>& state) {
-  internal::AdamParts next = internal::adam_step(
-      internal::with_decay(optimizer),
-      {structure::tensors(params), structure::tensors(state.mean), structure::tensors(state.square),
-       state.steps, internal::stacked_dimensions(params)},
-      structure::tensors(gradients));
+  internal::AdamParts next =
+      internal::adam_step(internal::with_decay(optimizer),
+                          {structure::tensors(params),
+                           internal::for_parameters(params, state.mean, "optim.update", "mean"),
+                           internal::for_parameters(params, state.square, "optim.update", "square"),
+                           state.steps, internal::stacked_dimensions(params)},
+                          internal::for_parameters(params, gradients, "optim.update", "gradient"));
   return {structure::with_tensors(params, next.parameters),
-          {structure::with_tensors(state.mean, next.means),
-           structure::with_tensors(state.square, next.squares), next.steps}};
+          {structure::with_tensors(params, next.means),
+           structure::with_tensors(params, next.squares), next.steps}};
 }
 
 }  // namespace meshard::optim

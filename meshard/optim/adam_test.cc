@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "meshard/graph/sync.h"
+#include "meshard/optim/loss_scale.h"
 #include "meshard/optim/optim_testutil.h"
+#include "meshard/optim/sgd.h"
 #include "meshard/optim/zero_layout.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
@@ -131,6 +135,23 @@ TEST_F(AdamSteps, RefuseWhatDoesNotGoTogether) {
   AdamState<TwoTensors> state = init(Adam{}, params);
   EXPECT_TRUE(throws_error([&] { update(Adam{}, params, other, state); },
                            ErrorCode::kInvalidArgument, {"f32[2], but its gradient is f32[3]"}));
+  using List = std::vector<Tensor>;
+  using Map = std::map<std::string, Tensor>;
+  const List two{ones({}), ones({})}, one{ones({})};
+  EXPECT_TRUE(throws_error([&] { update(Adam{}, two, one, init(Adam{}, two)); },
+                           ErrorCode::kInvalidArgument, {"missing from the gradients: [1] f32[]"}));
+  EXPECT_TRUE(throws_error([&] { update(Adam{}, two, two, init(Adam{}, one)); },
+                           ErrorCode::kInvalidArgument, {"missing from the means: [1] f32[]"}));
+  const Map named{{"a", ones({})}, {"b", ones({})}}, typo{{"0", ones({})}, {"a", ones({})}};
+  EXPECT_TRUE(throws_error(
+      [&] { update(Adam{}, named, typo, init(Adam{}, named)); }, ErrorCode::kInvalidArgument,
+      {"missing from the gradients: [\"b\"] f32[]; unexpected in the gradients: [\"0\"] f32[]"}));
+  EXPECT_TRUE(throws_error([&] { update(Sgd{}, named, typo, init(Sgd{}, named)); },
+                           ErrorCode::kInvalidArgument, {"missing from the gradients: [\"b\"]"}));
+  EXPECT_TRUE(throws_error([&] { init(Adam{}, named, typo); }, ErrorCode::kInvalidArgument,
+                           {"missing from the layouts: [\"b\"]"}));
+  EXPECT_TRUE(throws_error([&] { chosen(full({}, true, DType::bool_), named, typo); },
+                           ErrorCode::kInvalidArgument, {"[\"b\"]"}));
   EXPECT_TRUE(throws_error([&] { init(Adam{}, std::vector<Tensor>{arange(3)}); },
                            ErrorCode::kInvalidArgument, {"i32[3]"}));
 }

@@ -85,8 +85,7 @@ class Fsdp {
  private:
   Params laid_out(const Params& params) const {
     std::vector<Tensor> tensors = structure::tensors(params);
-    std::vector<Tensor> places = structure::tensors(split_);
-    internal::check_gradients("Fsdp", places, tensors);
+    std::vector<Tensor> places = internal::for_parameters(params, split_, "optim.Fsdp", "layout");
     for (std::size_t i = 0; i < tensors.size(); ++i)
       tensors[i] = internal::laid_out(tensors[i], places[i]);
     return structure::with_tensors(params, tensors);

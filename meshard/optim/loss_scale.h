@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/structure.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/structure_match.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/where.h"
 
@@ -53,9 +54,11 @@ std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients) {
 /// it to skip a step whose gradients were not finite.
 template <class T>
 T chosen(const Tensor& condition, const T& yes, const T& no) {
-  std::vector<Tensor> tensors = structure::tensors(yes), others = structure::tensors(no);
+  std::vector<Tensor> tensors = structure::tensors(yes);
+  const std::vector<Tensor> others = structure::matched_shapes(
+      yes, no, {"optim.chosen", "first structure", "second structure", true}, effective_source({}));
   for (std::size_t i = 0; i < tensors.size(); ++i)
-    tensors[i] = where(condition, tensors[i], others.at(i));
+    tensors[i] = where(condition, tensors[i], others[i]);
   return structure::with_tensors(yes, tensors);
 }
 

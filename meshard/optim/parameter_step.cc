@@ -78,15 +78,4 @@ Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor&
   return out;
 }
 
-void check_gradients(const char* place, std::span<const Tensor> parameters,
-                     std::span<const Tensor> gradients) {
-  if (parameters.size() != gradients.size())
-    throw_invalid(SourceLocation{}, "[optim.", place, "] there are ", parameters.size(),
-                  " parameters and ", gradients.size(), " gradients");
-  for (std::size_t i = 0; i < parameters.size(); ++i)
-    if (parameters[i].shape() != gradients[i].shape())
-      throw_invalid(gradients[i].where(), "[optim.", place, "] parameter ", i, " is ",
-                    parameters[i].type(), ", but its gradient is ", gradients[i].type());
-}
-
 }  // namespace meshard::optim::internal

@@ -4,10 +4,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
-#include "meshard/graph/structure.h"
+#include "meshard/graph/record.h"
+#include "meshard/graph/structure_match.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
 
@@ -38,10 +40,15 @@ Prepared prepared(const Tensor& parameter, const Tensor& gradient);
 /// The same, in the sharding of `state`, which was created by zeros_for.
 Prepared prepared(const Tensor& parameter, const Tensor& gradient, const Tensor& state);
 
-/// @error invalid argument: the structures of parameters and gradients have different numbers of
-/// tensors, or tensors of different shapes.
-void check_gradients(const char* place, std::span<const Tensor> parameters,
-                     std::span<const Tensor> gradients);
+/// The tensors of `given`, such as gradients or the means of a state, in the order of the
+/// parameters at the same paths.
+/// @error invalid argument: a path is in one structure only; two shapes differ.
+template <class Params>
+std::vector<Tensor> for_parameters(const Params& params, const Params& given,
+                                   std::string_view function, std::string_view name) {
+  return structure::matched_shapes(params, given, {function, "parameter", name},
+                                   effective_source({}));
+}
 
 /// For each tensor of `params`, the number of leading dimensions that stack layers (nn::Layers).
 template <class Params>

@@ -6,7 +6,6 @@
 namespace meshard::optim::internal {
 
 SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients) {
-  check_gradients("update", parts.parameters, gradients);
   bool moving = options.momentum != 0;
   if (moving != !parts.velocities.empty() && !gradients.empty())
     throw_invalid(SourceLocation{}, "[optim.update] the momentum is ", options.momentum,

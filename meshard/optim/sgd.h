@@ -39,7 +39,7 @@ struct SgdParts {
   Tensor steps;
   std::vector<std::size_t> stacked;  // dimensions, by parameter
 };
-/// One step. @error invalid argument if the lists do not match.
+/// One step. @pre the lists match
 SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gradients);
 }  // namespace internal
 
@@ -48,8 +48,8 @@ template <class Params>
 SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout,
                       SourceLocation where = SourceLocation::current()) {
   SourceScope line(where);
-  std::vector<Tensor> tensors = structure::tensors(params), places = structure::tensors(layout);
-  internal::check_gradients("init", tensors, places);
+  std::vector<Tensor> tensors = structure::tensors(params);
+  std::vector<Tensor> places = internal::for_parameters(params, layout, "optim.init", "layout");
   SgdState<Params> state{std::nullopt, internal::no_steps(tensors)};
   if (sgd.momentum == 0) return state;
   state.velocity = structure::with_tensors(params, internal::zeros_for(tensors, places, 1));
@@ -69,13 +69,14 @@ template <class Params>
 std::pair<Params, SgdState<Params>> update(const Sgd& sgd, const Params& params,
                                            const Params& gradients, const SgdState<Params>& state) {
   std::vector<Tensor> velocities;
-  if (state.velocity) velocities = structure::tensors(*state.velocity);
+  if (state.velocity)
+    velocities = internal::for_parameters(params, *state.velocity, "optim.update", "velocity");
   internal::SgdParts next = internal::sgd_step(
       sgd,
       {structure::tensors(params), velocities, state.steps, internal::stacked_dimensions(params)},
-      structure::tensors(gradients));
-  SgdState<Params> after{state.velocity, next.steps};
-  if (after.velocity) after.velocity = structure::with_tensors(*state.velocity, next.velocities);
+      internal::for_parameters(params, gradients, "optim.update", "gradient"));
+  SgdState<Params> after{std::nullopt, next.steps};
+  if (state.velocity) after.velocity = structure::with_tensors(params, next.velocities);
   return {structure::with_tensors(params, next.parameters), after};
 }
 

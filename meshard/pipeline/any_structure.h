@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meshard/base/shared_value.h"
-#include "meshard/graph/structure.h"
+#include "meshard/graph/structure_match.h"
 
 namespace meshard::internal {
 
@@ -20,23 +20,8 @@ inline constexpr char kStructureTag = 0;
 template <class T>
 bool equal_around_tensors(const void* a, const void* b) {
   const T &one = *static_cast<const T*>(a), &other = *static_cast<const T*>(b);
-  std::vector<std::uint64_t> form, other_form;
-  structure::append_form(one, form);
-  structure::append_form(other, other_form);
-  if (form != other_form) return false;
-  std::vector<const void*> leaves;
-  structure::for_each_leaf(one, [&](const auto& leaf) { leaves.push_back(&leaf); });
-  std::size_t next = 0;
-  bool equal = true;
-  structure::for_each_leaf(other, [&](const auto& leaf) {
-    using Leaf = std::remove_cvref_t<decltype(leaf)>;
-    const Leaf& before = *static_cast<const Leaf*>(leaves[next++]);
-    if constexpr (structure::Number<Leaf>)
-      equal = equal && (before == leaf || (before != before && leaf != leaf));  // NaN is itself
-    else if constexpr (structure::IsStatic<Leaf>::value)
-      equal = equal && before == leaf;
-  });
-  return equal;
+  return structure::internal::same_form(one, other) &&
+         structure::constant_difference(one, other).empty();
 }
 
 /// Value type: a structure of tensors of any C++ type, such as what one stage of a pipeline hands

@@ -43,12 +43,6 @@ bool keeps_part(const Tensor& in, const Tensor& out) {
 
 Tensor number_state(In number) { return operand_tensor("loop", number); }
 
-void CarryForm::check_form(const std::vector<std::uint64_t>& now) const {
-  if (now != form)
-    throw_invalid(where, "[", op,
-                  "] the body returns the carry with different lengths or keys than it received");
-}
-
 BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
                              BodyFunction body) {
   return [&form, carries, body = std::move(body)](std::span<const Tensor> parameters) {
@@ -93,24 +87,18 @@ std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<st
   return *length;
 }
 
-void BranchForm::check(const std::vector<std::string>& now_paths, const std::vector<Tensor>& now,
-                       const std::vector<std::uint64_t>& now_form) {
-  if (known && (now_form != form || now.size() != types.size()))
-    throw_invalid(where, "[", op,
-                  "] the functions return structures with different lengths or keys");
+void BranchForm::check(const std::vector<std::string>& paths, const std::vector<Tensor>& now) {
   for (std::size_t i = 0; i < now.size(); ++i) {
     if (!now[i].defined())
-      throw_invalid(where, "[", op, "] ", now_paths[i],
-                    " has no value in the result of a function");
+      throw_invalid(where, "[", op, "] ", paths[i], " has no value in the result of a function");
     if (known && now[i].type() != types[i])
       throw Error(ErrorCode::kInvalidArgument,
-                  cat("[", op, "] ", now_paths[i], " is ", types[i], " in one function and ",
+                  cat("[", op, "] ", paths[i], " is ", types[i], " in one function and ",
                       now[i].type(), " in another"),
                   where)
           .with_note(cat("the latter was made at ", now[i].where()));
     if (!known) types.push_back(now[i].type());
   }
-  form = now_form;
   known = true;
 }
 

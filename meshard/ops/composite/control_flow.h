@@ -12,7 +12,7 @@
 
 #include "meshard/graph/body_function.h"
 #include "meshard/graph/record.h"
-#include "meshard/graph/structure.h"
+#include "meshard/graph/structure_match.h"
 #include "meshard/ops/scan.h"
 #include "meshard/ops/switch_case.h"
 #include "meshard/ops/while_loop.h"
@@ -47,19 +47,15 @@ LoopState<T> loop_state(const T& value, SourceLocation where) {
     return value;
 }
 
-/// The structure of a loop's carry, for checks and messages.
+/// A loop's carry, for messages.
 struct CarryForm {
   std::string_view op;
   std::vector<std::string> paths;
-  std::vector<std::uint64_t> form;
   SourceLocation where;
-
-  /// @error invalid argument: the structure differs from the initial one.
-  void check_form(const std::vector<std::uint64_t>& now) const;
 };
 template <class T>
 CarryForm carry_form(std::string_view op, const T& value, SourceLocation where) {
-  CarryForm carry{op, {}, {}, where};
+  CarryForm carry{op, {}, where};
   structure::for_each(
       value,
       [&](const auto& leaf, const std::string& path) {
@@ -67,8 +63,16 @@ CarryForm carry_form(std::string_view op, const T& value, SourceLocation where) 
           carry.paths.push_back(path);
       },
       "carry");
-  structure::append_form(value, carry.form);
   return carry;
+}
+/// The tensors of the carry that a body returns, in the order of the initial one's.
+/// @error invalid argument: it has another structure, or other numbers, than the initial one.
+template <class T>
+std::vector<Tensor> returned_carry(const CarryForm& form, const T& initial, const T& returned) {
+  const structure::MatchNames names{form.op, "initial carry", "carry that the body returns", true};
+  std::vector<Tensor> tensors = structure::matched_tensors(initial, returned, names, form.where);
+  structure::check_constants(initial, returned, names, form.where);
+  return tensors;
 }
 
 /// The body of a loop whose first values are its carries. A carry whose initial value has a
@@ -85,19 +89,16 @@ std::vector<Tensor> kept_results(std::span<const Tensor> carries, std::vector<Te
 std::int64_t scan_length(const std::vector<Tensor>& sliced, const std::vector<std::string>& paths,
                          std::optional<std::int64_t> length, SourceLocation where);
 
-/// The common structure of the results of all branches.
-/// @error invalid argument: a branch whose result types differ from the first one's, naming path
-/// and both.
+/// The types of the results of all branches.
 struct BranchForm {
   std::string_view op;
   SourceLocation where;
-  std::vector<std::string> paths = {};
   std::vector<TensorType> types = {};
-  std::vector<std::uint64_t> form = {};
   bool known = false;
 
-  void check(const std::vector<std::string>& now_paths, const std::vector<Tensor>& now,
-             const std::vector<std::uint64_t>& now_form);
+  /// @error invalid argument: a branch whose result types differ from the first one's, naming path
+  /// and both.
+  void check(const std::vector<std::string>& paths, const std::vector<Tensor>& now);
 };
 
 template <class T>
@@ -112,22 +113,20 @@ std::vector<std::string> paths_of(const T& value, const std::string& name) {
   return paths;
 }
 
-template <class T>
-std::vector<std::uint64_t> form_of(const T& value) {
-  std::vector<std::uint64_t> form;
-  structure::append_form(value, form);
-  return form;
-}
-
-/// One branch as a function of tensors; stores its result as the prototype of the structure.
+/// One branch as a function of tensors; stores the result of the first one as the prototype of the
+/// structure. @error invalid argument: another branch's result has another structure, or other
+/// numbers.
 template <class Result, class F, class Arguments>
 BodyFunction branch_function(const F& f, const Arguments& arguments, std::optional<Result>& result,
                              BranchForm& form) {
   return [&f, &arguments, &result, &form](std::span<const Tensor> given) {
     Result now = std::apply(f, structure::with_tensors(arguments, given));
-    std::vector<Tensor> tensors = structure::tensors(now);
-    form.check(paths_of(now, "result"), tensors, form_of(now));
-    result = std::move(now);
+    if (!result) result = now;
+    const structure::MatchNames names{form.op, "result of one function",
+                                      "result of another function", true};
+    std::vector<Tensor> tensors = structure::matched_tensors(*result, now, names, form.where);
+    structure::check_constants(*result, now, names, form.where);
+    form.check(paths_of(*result, "result"), tensors);
     return tensors;
   };
 }
@@ -196,9 +195,9 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
   BodyFunction body = [&](std::span<const Tensor> given) {
     Step step = f(structure::with_tensors(first, given.first(carries.size())),
                   structure::with_tensors(xs, given.subspan(carries.size())));
-    State next = std::move(step.first);
-    form.check_form(internal::form_of(next));
-    std::vector<Tensor> results = structure::tensors(next), ys = structure::tensors(step.second);
+    const State next = std::move(step.first);
+    std::vector<Tensor> results = internal::returned_carry(form, first, next);
+    std::vector<Tensor> ys = structure::tensors(step.second);
     for (Tensor& y : ys) results.push_back(std::move(y));
     prototype = std::move(step.second);
     return results;
@@ -238,9 +237,8 @@ internal::LoopState<Carry> while_loop(const Condition& condition, const F& body,
     return std::vector<Tensor>{condition(structure::with_tensors(first, given))};
   };
   BodyFunction step = [&](std::span<const Tensor> given) {
-    State next = body(structure::with_tensors(first, given));
-    form.check_form(internal::form_of(next));
-    return structure::tensors(next);
+    const State next = body(structure::with_tensors(first, given));
+    return internal::returned_carry(form, first, next);
   };
   std::vector<Tensor> results =
       while_tensors(test, internal::keeping_carries(form, carries, step), carries, where);
@@ -360,12 +358,19 @@ State repeat(std::int64_t count, const State& x, const F& f,
 
 /// Stacks structures: each tensor of the result stacks those of all `structures` along a new first
 /// dimension.
-/// @error no structures, or structures whose tensors differ in number or type.
+/// @error no structures, or structures whose tensors differ in paths or type, or that differ in a
+/// number.
 template <class T>
 T stack_structures(const std::vector<T>& structures,
                    SourceLocation where = SourceLocation::current()) {
   std::vector<std::vector<Tensor>> all;
-  for (const T& each : structures) all.push_back(structure::tensors(each));
+  for (const T& each : structures) {
+    const structure::MatchNames names{"stack_structures", "first structure", "other structure",
+                                      true};
+    all.push_back(
+        structure::matched_tensors(structures.front(), each, names, effective_source(where)));
+    structure::check_constants(structures.front(), each, names, effective_source(where));
+  }
   std::vector<Tensor> stacked = internal::stack_each(all, effective_source(where));
   return structure::with_tensors(structures.front(), stacked);
 }

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <string>
+#include <unordered_map>
 
 #include "meshard/ops/all.h"
 #include "meshard/ops/op_testutil.h"
@@ -54,6 +56,43 @@ TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
                    first);
       },
       kInvalid, {"[while_loop]", "different lengths"}));
+}
+
+// What is not a tensor would silently keep its first value.
+TEST(ControlFlow, NumbersInCarriesAndResultsMustStayTheSame) {
+  using Counted = std::pair<Tensor, int>;
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scan([](Counted c, std::tuple<>) { return std::pair(Counted(c.first, c.second + 1), 0); },
+             Counted(input({}), 0), std::tuple<>(), {.length = 3});
+      },
+      kInvalid, {"[scan] [1] is 0 and 1 in the initial carry"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        cond(
+            input({}, DType::bool_), [](Tensor x) { return Counted(x, 1); },
+            [](Tensor x) { return Counted(x, 2); }, input({}));
+      },
+      kInvalid, {"[cond] [1] is 2 and 1"}));
+}
+
+TEST(ControlFlow, BranchesMatchByPath) {
+  using Map = std::unordered_map<std::string, Tensor>;
+  EXPECT_TRUE(throws_error(
+      [&] {
+        cond(
+            input({}, DType::bool_),
+            [](Tensor x) {
+              return Map{{"a", x}};
+            },
+            [](Tensor x) {
+              return Map{{"b", x}};
+            },
+            input({2}));
+      },
+      kInvalid,
+      {"missing from the result of another function: [\"b\"] f32[2]",
+       "unexpected in the result of another function: [\"a\"] f32[2]"}));
 }
 
 TEST(ControlFlow, LengthsMustAgree) {
