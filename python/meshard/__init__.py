@@ -15,6 +15,7 @@ from ._transforms import *  # noqa: E402,F403
 from ._mesh import *  # noqa: E402,F403
 from ._array import *  # noqa: E402,F403
 from ._marking import *  # noqa: E402,F403
+from ._collectives import *  # noqa: E402,F403
 from ._runtime import *  # noqa: E402,F403
 from ._dlpack import *  # noqa: E402,F403
 from ._callbacks import *  # noqa: E402,F403

@@ -36,8 +36,9 @@ def last_name(node):
 class Signatures:
     """The stub of one Python file."""
 
-    def __init__(self, tensors):
+    def __init__(self, tensors, known):
         self.tensors = tensors  # names of functions that return a Tensor
+        self.known = known  # (module, name) of what C++ defines, by id
 
     def result(self, name, in_class):
         if name in RESULTS:
@@ -131,6 +132,9 @@ class Signatures:
                 if name == "__all__" or name in names:
                     continue
                 names.add(name)
+                if id(value) in self.known and not name.startswith("_"):  # add = ops.add
+                    lines.append(origin(value, name, self.known, module))
+                    continue
                 if is_type and isinstance(node.value.args[0], ast.Constant):
                     node.value.args[0].value = name
                 lines.append(ast.unparse(node) if is_type or is_alias else variable(name, value))
@@ -162,7 +166,7 @@ def stub_of(module, known, tensors):
     """The text of the stub of an imported Python module. `known` has (module, name) of what C++ defines, by id."""
     with open(module.__file__, encoding="utf-8") as file:
         body = ast.parse(file.read()).body
-    lines, names = Signatures(tensors).statements(body, module)
+    lines, names = Signatures(tensors, known).statements(body, module)
     public = getattr(module, "__all__", None)
     wanted = public if public is not None else [name for name in vars(module) if not name.startswith("_")]
     for name in wanted:
