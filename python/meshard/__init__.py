@@ -8,7 +8,7 @@ from . import _meshard
 
 _meshard.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
-from . import tree  # noqa: E402  (needs the package folder)
+from . import _foreign_arrays, tree  # noqa: E402, F401  (need the package folder)
 from ._dtypes import *  # noqa: E402,F403
 from ._errors import *  # noqa: E402,F403
 from ._transforms import *  # noqa: E402,F403

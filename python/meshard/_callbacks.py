@@ -5,6 +5,7 @@ import sys
 import numpy
 
 from . import _meshard, tree
+from ._foreign_arrays import tensor_of
 
 __all__ = ["pure_callback", "debug_print", "set_debug_print_handler", "set_advice_handler", "all_advice", "Advice",
            "set_stall_handler", "stall_seconds", "set_stall_seconds"]
@@ -22,6 +23,8 @@ def _types_in(types):
     """The structure with an abstract tensor for each object that has a shape and a dtype."""
     if isinstance(types, Tensor):
         return types
+    if _meshard.is_foreign_array(types):
+        return tensor_of(types)
     if hasattr(types, "shape") and hasattr(types, "dtype"):
         return _meshard.abstract_tensor(tuple(types.shape), types.dtype)
     if isinstance(types, dict):

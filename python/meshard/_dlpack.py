@@ -26,15 +26,17 @@ def _device(self):
 
 
 def _capsule(x, copy):
-    kind, _ = x.__dlpack_device__()
+    if callable(getattr(x, "is_neg", None)) and x.is_neg():  # PyTorch would export the elements without their sign
+        raise BufferError("Can't export tensors with the negative bit set, use tensor.resolve_neg()")
+    kind = x.__dlpack_device__()[0] if hasattr(x, "__dlpack_device__") else _CPU
     arguments = {"max_version": _VERSION}
     if kind not in _HOST_KINDS:
         if copy is False:
             raise BufferError(f"the array is in the memory of a device, {x.__dlpack_device__()}, so it must be copied, "
                               "but copy is False")
         arguments["dl_device"] = (_CPU, 0)
-    elif copy is not None:
-        arguments["copy"] = copy
+    elif copy is False:
+        arguments["copy"] = copy  # True: the elements are copied here
     try:
         return x.__dlpack__(**arguments)
     except TypeError:  # from before version 2023.12 of the standard

@@ -3,6 +3,7 @@
 import functools
 
 from . import _meshard, tree
+from ._array_api.common import as_tensor
 from ._errors import Error
 
 __all__ = ["mark_sharding", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
@@ -204,7 +205,7 @@ def abstract_tensor(shape, dtype, *where):
 
 def is_abstract(x):
     """Whether abstract_tensor() made the tensor."""
-    return _meshard.is_abstract(x)
+    return _meshard.is_abstract(as_tensor(x))
 
 
 def local_shards(x):
@@ -212,7 +213,7 @@ def local_shards(x):
 
     Computes the tensor if it is only recorded. A tensor on one device has one shard; one on the host has none.
     """
-    return _meshard.local_shards(x)
+    return _meshard.local_shards(as_tensor(x))
 
 
 def from_shards(shards, mesh, spec, shape=None):
@@ -226,7 +227,7 @@ def from_shards(shards, mesh, spec, shape=None):
 
 def from_local(tensors, mesh, spec, shape=None):
     """A tensor made of one tensor for each position of the mesh. Those already on their devices stay there."""
-    return _meshard.from_local(list(tensors), mesh, spec, shape)
+    return _meshard.from_local([as_tensor(each) for each in tensors], mesh, spec, shape)
 
 
 def from_callback(shape, sharding, callback, dtype):

@@ -4,6 +4,7 @@ import atexit
 import contextlib
 
 from . import _meshard
+from ._array_api.common import as_tensor
 from ._progress import compile_line
 
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",
@@ -152,12 +153,12 @@ def sync(*values):
 
 def gather_to_all(x):
     """The whole value as a NumPy array in all processes of the run, which all call this at the same place."""
-    return _meshard.gather_to_all(x)
+    return _meshard.gather_to_all(as_tensor(x))
 
 
 def gather_to(x, process):
     """The whole value as a NumPy array in one process, None in the others. All processes call it at the same place."""
-    return _meshard.gather_to(x, process)
+    return _meshard.gather_to(as_tensor(x), process)
 
 
 def start_trace(*, most_events=1_000_000):

@@ -287,7 +287,11 @@ class custom_vjp:
             finally:
                 self._in_forward.now = False
 
-        return _meshard.custom_vjp(run, lambda residuals, cotangent: _pair(backward(residuals, cotangent)), args)
+        def pull(residuals: Any, cotangent: Any) -> Any:
+            found = _pair(backward(residuals, cotangent))
+            return (found,) if len(args) == 1 and type(found) is not tuple else found
+
+        return _meshard.custom_vjp(run, pull, args)
 
 
 def apply_backward_optimization_barrier(function: Callable[..., R]) -> Callable[..., R]:

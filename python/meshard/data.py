@@ -9,7 +9,7 @@ import weakref
 import numpy
 
 from . import _meshard
-from ._dlpack import from_dlpack
+from ._foreign_arrays import tensor_of
 from ._marking import mark_sharding
 
 __all__ = ["loader", "Loader"]
@@ -31,7 +31,7 @@ def _as_tensors(batch):
     if dataclasses.is_dataclass(batch) and not isinstance(batch, type):
         return dataclasses.replace(batch, **{field.name: _as_tensors(getattr(batch, field.name))
                                              for field in dataclasses.fields(batch)})
-    return from_dlpack(batch) if hasattr(batch, "__dlpack__") else batch
+    return tensor_of(batch, copy=None) if _meshard.is_foreign_array(batch) else batch
 
 
 def _put(items, stopped, item):

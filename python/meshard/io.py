@@ -8,6 +8,7 @@
 import os
 
 from . import _meshard, tree
+from ._array_api.common import as_tensor
 
 __all__ = ["save", "save_async", "restore", "load", "Weights", "Saving", "names", "load_npy", "save_npy"]
 
@@ -35,12 +36,23 @@ def names(structure):
     return [name for path, leaf in zip(around.paths, leaves) for name in _meshard.checkpoint_names(path, leaf.shape)]
 
 
-def _checked_paths(structure):
-    found = names(structure)
+def _check_constants(around):
+    """Raises TypeError for what is neither a tensor nor a number: a checkpoint cannot hold it."""
+    if found := _meshard.tree_constants(around):
+        listed = ", ".join(f"{path or 'the value itself'}, which is {value!r}" for path, value in found[:8])
+        raise TypeError(f"a checkpoint holds tensors and numbers, not {listed}: leave it out, put texts into metadata=, "
+                        'or make it a field with metadata={"static": True}')
+
+
+def _flattened(structure):
+    """The paths and the tensors of what is saved."""
+    leaves, around = tree.flatten(structure)
+    _check_constants(around)
+    found = [name for path, leaf in zip(around.paths, leaves) for name in _meshard.checkpoint_names(path, leaf.shape)]
     if len(set(found)) != len(found):
         twice = next(name for name in found if found.count(name) > 1)
         raise ValueError(f"two tensors would both have the name {twice!r}")
-    return tree.structure(structure).paths
+    return around.paths, leaves
 
 
 def save(path, structure, *, metadata=None, this_process_only=False):
@@ -51,9 +63,10 @@ def save(path, structure, *, metadata=None, this_process_only=False):
     device. In a run of several processes all call this at the same place: each writes the shards of its devices, and an
     index names the files. With `this_process_only` this process alone writes values that it has as a whole. `metadata`
     is a dict of strings for the file.
+
+    Raises TypeError for what is neither a tensor, an array nor a number, unless it is a static field.
     """
-    _meshard.save_tensors(os.fspath(path), _checked_paths(structure), structure, {**_METADATA, **(metadata or {})},
-                          this_process_only)
+    _meshard.save_tensors(os.fspath(path), *_flattened(structure), {**_METADATA, **(metadata or {})}, this_process_only)
 
 
 def save_async(path, structure, *, metadata=None, this_process_only=False):
@@ -61,8 +74,8 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
 
     The tensors may be donated then. The end of the process waits for it.
     """
-    return _meshard.save_tensors_async(os.fspath(path), _checked_paths(structure), structure,
-                                       {**_METADATA, **(metadata or {})}, this_process_only)
+    return _meshard.save_tensors_async(os.fspath(path), *_flattened(structure), {**_METADATA, **(metadata or {})},
+                                       this_process_only)
 
 
 def restore(path, like):
@@ -70,12 +83,15 @@ def restore(path, like):
 
     Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement: each
     device's bytes are read once, and only these. Tensors without a sharding stay on the host; numbers of Python are
-    restored as numbers. The checkpoint may come from any number of processes; other tensors in it are ignored.
+    restored as numbers, arrays of other libraries as tensors. Static fields are those of `like`. The checkpoint may
+    come from any number of processes; other tensors in it are ignored.
 
-    Raises NotFoundError for a missing member, InvalidArgumentError for one of another type.
+    Raises NotFoundError for a missing member, InvalidArgumentError for one of another type, TypeError for what is
+    neither a tensor, an array nor a number, unless it is a static field.
     """
     weights = Weights(os.fspath(path))
     leaves, around = tree.flatten(like)
+    _check_constants(around)
     originals = _meshard.tree_values(like)
     values = []
     for path, leaf, original in zip(around.paths, leaves, originals, strict=True):
@@ -105,4 +121,4 @@ def load_npy(path):
 
 def save_npy(path, x):
     """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16, f8, complex."""
-    _meshard.save_npy(os.fspath(path), x)
+    _meshard.save_npy(os.fspath(path), as_tensor(x))

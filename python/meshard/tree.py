@@ -1,8 +1,10 @@
 """Structures of tensors: dicts, lists, tuples, named tuples, dataclasses, None, and registered classes.
 
-The leaves are tensors, numbers and NumPy arrays; numbers and arrays become tensors. Anything else (a string, a
-function, an enumerator) belongs to the structure. A field of a dataclass with `metadata={"static": True}` belongs to
-the structure whatever it holds.
+The leaves are tensors, numbers, and arrays of any library (NumPy, JAX, PyTorch, CuPy, whatever has DLPack, `__array__`
+or the buffer protocol); numbers and arrays become tensors. What is compared by its value and holds no arrays belongs to
+the structure: strings, enumerators, functions, classes, dtypes, meshes, and hashable objects whose class defines `==`.
+A field of a dataclass with `metadata={"static": True}` belongs to the structure whatever it holds. Anything else (a
+set, an object of a class that is not registered) is a TypeError that names its path.
 """
 
 import collections
@@ -15,14 +17,15 @@ Tensor = _meshard.Tensor
 TreeStructure = _meshard.TreeStructure
 
 
-def register(node_type: type[Any], flatten: Callable[[Any], tuple[Any, Any]],
-             unflatten: Callable[[Any, Any], Any]) -> None:
+def register(node_type: type[Any], flatten: Callable[[Any], tuple[Any, Any]], unflatten: Callable[[Any, Any], Any],
+             keys: Callable[[Any], Any] | None = None) -> None:
     """Makes instances of a class structures.
 
     `flatten(value)` returns `(children, auxiliary)`; `unflatten(auxiliary, children)` makes a value of them. The
-    auxiliary data must be hashable.
+    auxiliary data must be hashable. `keys(auxiliary)` returns the names of the children in paths, which are also those
+    in checkpoints; by default these are their positions.
     """
-    _meshard.register_pytree_node(node_type, flatten, unflatten)
+    _meshard.register_pytree_node(node_type, flatten, unflatten, keys)
 
 
 def flatten(tree: Any) -> tuple[list[Tensor], TreeStructure]:
@@ -46,6 +49,21 @@ def structure(tree: Any) -> TreeStructure:
     return flatten(tree)[1]
 
 
+def _difference(one: TreeStructure, other: TreeStructure) -> str:
+    """What two structures that are not equal have at different paths."""
+    first, second = list(one.paths), list(other.paths)
+    missing = [path or "the value itself" for path in first if path not in set(second)]
+    unexpected = [path or "the value itself" for path in second if path not in set(first)]
+    found = [f"{what} {', '.join(paths[:8])}{' ...' if len(paths) > 8 else ''}"
+             for what, paths in (("only in the first:", missing), ("only in the other:", unexpected)) if paths]
+    if found:
+        return "; ".join(found)
+    for (path, ours), (_, theirs) in zip(_meshard.tree_constants(one), _meshard.tree_constants(other)):
+        if ours != theirs:
+            return f"{path} is {ours!r} and {theirs!r}"
+    return "their leaves have the same paths, but their classes, the order of their keys or their static fields differ"
+
+
 def map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     """Calls `function` with each leaf of `tree`, and with the leaves at the same place of the other structures."""
     first, around = flatten(tree)
@@ -53,7 +71,7 @@ def map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     for other in rest:
         values, other_around = flatten(other)
         if other_around != around:
-            raise ValueError(f"the structures differ: {around.paths} and {other_around.paths}")
+            raise ValueError(f"the structures differ: {_difference(around, other_around)}")
         columns.append(values)
     return around.unflatten([function(*values) for values in zip(*columns, strict=True)])
 
@@ -93,8 +111,9 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool]) -> 
 
 
 register(collections.OrderedDict, lambda value: (list(value.values()), tuple(value)),
-         lambda keys, children: collections.OrderedDict(zip(keys, children)))
+         lambda keys, children: collections.OrderedDict(zip(keys, children)), lambda keys: keys)
 register(collections.defaultdict, lambda value: (list(value.values()), (value.default_factory, tuple(value))),
-         lambda auxiliary, children: collections.defaultdict(auxiliary[0], zip(auxiliary[1], children)))
+         lambda auxiliary, children: collections.defaultdict(auxiliary[0], zip(auxiliary[1], children)),
+         lambda auxiliary: auxiliary[1])
 register(collections.deque, lambda value: (list(value), value.maxlen),
          lambda maxlen, children: collections.deque(children, maxlen))

@@ -44,6 +44,28 @@ nb::dlpack::dtype exchanged_type(DType dtype) {
   return of(nb::dlpack::dtype_code::Float);
 }
 
+// What a subclass of numpy.ndarray says about its elements would be lost: masks, units.
+// @error type error
+void check_subclass(nb::handle array) {
+  if (Py_TYPE(array.ptr()) == array_type) return;
+  nb::handle type = array.type(), base(reinterpret_cast<PyObject*>(array_type));
+  const std::string name = nb::cast<std::string>(type.attr("__name__"));
+  const bool is_masked =
+      nb::hasattr(array, "filled") && nb::hasattr(array, "mask") &&
+      PyObject_IsTrue(
+          nb::object(nb::module_::import_("numpy").attr("any")(array.attr("mask"))).ptr()) != 0;
+  if (is_masked)
+    throw nb::type_error(cat("elements of this ", name,
+                             " are masked, and a tensor has no mask: use filled(), or its data and "
+                             "its mask as two arrays")
+                             .c_str());
+  if (!nb::object(type.attr("__array_ufunc__")).is(nb::object(base.attr("__array_ufunc__"))))
+    throw nb::type_error(cat("a ", name,
+                             " says what its elements mean, which a tensor cannot: convert it with "
+                             "numpy.asarray")
+                             .c_str());
+}
+
 }  // namespace
 
 void set_numpy_types(nb::object array, nb::object scalar) {
@@ -61,7 +83,9 @@ bool is_numpy_scalar(PyObject* object) {
 HostArray host_array_of(nb::handle given, Memory memory) {
   static PyObject* asarray =
       nb::object(nb::module_::import_("numpy").attr("asarray")).release().ptr();
-  nb::object array = is_numpy_scalar(given.ptr()) ? nb::handle(asarray)(given) : nb::borrow(given);
+  const bool is_scalar = is_numpy_scalar(given.ptr());
+  if (!is_scalar) check_subclass(given);
+  nb::object array = is_scalar ? nb::handle(asarray)(given) : nb::borrow(given);
   nb::object dtype = array.attr("dtype");
   std::optional<DType> found = dtype_of(dtype.ptr());
   if (!found && !nb::cast<bool>(dtype.attr("isnative"))) {

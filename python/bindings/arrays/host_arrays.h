@@ -19,7 +19,8 @@ bool is_numpy_array(PyObject* object);
 bool is_numpy_scalar(PyObject* object);
 
 /// The values of a NumPy array or scalar.
-/// @error type error: its dtype is none of meshard's.
+/// @error type error: its dtype is none of meshard's; elements are masked; its class gives them
+/// another meaning, such as units.
 HostArray host_array_of(nanobind::handle array, Memory memory);
 
 /// A read-only NumPy array on the same memory.

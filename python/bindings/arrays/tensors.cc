@@ -10,6 +10,7 @@
 #include "meshard/core.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/storage.h"
+#include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/read_part.h"
 #include "python/bindings/interpreter/casters.h"
@@ -219,7 +220,8 @@ bool load_item(PyObject* object, std::vector<IndexItem>& items) {
         !load_bound(nb::object(given.attr("step")).ptr(), stride))
       return false;
     items.emplace_back(range(start, stop, *stride.value));
-  } else if (!tensor_in(object) && !is_numpy_array(object) && load_integer(object, number)) {
+  } else if (!tensor_in(object) && !is_numpy_array(object) && !is_foreign_array(object) &&
+             load_integer(object, number)) {
     items.emplace_back(number);
   } else {
     return false;
@@ -279,14 +281,16 @@ TensorObject tensor_object(Tensor tensor) {
 bool Operand::load(PyObject* object) noexcept {
   tensor_ = tensor_in(object);
   if (tensor_) return true;
-  if (is_numpy_array(object) || is_numpy_scalar(object)) {
+  if (is_array(object)) {
     try {
-      own_ = from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
+      own_ = is_foreign_array(object)
+                 ? tensor_of_foreign(object)
+                 : from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
       tensor_ = &*own_;
-      return true;
     } catch (...) {
-      return false;
+      failure_ = std::current_exception();
     }
+    return true;
   }
   if (PyBool_Check(object)) {
     scalar_ = Scalar(object == Py_True);
@@ -313,7 +317,13 @@ bool Operand::load(PyObject* object) noexcept {
   return true;
 }
 
+const Tensor* Operand::tensor() const {
+  if (failure_) std::rethrow_exception(failure_);
+  return tensor_;
+}
+
 In Operand::in() const {
+  if (failure_) std::rethrow_exception(failure_);
   if (tensor_) return In(*tensor_, SourceLocation{});
   if (own_) return In(*own_, SourceLocation{});
   In number(0, SourceLocation{});
@@ -340,6 +350,13 @@ void settle_complex(std::span<Operand*> operands) {
 }
 
 std::optional<Tensor> tensor_of_value(PyObject* object, const SourceLocation& where) {
+  if (std::optional<Tensor> own = tensor_of_own_value(object, where)) return own;
+  if (is_foreign_array(object)) return tensor_of_foreign(object);
+  return std::nullopt;
+}
+
+std::optional<Tensor> tensor_of_own_value(PyObject* object, const SourceLocation& where) {
+  if (PyUnicode_Check(object) || PyBytes_Check(object)) return std::nullopt;  // NumPy's too
   if (is_numpy_array(object) || is_numpy_scalar(object))
     return from_host(host_array_of(object, Memory::kCopy), where);
   if (PyBool_Check(object)) return from_host(HostArray::scalar(object == Py_True), where);
@@ -458,6 +475,10 @@ void bind_tensor(nb::module_& module) {
   module.def(
       "is_differentiating", [] { return internal::recorder().keep_operands != 0; },
       "True while a function that will be differentiated is recorded.");
+  module.def("set_foreign_arrays", set_foreign_arrays);
+  module.def(
+      "is_foreign_array", [](nb::handle object) { return is_foreign_array(object.ptr()); },
+      nb::arg("object").none(), "Whether an object is an array of a library other than NumPy.");
   module.def("set_index_functions", [](nb::object index, nb::object assign) {
     advanced_index = index.release().ptr();
     advanced_assign = assign.release().ptr();

@@ -2,6 +2,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include <exception>
 #include <optional>
 #include <span>
 #include <vector>
@@ -25,23 +26,27 @@ TensorObject tensor_object(Tensor tensor);
 
 /// A Python number, NumPy scalar or NumPy array as a tensor: weakly typed numbers get the default
 /// dtype of their kind. None if the object is something else.
+std::optional<Tensor> tensor_of_own_value(PyObject* object, const SourceLocation& where);
+/// The same, or an array of another library.
 std::optional<Tensor> tensor_of_value(PyObject* object, const SourceLocation& where);
 
-/// An operand of an op: a tensor, a number, or a NumPy array.
+/// An operand of an op: a tensor, a number, or an array of any library.
 class Operand {
  public:
-  /// False if the object is none of these; then no Python error is set.
+  /// False if the object is none of these; then no Python error is set. The error of an array that
+  /// cannot be converted is thrown when the operand is used.
   bool load(PyObject* object) noexcept;
   /// The argument for an op. Valid as long as this operand.
   In in() const;
-  bool is_tensor() const { return tensor_ != nullptr; }
+  bool is_tensor() const { return tensor_ || failure_; }
   /// Null for a number.
-  const Tensor* tensor() const { return tensor_; }
+  const Tensor* tensor() const;
 
  private:
   friend void settle_complex(std::span<Operand*> operands);
   const Tensor* tensor_ = nullptr;
   std::optional<Tensor> own_;
+  std::exception_ptr failure_;
   Scalar scalar_;
   std::optional<std::pair<double, double>> complex_;
 };

@@ -262,10 +262,7 @@ void bind_maker(nb::module_& nn_module) {
   nn_module.def("stack_layers", [](const std::vector<nb::object>& layers) {
     CallerLine line;
     std::vector<PyTree> all;
-    for (const nb::object& layer : layers) all.push_back(PyTree::of(layer));
-    for (const PyTree& each : all)
-      if (each.shape()->form != all.front().shape()->form)
-        throw nb::value_error("layers to stack must have the same structure");
+    for (const nb::object& layer : layers) all.push_back(PyTree::of(layer, "layer"));
     return stack_structures(all, line.where());
   });
 }

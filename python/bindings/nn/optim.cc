@@ -314,8 +314,6 @@ void bind_gradients(nb::module_& optimizers) {
       "chosen",
       [](const Operand& condition, const PyTree& yes, const PyTree& no) {
         CallerLine line;
-        if (yes.shape()->form != no.shape()->form)
-          throw nb::value_error("the structures to choose from differ");
         return optim::chosen(tensor_argument(condition), yes, no);
       },
       nb::arg("condition"), nb::arg("yes"), nb::arg("no"),

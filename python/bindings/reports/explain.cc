@@ -200,7 +200,8 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
   CallerLine line;
   std::vector<std::uint64_t> form;
   CollectedLeaves leaves;
-  flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
+  flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), jit.names(), form,
+               leaves);
   CallPaths paths = call_paths(form, jit.names());
   for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
     if (!leaves.tensors[i].defined())

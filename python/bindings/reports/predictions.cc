@@ -22,7 +22,8 @@ ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs, d
   CallerLine line;
   CollectedLeaves leaves;
   std::vector<std::uint64_t> form;
-  flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), form, leaves);
+  flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), jit.names(), form,
+               leaves);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
     return jit.recorded(form, parameters, leaves.others).leaves();
   };

@@ -62,7 +62,7 @@ nb::object call_manual(nb::object function, nb::handle args, const Mesh& mesh,
                        const std::vector<PartitionSpec>& in_specs, nb::object specs_of,
                        nb::object shapes_of, const std::vector<std::string>& axes) {
   CallerLine line;
-  PyTree given = PyTree::of(args);
+  PyTree given = PyTree::of(args, "argument ");
   std::vector<Tensor>& tensors = given.leaves();
   ManualOptions options;
   options.axes = axes;
@@ -81,7 +81,7 @@ nb::object call_manual(nb::object function, nb::handle args, const Mesh& mesh,
     internal::EffectScope effects;
     UserCode own_lines;
     returned = function(*PyTree(std::move(locals), given.shape()).object());
-    result = PyTree::of(returned);
+    result = PyTree::of(returned, "result");
     effects.attach(result.leaves());
   }
   if (!shapes_of.is_none()) options.out_shapes = nb::cast<std::vector<Shape>>(shapes_of(returned));

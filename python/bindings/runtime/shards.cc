@@ -13,6 +13,7 @@
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/held_parts.h"
 #include "meshard/runtime/sharded_tensor.h"
+#include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
@@ -35,12 +36,18 @@ nb::object slices_of(const Box& box) {
   return slices;
 }
 
-// NumPy arrays, or what numpy.asarray makes one of.
+// Of an array of any library, or what NumPy makes one of; numbers get this dtype.
+HostArray host_array_of_any(nb::handle object, std::optional<DType> dtype = std::nullopt) {
+  if (is_foreign_array(object.ptr())) return tensor_of_foreign(object.ptr()).to_host();
+  nb::object asarray = nb::module_::import_("numpy").attr("asanyarray");
+  const bool is_typed = !dtype || nb::hasattr(object, "dtype");
+  nb::object array = is_typed ? asarray(object) : asarray(object, nb::handle(dtype_object(*dtype)));
+  return host_array_of(array, Memory::kShareIfReadOnly);
+}
+
 std::vector<HostArray> arrays_of(nb::handle sequence) {
-  nb::object asarray = nb::module_::import_("numpy").attr("asarray");
   std::vector<HostArray> arrays;
-  for (nb::handle each : sequence)
-    arrays.push_back(host_array_of(nb::object(asarray(each)), Memory::kShareIfReadOnly));
+  for (nb::handle each : sequence) arrays.push_back(host_array_of_any(each));
   return arrays;
 }
 
@@ -78,12 +85,9 @@ Tensor from_local(const std::vector<Tensor>& locals, const Mesh& mesh, const Par
 // The callback may return anything that numpy.asarray takes.
 Tensor from_callback(const Shape& shape, const Sharding& sharding, nb::object make, DType dtype) {
   CallerLine line;
-  nb::object asarray = nb::module_::import_("numpy").attr("asarray");
   auto called = [&](const Box& box) {
     Locked locked;
-    nb::object made = make(slices_of(box));
-    if (!nb::hasattr(made, "dtype")) made = asarray(made, nb::handle(dtype_object(dtype)));
-    return host_array_of(nb::object(asarray(made)), Memory::kShareIfReadOnly);
+    return host_array_of_any(nb::object(make(slices_of(box))), dtype);
   };
   Unlocked unlocked;
   return ShardedTensor::from_callback({dtype, shape}, sharding, called, line.where()).global();

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "meshard/core.h"
+#include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/lock.h"
@@ -54,8 +55,14 @@ const char kPythonCall = 0;
 // program runs.
 class CallLeaves : public LeafSink {
  public:
-  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
+  void tensor(PyObject*, const Tensor& tensor) override { tensors.push_back(tensor); }
   void other(PyObject* object) override {
+    if (is_foreign_array(object))
+      throw nb::type_error(
+          cat("an array of class ",
+              nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
+              " cannot be static, because its elements may change: pass it as a tensor")
+              .c_str());
     if (PyObject_Hash(object) == -1) {
       PyErr_Clear();
       throw nb::type_error(cat("jit cannot tell programs apart by ",
@@ -69,6 +76,23 @@ class CallLeaves : public LeafSink {
   }
   InlineVector<Tensor, 64> tensors;
   InlineVector<PyObject*, 4> others;
+};
+
+// The leaves of a call that is recorded in place: arrays become tensors, as in a traced call.
+class LeavesInPlace : public LeafSink {
+ public:
+  void tensor(PyObject* object, const Tensor& tensor) override {
+    if (tensor_in(object) || !is_array(object)) {
+      objects.push_back(nb::borrow(object));
+    } else {
+      objects.push_back(tensor_object(tensor));
+      has_arrays = true;
+    }
+  }
+  void other(PyObject* object) override { others.push_back(object); }
+  std::vector<nb::object> objects;
+  std::vector<PyObject*> others;
+  bool has_arrays = false;
 };
 
 }  // namespace
@@ -86,21 +110,30 @@ nb::object PythonJit::call_in_place(PyObject* args, PyObject* kwargs) const {
   return result;
 }
 
+nb::object PythonJit::call_with_tensors(PyObject* args, PyObject* kwargs) const {
+  LeavesInPlace leaves;
+  std::vector<std::uint64_t> form;
+  flatten_call(args, kwargs, statics_, names_, form, leaves);
+  if (!leaves.has_arrays) return call_in_place(args, kwargs);
+  nb::object both = unflatten(form, std::span<const nb::object>(leaves.objects), leaves.others);
+  return call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
+}
+
 PyTree PythonJit::recorded(std::span<const std::uint64_t> form, std::span<const Tensor> parameters,
                            std::span<PyObject* const> others) const {
   Locked locked;
   nb::object both = unflatten(form, parameters, others);
   UserCode own_lines;
-  return PyTree::of(call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr()));
+  return PyTree::of(call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr()), "result");
 }
 
 nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
-  if (internal::recorded_in_place()) return call_in_place(args, kwargs);
+  if (internal::recorded_in_place()) return call_with_tensors(args, kwargs);
   release_collected();
   CallLeaves leaves;
   internal::JitCall call;
   call.types = &kPythonCall;
-  flatten_call(args, kwargs, statics_, call.form, leaves);
+  flatten_call(args, kwargs, statics_, names_, call.form, leaves);
   for (const Tensor& tensor : leaves.tensors) call.tensors.push_back(&tensor);
   for (PyObject* object : leaves.others) call.statics.push_back({object, &kObject});
 

@@ -33,6 +33,7 @@ class PythonJit {
 
  private:
   nanobind::object call_in_place(PyObject* args, PyObject* kwargs) const;
+  nanobind::object call_with_tensors(PyObject* args, PyObject* kwargs) const;
 
   ObjectRef function_;
   StaticArguments statics_;

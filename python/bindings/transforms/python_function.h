@@ -20,7 +20,7 @@ class PythonFunction {
   template <class... Trees>
   PyTree operator()(const Trees&... trees) const {
     Locked locked;
-    return PyTree::of(call(trees...));
+    return PyTree::of(call(trees...), "result");
   }
   /// The same for a function that returns a pair. @error type error: it returned something else
   template <class... Trees>
@@ -29,7 +29,8 @@ class PythonFunction {
     nanobind::object result = call(trees...);
     if (!PyTuple_Check(result.ptr()) || PyTuple_Size(result.ptr()) != 2)
       throw nanobind::type_error(what);
-    return {PyTree::of(nanobind::object(result[0])), PyTree::of(nanobind::object(result[1]))};
+    return {PyTree::of(nanobind::object(result[0]), "result[0]"),
+            PyTree::of(nanobind::object(result[1]), "result[1]")};
   }
   const ObjectRef& object() const { return function_; }
 

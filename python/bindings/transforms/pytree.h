@@ -20,7 +20,7 @@ struct TreeShape {
   /// The nodes in depth-first order; see pytree.cc. Two structures that differ only in their
   /// tensors and in their other leaves have equal forms.
   std::vector<std::uint64_t> form;
-  /// Leaves that are no tensors and no numbers, in order: strings, functions, ...
+  /// Leaves that are no tensors and no numbers, in order: strings, functions, static fields, ...
   std::vector<ObjectRef> statics;
 };
 
@@ -31,9 +31,11 @@ class PyTree {
   PyTree() : PyTree(empty()) {}
   PyTree(std::vector<Tensor> leaves, std::shared_ptr<const TreeShape> shape)
       : leaves_(std::move(leaves)), shape_(std::move(shape)) {}
-  /// Flattens an object. Numbers and NumPy arrays become tensors.
-  /// @pre the lock is held @error errors of registered functions
-  static PyTree of(nanobind::handle object);
+  /// Flattens an object. Numbers and arrays of any library become tensors.
+  /// @param root what messages call the object
+  /// @pre the lock is held @error errors of registered functions; type error: a leaf is neither a
+  /// tensor, a number nor a constant, or an array that cannot be converted, with its path
+  static PyTree of(nanobind::handle object, const std::string& root = {});
   /// None.
   static PyTree empty();
 
@@ -42,6 +44,11 @@ class PyTree {
   const std::shared_ptr<const TreeShape>& shape() const { return shape_; }
   /// As the user would write it: `["w"][2].bias`.
   std::string leaf_path(std::size_t leaf) const;
+  /// The same, and what registered classes keep beside their children (structure_match.h).
+  std::string match_path(std::size_t leaf) const;
+  /// The first leaf that is not a tensor and differs: its path and both values; empty if none does.
+  /// May be called without the lock. @pre the forms are equal
+  std::string constant_difference(const PyTree& other) const;
   void append_form(std::vector<std::uint64_t>& form) const;
   /// The same structure with a form that also depends on the leaves that are no tensors: it equals
   /// another one only if these are equal and of equal types.
@@ -60,27 +67,33 @@ class PyTree {
 class LeafSink {
  public:
   virtual ~LeafSink() = default;
-  virtual void tensor(const Tensor& tensor) = 0;
-  /// A number or an array, and the tensor made of it.
-  virtual void value([[maybe_unused]] PyObject* object, const Tensor& made) { tensor(made); }
-  /// A leaf that is neither tensor nor number. Borrowed.
+  /// A tensor, or a number or an array and the tensor made of it. The object is borrowed.
+  virtual void tensor(PyObject* object, const Tensor& tensor) = 0;
+  /// A leaf that belongs to the structure: a constant, or one that was declared static. Borrowed.
   virtual void other(PyObject* object) = 0;
 };
 
 /// Collects the leaves. Other leaves are borrowed.
 class CollectedLeaves : public LeafSink {
  public:
-  void tensor(const Tensor& tensor) override { tensors.push_back(tensor); }
+  void tensor(PyObject*, const Tensor& tensor) override { tensors.push_back(tensor); }
   void other(PyObject* object) override { others.push_back(object); }
   std::vector<Tensor> tensors;
   std::vector<PyObject*> others;
 };
 
-/// Appends the form of an object, and passes its leaves on. @pre the lock is held
-void flatten(PyObject* object, std::vector<std::uint64_t>& form, LeafSink& sink);
+/// Appends the form of an object, and passes its leaves on. This decides what a leaf is: a tensor,
+/// a number, an array of any library, a constant (what is compared by its value, such as a string
+/// or a function), or an error with its path. @pre the lock is held @error as PyTree::of()
+void flatten(PyObject* object, std::vector<std::uint64_t>& form, LeafSink& sink,
+             const std::string& root = {});
 
 /// The object of a form with these leaves. @pre as many as the form has; the lock is held
 nanobind::object unflatten(std::span<const std::uint64_t> form, std::span<const Tensor> tensors,
+                           std::span<PyObject* const> others);
+/// The same with any objects as the tensors.
+nanobind::object unflatten(std::span<const std::uint64_t> form,
+                           std::span<const nanobind::object> leaves,
                            std::span<PyObject* const> others);
 /// The same, and moves the tensors.
 nanobind::object unflatten(const TreeShape& shape, std::span<Tensor> tensors);
@@ -88,8 +101,12 @@ nanobind::object unflatten(const TreeShape& shape, std::span<Tensor> tensors);
 /// The paths of the tensors and of the other leaves of a form.
 struct LeafPaths {
   std::vector<std::string> tensors, others;
+  /// Which of the others were not declared static.
+  std::vector<std::size_t> constants;
 };
 LeafPaths leaf_paths(std::span<const std::uint64_t> form);
+/// PyTree::match_path() of all tensors.
+std::vector<std::string> match_paths(std::span<const std::uint64_t> form);
 
 /// The arguments of a function that are part of its program instead of being traced.
 struct StaticArguments {
@@ -98,9 +115,11 @@ struct StaticArguments {
 };
 
 /// Appends the form of the pair (args, kwargs). Static arguments are other leaves as a whole.
-/// @pre the lock is held
+/// @param names of the positional parameters, for messages
+/// @pre the lock is held @error as PyTree::of()
 void flatten_call(PyObject* args, PyObject* kwargs, const StaticArguments& statics,
-                  std::vector<std::uint64_t>& form, LeafSink& sink);
+                  const std::vector<std::string>& names, std::vector<std::uint64_t>& form,
+                  LeafSink& sink);
 
 /// The leaves of a call, named by the function's parameters: `params["w"]`.
 struct CallPaths : LeafPaths {

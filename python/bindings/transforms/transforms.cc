@@ -128,9 +128,10 @@ PyTree with_custom_vjp(nb::object forward, nb::object backward, const PyTree& in
   auto run = [f = PythonFunction(std::move(forward))](const PyTree& now) {
     return f.pair("the forward function of custom_vjp must return (result, residuals)", now);
   };
+  // The cotangents of the arguments are the one argument of the C++ function.
   auto back = [f = PythonFunction(std::move(backward))](const PyTree& residuals,
                                                         const PyTree& cotangent) {
-    return f(residuals, cotangent);
+    return std::tuple<PyTree>(f(residuals, cotangent));
   };
   return custom_vjp(run, back)(inputs);
 }

@@ -7,6 +7,7 @@ import numpy
 from .. import _dtypes as dtypes
 from .. import _meshard
 from .._dlpack import from_dlpack
+from .._foreign_arrays import tensor_of
 from .common import (
     COMPLEX,
     DEFAULT_COMPLEX,
@@ -49,9 +50,9 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
         return _of_sequence(obj, dtype)
     if isinstance(obj, (numpy.ndarray, numpy.generic)):
         array = obj
-    elif hasattr(obj, "__dlpack__"):
+    elif _meshard.is_foreign_array(obj):
         # copied, because the other library may write to its memory
-        return _as_dtype(from_dlpack(obj, copy=copy is not False), dtype)
+        return _as_dtype(tensor_of(obj, copy=copy is not False), dtype)
     else:
         array = numpy.asarray(obj)
     if dtype is not None and array.dtype != dtype:
@@ -109,7 +110,7 @@ def _of_sequence(nested, dtype):
     """Nested lists of numbers, tensors and arrays of one shape."""
     numbers = True
     for leaf in _leaves(nested):
-        if isinstance(leaf, (Tensor, numpy.ndarray, numpy.generic)):
+        if isinstance(leaf, (Tensor, numpy.ndarray, numpy.generic)) or _meshard.is_foreign_array(leaf):
             numbers = False
             break
     if numbers:

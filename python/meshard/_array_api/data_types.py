@@ -4,6 +4,8 @@ import ml_dtypes
 import numpy
 
 from .. import _dtypes as dtypes
+from .. import _meshard
+from .._foreign_arrays import tensor_of
 from .common import (
     COMPLEX,
     DEFAULT_COMPLEX,
@@ -62,6 +64,8 @@ def result_type(*arrays_and_dtypes):
         if isinstance(each, (bool, int, float, complex)) and not isinstance(each, numpy.generic):
             numbers.append(each)
             continue
+        if _meshard.is_foreign_array(each):
+            each = tensor_of(each)
         dtype = dtype_of(each.dtype if hasattr(each, "dtype") and not isinstance(each, type) else each)
         found = dtype if found is None else promoted(found, dtype)
     for number in numbers:

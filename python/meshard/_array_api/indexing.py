@@ -113,6 +113,8 @@ class _Key:
             array = numpy.asarray(item) if not isinstance(item, list) else as_tensor(item) if item else made_by_numpy(
                 numpy.zeros(0, numpy.int32))
             item = as_tensor(array)
+        elif _meshard.is_foreign_array(item):
+            item = as_tensor(item)
         if isinstance(item, Tensor):
             if item.dtype != dtypes.bool and item.dtype not in INTEGERS:
                 raise IndexError(f"a tensor of {item.dtype} cannot be an index: use integers or a mask of bools")
@@ -285,6 +287,8 @@ def updated(x, key, value):
         del part
         return _with_part(x, items, value)
     mask = items[0] if len(items) == 1 else None
+    if _meshard.is_foreign_array(mask):
+        mask = key = as_tensor(mask)
     if isinstance(mask, (Tensor, numpy.ndarray)) and mask.dtype == dtypes.bool and mask.ndim > 0:
         mask = as_tensor(mask)
         if mask.shape != x.shape[:mask.ndim]:
