@@ -207,6 +207,52 @@ Tensor run_manual(const Arguments& args) {
                 {.axes = axes, .out_shapes = {args.type(0).shape}})(args.operands[0]);
 }
 
+// ---- Stages.
+
+// A slice of x, which of them it is, and the whole of w.
+bool draw_stages(Draw& draw, Step& step) {
+  std::optional<std::pair<std::int64_t, Draw::Region>> region = draw.stage_region(step);
+  if (!region) return false;
+  Dimensions sizes{region->first};
+  for (std::int64_t size : draw.shape(1, 3)) sizes.push_back(size);
+  DType dtype = draw.number_dtype();
+  if (!draw.take_type(step, {dtype, Shape(sizes)})) return false;
+  if (!draw.take_type(step, {dtype, draw.shape(1, 3)})) return false;
+  Known x = draw.operand(step, 0), w = draw.operand(step, 1);
+  Draw::BodyOptions options;
+  options.stage = std::move(region->second);
+  return draw.body(step, {slice_type(x.type()), kIndex, w.type()}, {x.bounds, {8, 0}, w.bounds},
+                   {std::nullopt}, options);
+}
+Tensor run_stages(const Arguments& args) {
+  const Tensor &x = args.operands[0], &w = args.operands[1];
+  OneResult f{&args, 0};
+  if (!args.meshes) {
+    std::vector<Tensor> results;
+    for (std::int64_t i = 0; i < x.shape()[0]; ++i)
+      results.push_back(f(x[i], Tensor(full({}, i, DType::i32)), w));
+    return stack(results, 0);
+  }
+  const Placement& where = args.step.placement;
+  const Mesh& mesh = args.meshes->at(static_cast<std::size_t>(where.mesh));
+  std::vector<std::string> all, axes;
+  AxisList names;
+  for (const MeshAxis& axis : mesh.axes()) all.push_back(axis.name);
+  for (std::int64_t axis : args.step.lists.at(0)) {
+    axes.push_back(all.at(static_cast<std::size_t>(axis)));
+    names.emplace_back(axes.back());
+  }
+  auto stage = [&](const Tensor& part, const Tensor& whole) {
+    // A result that depends on no argument is not local yet.
+    Tensor i = axis_index(names), result = f(part[0], i, vary(whole, names));
+    return expand_dims(meshard::where(greater_equal(i, 0), result, zeros_like(result)), 0);
+  };
+  return manual(mesh, {where.spec, P()}, where.spec, stage, {.axes = axes})(x, w);
+}
+Bounds stage_bounds(const Arguments& args, const TensorType&) {
+  return args.bound(0, {args.bounds[0], {8, 0}, args.bounds[1]});
+}
+
 // ---- Derivatives.
 
 template <int kOperands>
@@ -327,6 +373,8 @@ const Operation kControlFlow[] = {
     {"vmap", MESHARD_CALL(vmap(F(0))(A(0))), draw_map, one_call, true, 2, each_on_host},
     {"manual", "by_hand(M, L(0), F(0), A(0))", run_manual, draw_manual, one_call, true, 4,
      call_on_host, true},
+    {"stages", "by_stage(M, L(0), F(0), A(0), A(1))", run_stages, draw_stages, stage_bounds, true,
+     2, nullptr, false, false, true},
     derivative("grad", MESHARD_CALL(grad([&](Tensor x) { return sum(square(F(0)(x))); })(A(0))),
                draw_differentiated<1>, grad_on_host, 4),
     derivative("value_and_grad", MESHARD_CALL([&] {

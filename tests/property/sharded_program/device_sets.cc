@@ -195,7 +195,7 @@ class Homes {
     if (is_update(step)) add(step.operands.at(0), true);
     for_each_step(step, [&](const Step& inner) {
       std::string_view name = inner.operation->name;
-      if (name != "mark_sharding" && name != "manual") return;
+      if (name != "mark_sharding" && name != "manual" && name != "stages") return;
       Home marked = placed(inner.placement, 1);
       marked.replicated = false;
       met.push_back(marked);

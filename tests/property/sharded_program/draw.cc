@@ -66,11 +66,18 @@ std::optional<Placement> Draw::placement(int rank) {
   std::vector<int> candidates;
   for (std::size_t i = 0; i < program_.meshes.size(); ++i)
     if (set_of_mesh_[i] == target_) candidates.push_back(static_cast<int>(i));
+  if (stage_depth_ > 0) candidates = {region_.mesh};
   if (candidates.empty()) return std::nullopt;
   Placement placement{one_of(candidates), {}};
+  auto is_free = [&](std::string_view name) {
+    return stage_depth_ == 0 ||
+           std::any_of(region_.left.begin(), region_.left.end(),
+                       [&](std::int64_t axis) { return region_axis(axis).name == name; });
+  };
   // Whole axes, and the two parts of an axis of 4, each to a dimension or to none.
   std::vector<AxisRef> parts;
   for (const MeshAxis& axis : meshes_[static_cast<std::size_t>(placement.mesh)].axes()) {
+    if (!is_free(axis.name)) continue;
     if (axis.size == 4 && one_in(3)) {
       parts.emplace_back(axis.name, 1, 2);
       parts.emplace_back(axis.name, 2, 2);
@@ -120,6 +127,7 @@ Home Draw::home_of(const Placement& placement, int rank) const {
 // Parts of values meet parts, and what is the same everywhere.
 bool Draw::may_see(Ref ref, const Known& value) const {
   if (!sets_.may_come(value.home, target_)) return false;
+  if (stage_depth_ > 0) return ref.level >= stage_depth_;
   if (!element_wise_ || ref.level == depth()) return true;
   // A body or a jitted function outside has names of its own for what it captures.
   bool is_data = ref.level == 0 && ref.is_input && depth() == 1 && !in_trace_;
@@ -185,6 +193,7 @@ bool Draw::take_from_elsewhere(Step& step) {
 
 bool Draw::new_input(Step& step, const TensorType& type) {
   if (program_.inputs.size() >= kMostInputs || type.size() > kMostElements) return false;
+  if (stage_depth_ > 0) return false;
   if (element_wise_ && (type.rank() > 0 || in_trace_ || depth() > 1)) return false;
   Input input{type, static_cast<int>(program_.inputs.size()) + between(0, 9), {}, false};
   if (!one_in(3) && !element_wise_) mark_input(input);

@@ -81,6 +81,12 @@ class Draw {
   /// @return what is known inside of it; none if it cannot be
   std::optional<Region> manual_region(Step& step, const Known& x);
 
+  /// Fills in some axes of a mesh, as placement and lists[0], whose other axes have several
+  /// devices: a manual function over these, in which a mark names only the others.
+  /// @return how many devices are along these axes, and what is known inside; none if there is none
+  std::optional<std::pair<std::int64_t, Region>> stage_region(Step& step);
+
+  bool in_stage() const { return stage_depth_ > 0; }
   bool in_region() const { return element_wise_ && region_.collectives; }
   /// Fills in an axis of the region and where it splits a value of this shape (see
   /// collective_tools.inc), as lists[0] and lists[1], and the mesh. @pre in_region()
@@ -96,6 +102,7 @@ class Draw {
   struct BodyOptions {
     bool smooth = false;           ///< it is differentiated
     std::optional<Region> manual;  ///< it sees parts of its parameters
+    std::optional<Region> stage;   ///< it is a stage: it sees whole values, but none from outside
   };
   /// Appends a body: a function of these parameters, with a result for each type that is wanted;
   /// one without dimensions or dtype of its own may have any float type.
@@ -129,6 +136,7 @@ class Draw {
   void draw_other_orders();
   std::vector<std::int64_t> shuffled_devices(int count);
   MeshSpec root_mesh(std::vector<std::int64_t> devices);
+  MeshSpec stage_mesh();
   std::vector<Ref> fitting(const Wanted& wanted, int times_for_steps) const;
   bool may_see(Ref ref, const Known& value) const;
   void use(Step& step, Ref ref);
@@ -165,7 +173,8 @@ class Draw {
   std::vector<Home> meeting_;  // what the step, or the traced function, has met so far
   bool in_trace_ = false, smooth_ = false;
   bool element_wise_ = false;  // inside a manual function
-  Region region_;              // there
+  Region region_;              // there, or inside a stage
+  int stage_depth_ = 0;        // of the body that is a stage; 0: none
 };
 
 }  // namespace meshard::property

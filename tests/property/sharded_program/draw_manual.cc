@@ -37,6 +37,26 @@ std::optional<Draw::Region> Draw::manual_region(Step& step, const Known& x) {
   return region;
 }
 
+std::optional<std::pair<std::int64_t, Draw::Region>> Draw::stage_region(Step& step) {
+  if (stage_depth_ > 0 || element_wise_) return std::nullopt;
+  std::optional<Placement> where = mark(1);
+  if (!where) return std::nullopt;
+  const auto& axes = meshes_[static_cast<std::size_t>(where->mesh)].axes();
+  Region region{where->mesh, {}, {}, {}, false};
+  std::int64_t stages = 1, others = 1;
+  AxisList names;
+  for (std::size_t a = 0; a < axes.size(); ++a) {
+    bool is_manual = one_in(2) && stages * axes[a].size <= 4;
+    (is_manual ? region.manual : region.left).push_back(static_cast<std::int64_t>(a));
+    (is_manual ? stages : others) *= axes[a].size;
+    if (is_manual) names.emplace_back(axes[a].name);
+  }
+  if (stages == 1 || others == 1) return std::nullopt;
+  step.placement = {region.mesh, PartitionSpec({DimensionSpec(names)})};
+  step.lists = {region.manual};
+  return std::pair(stages, std::move(region));
+}
+
 const MeshAxis& Draw::region_axis(std::int64_t axis) const {
   return meshes_[static_cast<std::size_t>(region_.mesh)].axes()[static_cast<std::size_t>(axis)];
 }

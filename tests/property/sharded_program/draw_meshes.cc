@@ -35,6 +35,22 @@ MeshSpec Draw::root_mesh(std::vector<std::int64_t> devices) {
   return spec;
 }
 
+// Several axes of several devices.
+MeshSpec Draw::stage_mesh() {
+  static const std::vector<std::vector<std::int64_t>> kSizes{{2, 2},    {2, 4},    {4, 2},
+                                                             {2, 2, 2}, {2, 2, 2}, {2, 3}};
+  const std::vector<std::int64_t>& sizes = one_of(kSizes);
+  MeshSpec spec;
+  std::int64_t devices = 1;
+  const char* names = one_in(2) ? "xyz" : "abc";
+  for (std::size_t a = 0; a < sizes.size(); ++a) {
+    spec.axes.push_back({std::string(1, names[a]), sizes[a]});
+    devices *= sizes[a];
+  }
+  spec.devices = shuffled_devices(static_cast<int>(devices));
+  return spec;
+}
+
 void Draw::add_mesh(MeshSpec spec) {
   program_.meshes.push_back(std::move(spec));
   Mesh mesh = make_meshes(program_.meshes, own_places()).back();
@@ -93,8 +109,9 @@ void Draw::draw_meshes() {
     draw_apart();
   } else {
     static constexpr int kCounts[] = {1, 2, 2, 3, 4, 4, 4, 6, 6, 8, 8, 8};
-    MeshSpec first = root_mesh(shuffled_devices(one_of(kCounts)));
-    bool is_explicit = kind_ == Kind::kExplicit;
+    MeshSpec first =
+        kind_ == Kind::kStages ? stage_mesh() : root_mesh(shuffled_devices(one_of(kCounts)));
+    bool is_explicit = kind_ == Kind::kExplicit || kind_ == Kind::kStages;
     if (first.axes.size() > 1 && !is_explicit && one_in(8)) first.form = MeshSpec::kFlat;
     add_mesh(first);
     if (first.form == MeshSpec::kRoot && first.axes.size() > 1 && !is_explicit && one_in(6)) {
@@ -103,8 +120,9 @@ void Draw::draw_meshes() {
       add_mesh(part);
     }
   }
-  if (kind_ != Kind::kExplicit) draw_other_orders();
-  if (kind_ == Kind::kMeshes ? one_in(2) : kind_ != Kind::kOneSet && one_in(4)) {
+  if (kind_ != Kind::kExplicit && kind_ != Kind::kStages) draw_other_orders();
+  bool one_run = kind_ == Kind::kOneSet || kind_ == Kind::kStages;
+  if (kind_ == Kind::kMeshes ? one_in(2) : !one_run && one_in(4)) {
     program_.retarget = own_places();
     std::shuffle(program_.retarget.begin(), program_.retarget.end(), random_);
   }

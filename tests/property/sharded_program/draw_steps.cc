@@ -16,6 +16,9 @@ constexpr double kLargestOfResult = 1e4;
 
 // How often an operation is drawn at this depth of bodies.
 int weight_of(const Operation& operation, Kind kind, int depth) {
+  if (kind == Kind::kStages && depth == 0 && operation.only_in_stages && operation.has_bodies())
+    return 150;
+  if (kind == Kind::kStages && depth == 1 && operation.has_bodies()) return 3 * operation.weight;
   if (!operation.has_bodies()) return operation.weight;
   if (depth >= kDeepest) return 0;
   if (kind == Kind::kTransforms) return operation.weight * (depth == 0 ? 12 : depth == 1 ? 5 : 2);
@@ -30,6 +33,9 @@ std::vector<const Operation*> weighted_operations(Kind kind, int depth) {
     // What a jitted function leaves unsaid the compiler chooses, and then it is said.
     if (kind == Kind::kExplicit && std::string_view(operation->name).starts_with("jit"))
       drawn = false;
+    if (operation->only_in_stages && kind != Kind::kStages) drawn = false;
+    // In a stage, values are local already.
+    if (kind == Kind::kStages && std::string_view(operation->name) == "manual") drawn = false;
     if (drawn)
       list.insert(list.end(), static_cast<std::size_t>(weight_of(*operation, kind, depth)),
                   operation);
@@ -62,7 +68,8 @@ void Draw::choose_target() {
 bool Draw::try_step() {
   static const auto tables = [] {
     std::vector<std::vector<const Operation*>> all;
-    for (Kind kind : {Kind::kOneSet, Kind::kMeshes, Kind::kTransforms, Kind::kExplicit})
+    for (Kind kind :
+         {Kind::kOneSet, Kind::kMeshes, Kind::kTransforms, Kind::kExplicit, Kind::kStages})
       for (int depth = 0; depth <= kDeepest; ++depth)
         all.push_back(weighted_operations(kind, depth));
     return all;
@@ -164,9 +171,11 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   bool element_wise = std::exchange(element_wise_, element_wise_ || options.manual);
   Region region = region_;
   if (options.manual) region_ = *options.manual;
+  int stage_depth = std::exchange(stage_depth_, options.stage ? depth() : stage_depth_);
+  if (options.stage) region_ = *options.stage;
   if (options.smooth) region_.collectives = false;
   std::size_t met = meeting_.size();
-  auto steps = static_cast<std::size_t>(between(1, depth() > 1 ? 2 : 3));
+  auto steps = static_cast<std::size_t>(between(1, depth() > 1 ? 2 : options.stage ? 6 : 3));
   for (int turns = 0; body.steps.size() < steps && turns < 30; ++turns) try_step();
   bool found = true;
   for (const auto& wanted : results) {
@@ -177,6 +186,7 @@ bool Draw::body(Step& step, const std::vector<TensorType>& parameters,
   if (found) drop_unused(body, met);
   smooth_ = smooth;
   element_wise_ = element_wise;
+  stage_depth_ = stage_depth;
   region_ = std::move(region);
   steps_of_bodies_.pop_back();
   frames_.pop_back();
@@ -309,9 +319,9 @@ bool Draw::leave_trace() {
 
 Program Draw::program() {
   steps_of_bodies_ = {&program_.steps};
-  bool one_mesh = kind_ == Kind::kOneSet || kind_ == Kind::kExplicit;
+  bool one_mesh = kind_ != Kind::kMeshes && kind_ != Kind::kTransforms;
   program_.gradient = one_mesh && one_in(6);
-  int most = kind_ == Kind::kTransforms ? 2 : 7;
+  int most = kind_ == Kind::kTransforms || kind_ == Kind::kStages ? 2 : 7;
   int steps = between(1, most), jit_steps = one_in(2) ? 0 : one_in(3) ? between(1, steps) : steps;
   bool all_or_none = program_.gradient || kind_ == Kind::kExplicit;
   if (all_or_none && jit_steps > 0) jit_steps = steps;

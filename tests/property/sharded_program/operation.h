@@ -81,6 +81,8 @@ struct Operation {
   bool element_wise = false;
   /// True if it differentiates its body.
   bool is_derivative = false;
+  /// True if it is drawn in programs of Kind::kStages only.
+  bool only_in_stages = false;
 
   bool has_bodies() const;
   /// True if the placement of a step is part of it.

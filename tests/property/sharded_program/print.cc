@@ -167,6 +167,24 @@ Tensor by_hand(const Mesh& mesh, const PartitionSpec& spec, const Dimensions& ax
   if (sharded) for (std::int64_t axis : axes) names.push_back(mesh.axes()[static_cast<std::size_t>(axis)].name);
   return sharded ? manual(mesh, spec, spec, f, {.axes = names, .out_shapes = {x.shape()}})(x) : f(x);
 }
+// f of each slice of x, its number, and w.
+template <class F>
+Tensor by_stage(const Mesh& mesh, const PartitionSpec& spec, const Dimensions& axes, F f, const Tensor& x, const Tensor& w) {
+  if (!sharded) {
+    std::vector<Tensor> results;
+    for (std::int64_t i = 0; i < x.shape()[0]; ++i) results.push_back(f(x[i], Tensor(full({}, i, DType::i32)), w));
+    return stack(results, 0);
+  }
+  std::vector<std::string> names;
+  AxisList all;
+  for (std::int64_t axis : axes) names.push_back(mesh.axes()[static_cast<std::size_t>(axis)].name);
+  for (const std::string& name : names) all.emplace_back(name);
+  auto stage = [&](const Tensor& part, const Tensor& whole) {
+    Tensor i = axis_index(all), result = f(part[0], i, vary(whole, all));
+    return expand_dims(where(greater_equal(i, 0), result, zeros_like(result)), 0);
+  };
+  return manual(mesh, {spec, P()}, spec, stage, {.axes = names})(x, w);
+}
 [[maybe_unused]] Tensor in_parts(const HostArray& whole, const Mesh& mesh, const PartitionSpec& spec) {
   if (!sharded) return from_host(whole);
   Sharding sharding(mesh, spec, static_cast<std::size_t>(whole.rank()));

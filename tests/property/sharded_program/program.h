@@ -108,7 +108,8 @@ enum class Kind {
   kOneSet,      ///< one set of devices, in one or several orders
   kMeshes,      ///< several sets and orders, submeshes, transfers, other devices
   kTransforms,  ///< loops, branches and derivatives in any order, inside bodies
-  kExplicit     ///< a mesh with explicit axes
+  kExplicit,    ///< a mesh with explicit axes
+  kStages       ///< manual functions over some of the axes, whose values are split over the others
 };
 
 /// What is known of a value's elements before it is computed.

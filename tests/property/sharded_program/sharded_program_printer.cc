@@ -81,13 +81,29 @@ Program gradient() {
   return program;
 }
 
-// Every collective, in a manual function.
+// A stage for each device along "x" and "y", split over "z", with a branch that varies.
+Step stages(int input) {
+  Step stages = placed("stages", x(input), 0, P(axes("x", "y")));
+  stages.operands.push_back(x(input));
+  stages.lists = {{0, 1}};
+  TensorType row{DType::f32, {8}};
+  Body& body = stages.bodies.emplace_back();
+  body.parameters = {row, {DType::i32, {}}, {DType::f32, {4, 8}}};
+  Step branches = step("cond", {{true, 1, 1}, {false, 0, 1}});
+  branches.bodies = {{{row}, {step("roll", {{true, 0, 2}}, {{1}, {0}})}, {{false, 0, 2}}},
+                     {{row}, {step("tanh", {{true, 0, 2}})}, {{false, 0, 2}}}};
+  body.steps = {placed("mark_sharding", {true, 0, 1}, 0, P("z")), std::move(branches)};
+  body.results = {{false, 1, 1}};
+  return stages;
+}
+
+// Every collective, in a manual function, and stages.
 Program collectives() {
   Program program;
   program.meshes = {
       {MeshSpec::kRoot, {{"x", 2}, {"y", 2}, {"z", 2}}, {6, 3, 1, 0, 2, 7, 5, 4}, -1}};
   TensorType type{DType::f32, {8, 4}};
-  program.inputs = {{type, 1, std::nullopt, false}};
+  program.inputs = {{type, 1, std::nullopt, false}, {{DType::f32, {4, 8}}, 2, std::nullopt, false}};
   Step manual = placed("manual", x(0), 0, P(axes("x", "y")));
   manual.lists = {{}};
   Body& body = manual.bodies.emplace_back();
@@ -114,8 +130,8 @@ Program collectives() {
     add("reversed along an axis", {blocks, {0}});
   }
   body.results = {inside(static_cast<int>(body.steps.size()) - 1)};
-  program.steps = {std::move(manual)};
-  program.results = {t(0)};
+  program.steps = {std::move(manual), stages(1)};
+  program.results = {t(0), t(1)};
   return program;
 }
 

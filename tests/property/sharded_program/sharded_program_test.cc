@@ -1,8 +1,8 @@
 // Random programs give the same with shardings as without a mesh, and as on the host.
 //
 // MESHARD_PROGRAMS=n runs n programs; MESHARD_NIGHTLY=1 runs 20,000. MESHARD_PROGRAM_KIND=one_set,
-// meshes, transforms or explicit runs those of one kind; without it the kinds take turns. Program k
-// of a run is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed>
+// meshes, transforms, explicit or stages runs those of one kind; without it the kinds take turns.
+// Program k of a run is drawn from the run's seed + k, so that MESHARD_TEST_SEED=<its seed>
 // MESHARD_PROGRAMS=1 MESHARD_PROGRAM_KIND=<its kind> runs it alone. MESHARD_PROGRAM_FAILURES=n goes
 // on until n have failed; MESHARD_PROGRAM_COUNT=1 counts the failures by their check, and shrinks
 // none. MESHARD_PROGRAM_PLATFORMS=2 runs them on two platforms (configure_platforms).
@@ -42,7 +42,8 @@ struct NamedKind {
 constexpr NamedKind kKinds[] = {{"one_set", Kind::kOneSet},
                                 {"meshes", Kind::kMeshes},
                                 {"transforms", Kind::kTransforms},
-                                {"explicit", Kind::kExplicit}};
+                                {"explicit", Kind::kExplicit},
+                                {"stages", Kind::kStages}};
 
 const NamedKind& kind_of_program(int k) {
   if (const char* wanted = std::getenv("MESHARD_PROGRAM_KIND"))
