@@ -81,6 +81,30 @@ def record(ops, number=False):
     return {}, run
 
 
+def loop(steps, devices):
+    """`steps` steps of three operations of an 8 x 8 array, sharded by rows, without jit and without waiting. The seconds
+    of all."""
+    jax = jax_setup.jax()
+    import jax.numpy as jnp
+    import numpy as np
+    x = np.ones((8, 8), np.float32)
+    if devices > 1:
+        place = jax.sharding.NamedSharding(jax_setup.mesh(tp=devices), jax.sharding.PartitionSpec("tp"))
+        x = jax.device_put(x, place)
+    else:
+        x = jax.device_put(x)
+
+    def run():
+        y = x
+        begin = time.perf_counter()
+        for _ in range(steps):
+            y = jnp.tanh(y + 1) * 0.5
+        y.block_until_ready()
+        return time.perf_counter() - begin
+
+    return {}, run
+
+
 def first_result(began):
     """Seconds from `began`, before the process started, to the first result of a jitted product on all devices."""
     jax = jax_setup.jax()
@@ -94,6 +118,7 @@ def first_result(began):
 
 WORKS = {
     "record": record,
+    "loop": loop,
     "first_result": first_result,
     "trace_layers": jax_layers.trace_layers,
     "hello": jax_setup.hello,

@@ -83,6 +83,18 @@ void python_contest(Contest& contest) {
   if (!contest.has("python") || !contest.has("jax")) return;
   for (bool number : {false, true})
     contest.attempt("python.record", [&] { python_record_row(contest, number); });
+  for (int devices : {1, 8})
+    contest.attempt("python.loop", [&] {
+      python_row(contest, {.name = cat("python.loop.devices", devices),
+                           .work = cat("3,000 steps of three ops without a sync, on ", devices,
+                                       devices == 1 ? " device" : " devices"),
+                           .unit = "ms",
+                           .scale = 1e3,
+                           .allowed = 1.2,
+                           .task = "loop",
+                           .with = {{"steps", 3000}, {"devices", devices}},
+                           .turns = 5});
+    });
   for (int count : {2, 20, 200})
     for (bool chained : {false, true})
       contest.attempt(cat("python.call.", count), [&] {

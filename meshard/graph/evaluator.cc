@@ -2,6 +2,8 @@
 
 #include <atomic>
 
+#include "meshard/graph/record_log.h"
+
 namespace meshard {
 namespace {
 std::atomic<EvaluatorFactory> installed{nullptr};
@@ -26,6 +28,10 @@ Evaluator* installed_evaluator() {
 
 std::size_t Evaluator::count_pending(const Value& value) {
   return value.storage() ? 0 : Graph::build({}, {&value, 1}, 0).nodes().size();
+}
+
+void Evaluator::run_ahead(internal::RecordLog& log, SourceLocation) {
+  log.check_at(log.count() + internal::RecordLog::kFirstCheck);
 }
 
 Storage& computed_storage(const Value& value, SourceLocation where) {

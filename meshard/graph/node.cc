@@ -5,6 +5,7 @@
 #include "meshard/base/free_list.h"
 #include "meshard/graph/attributes.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/record_log.h"
 #include "meshard/graph/storage.h"
 
 namespace meshard {
@@ -62,6 +63,7 @@ void Node::forget_operands() {
 // Iterative: a chain of a million adds must not overflow the stack. Nodes that lose their last
 // reference while another node is being destroyed are queued.
 void Node::destroy(Node* node) {
+  if (node->log_slot_ && !internal::RecordLog::leave(*node)) return;
   auto free = [](Node* unused) {
     unused->~Node();
     FreeNodes::give(unused);

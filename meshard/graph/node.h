@@ -21,6 +21,9 @@ struct OpDef;
 class Node;
 class Storage;
 class StoragePtr;
+namespace internal {
+class RecordLog;
+}
 
 /// One result of a node. A handle: a copy adds a reference to the node.
 class Value {
@@ -29,6 +32,12 @@ class Value {
   explicit Value(Node* node, std::uint32_t index = 0);
   /// The first Value of a new node. @pre no other thread sees the node
   static Value first_of(Node* node);
+  /// The first result of a node, with a reference that the caller has taken.
+  static Value adopt(Node* node) {
+    Value value;
+    value.node_ = node;
+    return value;
+  }
   Value(const Value& other);
   Value(Value&& other) noexcept
       : node_(std::exchange(other.node_, nullptr)), index_(other.index_) {}
@@ -144,6 +153,7 @@ class Node {
 
  private:
   friend class Value;
+  friend class internal::RecordLog;
   Node();
   ~Node();
   void retain() { references_.fetch_add(1, std::memory_order_relaxed); }
@@ -166,6 +176,8 @@ class Node {
   std::unique_ptr<const Attributes> attributes_;
   std::uint64_t id_ = 0;
   std::uint64_t trace_ = 0;
+  // Where the log of the thread that recorded it has the node; null for nodes of traces.
+  std::atomic<Node*>* log_slot_ = nullptr;
   SourceLocation where_;
   InlineVector<Value, 2> operands_;
   InlineVector<Output, 1> outputs_;

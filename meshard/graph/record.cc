@@ -8,6 +8,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/pending.h"
+#include "meshard/graph/record_log.h"
 
 namespace meshard {
 namespace {
@@ -40,6 +41,17 @@ class InnerOperands {
   std::vector<const Tensor*> pointers_;
 };
 
+// Called before and after a node is recorded.
+inline void before_recording(SourceLocation where) {
+  if (internal::record_log.is_due() && internal::recorder().trace == 0) [[unlikely]]
+    internal::run_ahead(where);
+}
+inline void recorded(const Value& value) {
+  if (internal::recorder().trace != 0) return;
+  internal::record_log.add(*value.node());
+  watch_chain(value);
+}
+
 }  // namespace
 
 std::uint64_t internal::next_trace() {
@@ -53,6 +65,7 @@ internal::TraceScope::TraceScope() : before_(internal::recorder()), trace_(inter
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::span<const Tensor* const> operands, SourceLocation where) {
   where = effective_source(where);
+  before_recording(where);
   OpCall call{
       .op = op, .attributes = attributes.get(), .operands = {}, .results = {}, .where = where};
   for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -69,7 +82,7 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
   if (annotated || op.annotate) node->annotate(annotate_results(*node));
-  if (internal::recorder().trace == 0) watch_chain(value);
+  recorded(value);
   return Tensor(std::move(value));
 }
 
@@ -81,6 +94,7 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where) {
+  before_recording(where);
   std::optional<InnerOperands> inner;
   if (internal::recorder().body) [[unlikely]]
     inner.emplace(*internal::recorder().body, operands);
@@ -91,7 +105,7 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
   node->add_output(type);
   if (annotated) [[unlikely]]
     node->annotate(annotate_results(*node));
-  if (internal::recorder().trace == 0) watch_chain(value);
+  recorded(value);
   return Tensor(std::move(value));
 }
 

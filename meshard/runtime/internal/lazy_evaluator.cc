@@ -4,10 +4,13 @@
 #include <utility>
 
 #include "meshard/base/stall_report.h"
+#include "meshard/base/thread_instance.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
+#include "meshard/graph/record_log.h"
+#include "meshard/ops/constant.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/call_program.h"
 #include "meshard/runtime/internal/placed_constants.h"
@@ -164,6 +167,52 @@ void LazyEvaluator::wait() {
 }
 
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
+  internal::NoRunAheadScope scope;
+  if (!scope.is_inner() && !only_recording())
+    with_loop_runner(
+        [&](LoopRunner& loops) { loops.finish_periods(internal::record_log, *this, where); });
+  compute(values, where);
+}
+
+template <class F>
+void LazyEvaluator::with_loop_runner(const F& f) {
+  auto& loops = internal::thread_instance<LoopRunner>();
+  try {
+    f(loops);
+  } catch (const Error&) {
+    loops.fail(internal::record_log);
+    // The other processes have seen it too, or wait for this one.
+    if (runtime_.platforms.across()) throw;
+  }
+}
+
+void LazyEvaluator::run_ahead(internal::RecordLog& log, SourceLocation where) {
+  with_loop_runner([&](LoopRunner& loops) { loops.check(log, *this, where); });
+}
+
+RecordedPart LazyEvaluator::part(std::uint64_t first, std::uint64_t last) {
+  std::lock_guard lock(mutex_);
+  return recorded_part(internal::record_log, first, last);
+}
+
+bool LazyEvaluator::is_claimed(const Node& node) const {
+  return std::any_of(running_.begin(), running_.end(),
+                     [&](const Graph* graph) { return graph->contains(&node); });
+}
+
+void LazyEvaluator::make_arguments(std::span<const Value> constants) {
+  std::lock_guard lock(mutex_);
+  for (const Value& constant : constants)
+    if (!constant.storage() && !is_claimed(*constant.node()))
+      constant.node()->set_storage(
+          0, make_storage<HostStorage>(constant->attributes_as<ConstantAttributes>().value));
+}
+
+void LazyEvaluator::run(std::span<const Value> values, SourceLocation where) {
+  compute(values, where);
+}
+
+void LazyEvaluator::compute(std::span<const Value> values, SourceLocation where) {
   runtime_.platforms.know_default(where);
   std::unique_lock lock(mutex_);
   settle_locked(Failed::kForget);
@@ -274,6 +323,7 @@ void LazyEvaluator::on_failed_launches() {
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {
+  internal::NoRunAheadScope scope;
   runtime_.platforms.know_default(where);
   return place_value(runtime_, value, sharding, where);
 }
@@ -284,6 +334,7 @@ std::shared_ptr<CompiledProgram> LazyEvaluator::compile(Program program, SourceL
   for (const Value& value : program.graph.captured())
     if (!value.storage()) pending.push_back(value);
   if (!pending.empty()) evaluate(pending, where);
+  internal::NoRunAheadScope scope;
   if (!program.unsharded)
     if (std::optional<Mesh> mesh = devices_of_program(program.graph, where))
       program.graph = on_devices_of(runtime_, program.graph, *mesh, where);

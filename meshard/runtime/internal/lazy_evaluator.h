@@ -9,6 +9,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/pjrt/launch.h"
+#include "meshard/runtime/internal/loop_runner.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/internal/stages.h"
 #include "meshard/runtime/loaded_program.h"
@@ -18,8 +19,9 @@ namespace meshard {
 /// The Evaluator that the runtime installs. An evaluation runs one program for each set of devices
 /// that its values belong to (stages.h). Threads share recorded nodes: one thread computes a node,
 /// and others that need it wait. Evaluations without a common node compile and run concurrently.
-/// Recording and calls of compiled programs take no lock.
-class LazyEvaluator final : public Evaluator, private FailureListener {
+/// Recording and calls of compiled programs take no lock. Long programs run in parts while they are
+/// recorded (loop_runner.h).
+class LazyEvaluator final : public Evaluator, private FailureListener, private PartEvaluator {
  public:
   /// Becomes the runtime's failure listener.
   /// @pre `runtime` and the evaluator outlive all tensors
@@ -29,8 +31,18 @@ class LazyEvaluator final : public Evaluator, private FailureListener {
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
   void wait() override;
   std::size_t count_pending(const Value& value) override;
+  void run_ahead(internal::RecordLog& log, SourceLocation where) override;
 
  private:
+  RecordedPart part(std::uint64_t first, std::uint64_t last) override;
+  void make_arguments(std::span<const Value> constants) override;
+  void run(std::span<const Value> values, SourceLocation where) override;
+  // As evaluate(), without what was recorded besides.
+  void compute(std::span<const Value> values, SourceLocation where);
+  // Calls a function of this thread's loop runner. If it fails, the values that it should have
+  // computed stay recorded, so that the error comes where they are read.
+  template <class F>
+  void with_loop_runner(const F& f);
   // Settles. If a launch has failed, first waits for all launches in flight, because those that
   // used its results failed too.
   void on_failed_launches() override;
@@ -50,6 +62,7 @@ class LazyEvaluator final : public Evaluator, private FailureListener {
   // The nodes that an evaluation computes; listed in running_ until it is done.
   class Claim;
   bool is_claimed(const Graph& graph) const;
+  bool is_claimed(const Node& node) const;
   // Computes one stage. `entire` is the whole graph if it has only this stage, otherwise null.
   void run(const Stage& stage, const Graph* entire, SourceLocation where);
   // Stores result i of a stage. @pre mutex_ is held

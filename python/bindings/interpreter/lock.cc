@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "meshard/base/error.h"
 
@@ -21,6 +22,8 @@ std::atomic<bool> is_ended{false};   // nobody gets the lock
 std::atomic<int> calls{0};           // threads of Python without the lock, in C++
 std::atomic<int> asking{0};          // threads that ask for the lock, in C++
 thread_local int locked_depth = 0;   // functions of Python that this thread runs for C++
+// Whether this thread holds the lock: 1 or 0, or -1 outside of Locked and Unlocked.
+thread_local int held = -1;
 
 [[noreturn]] void stop_for_good() {
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -51,6 +54,7 @@ Unlocked::Unlocked() {
   const bool stops = is_counted_ && is_ending.load();
   if (stops) calls.fetch_sub(1);
   state_ = PyEval_SaveThread();
+  held_before_ = std::exchange(held, 0);
   if (stops) stop_for_good();
 }
 
@@ -63,6 +67,7 @@ Unlocked::~Unlocked() {
     stop_for_good();
   }
   PyEval_RestoreThread(state_);
+  held = held_before_;
   asking.fetch_sub(1);
 }
 
@@ -70,13 +75,17 @@ Locked::Locked() {
   if (!begin_asking()) throw Error(ErrorCode::kCancelled, "[python] the interpreter has ended");
   state_ = PyGILState_Ensure();
   asking.fetch_sub(1);
+  held_before_ = std::exchange(held, 1);
   ++locked_depth;
 }
 
 Locked::~Locked() {
   --locked_depth;
+  held = held_before_;
   PyGILState_Release(state_);
 }
+
+bool holds_lock() { return held >= 0 ? held == 1 : PyGILState_GetThisThreadState() != nullptr; }
 
 void end_interpreter(void (*finish)()) {
   is_ending = true;

@@ -18,6 +18,7 @@ class Unlocked {
  private:
   PyThreadState* state_;
   bool is_counted_ = false;
+  int held_before_;
 };
 
 /// While alive, this thread holds the lock, which it may have held before: for functions of Python
@@ -32,7 +33,11 @@ class Locked {
 
  private:
   PyGILState_STATE state_;
+  int held_before_;
 };
+
+/// Whether this thread holds the lock.
+bool holds_lock();
 
 /// Called by the main thread at the end of the interpreter: stops other threads of Python in the
 /// library, lets `finish` end the work in flight, whose callbacks still get the lock, and then

@@ -20,6 +20,7 @@
 #include "meshard/base/function_ref.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/record_log.h"
 #include "meshard/graph/sync.h"
 #include "meshard/runtime/compile_runner.h"
 #include "meshard/runtime/device_array.h"
@@ -206,6 +207,13 @@ void run_compile(const std::string& name, std::function<void()> work) {
   show_compile(cat("compiled ", quoted_name, " in ", text, " s"));
 }
 
+// A loop that runs in parts while it is recorded waits for devices, whose programs may call Python.
+void run_unlocked(const std::function<void()>& work) {
+  if (!holds_lock()) return work();
+  Unlocked unlocked;
+  work();
+}
+
 // At exit, static objects are destroyed that a running compile uses. Nobody waits for its program
 // any more, so the process ends before that, with the same status.
 void end_with_status(int status, void*) {
@@ -222,6 +230,7 @@ void end_before_running_compiles() {
 
 void bind_compiles(nb::module_& module) {
   internal::set_compile_runner(run_compile);
+  internal::set_run_ahead_runner(run_unlocked);
   module.def(
       "set_compile_progress",
       [](nb::object callback) {

@@ -31,7 +31,8 @@ void check_signals();
 void end_before_running_compiles();
 
 /// Lets the compiles of the main thread run on another thread, so that a signal handler can end the
-/// wait: the compile goes on, and its program comes into the cache. Adds what shows compiles.
+/// wait: the compile goes on, and its program comes into the cache. Adds what shows compiles. Loops
+/// that run in parts while they are recorded do so without the lock.
 void bind_compiles(nanobind::module_& module);
 
 }  // namespace meshard::python
