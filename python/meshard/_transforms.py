@@ -69,9 +69,10 @@ def jit(function: Function | None = None, *, static_argnums: int | Sequence[int]
         keep_on_disk: bool = True) -> Any:
     """Compiles a function once for each signature of its arguments.
 
-    Tensors, arrays and numbers among the arguments, also inside structures, are traced. Anything else, and the
-    arguments named by `static_argnums` and `static_argnames`, is part of the program: another value gives another
-    program. The memory of donated arguments may be used for the results; they cannot be used afterwards.
+    Tensors, arrays of any library and numbers among the arguments, also inside structures, are traced; the elements of
+    arrays are read at each call. Constants (strings, functions and what else is compared by its value, see `tree`) and
+    the arguments named by `static_argnums` and `static_argnames` are part of the program: another value gives another
+    program. Anything else, such as an object of a plain class, is a TypeError. The memory of donated arguments may be used for the results; they cannot be used afterwards.
 
     Inside another trace, and inside a function that is being differentiated, the function is recorded in place.
     """

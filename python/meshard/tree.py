@@ -76,6 +76,16 @@ def map(function: Callable[..., Any], tree: Any, *rest: Any) -> Any:
     return around.unflatten([function(*values) for values in zip(*columns, strict=True)])
 
 
+def _keys(tree: dict[Any, Any]) -> list[Any]:
+    """The keys of a dict in the order of its leaves."""
+    if type(tree) is not dict:
+        return list(tree)
+    try:
+        return sorted(tree)
+    except TypeError:
+        return list(tree)
+
+
 def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool]) -> list[Any]:
     """One value for each leaf of `tree`, in order.
 
@@ -89,8 +99,8 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool]) -> 
             found.extend([prefix] * structure(tree).num_leaves)
         elif isinstance(prefix, dict) and isinstance(tree, dict):
             if prefix.keys() != tree.keys():
-                raise ValueError(f"the keys at {path or 'the top'} differ: {sorted(prefix)} and {sorted(tree)}")
-            for key in sorted(tree):
+                raise ValueError(f"the keys at {path or 'the top'} differ: {_keys(prefix)} and {_keys(tree)}")
+            for key in _keys(tree):
                 visit(prefix[key], tree[key], f"{path}[{key!r}]")
         elif isinstance(prefix, (list, tuple)) and isinstance(tree, (list, tuple)):
             if len(prefix) != len(tree):

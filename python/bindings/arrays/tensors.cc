@@ -281,17 +281,18 @@ TensorObject tensor_object(Tensor tensor) {
 bool Operand::load(PyObject* object) noexcept {
   tensor_ = tensor_in(object);
   if (tensor_) return true;
-  if (is_array(object)) {
+  auto load_array = [&](auto made) {
     try {
-      own_ = is_foreign_array(object)
-                 ? tensor_of_foreign(object)
-                 : from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line());
+      own_ = made();
       tensor_ = &*own_;
     } catch (...) {
       failure_ = std::current_exception();
     }
     return true;
-  }
+  };
+  if (is_numpy_array(object) || is_numpy_scalar(object))
+    return load_array(
+        [&] { return from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line()); });
   if (PyBool_Check(object)) {
     scalar_ = Scalar(object == Py_True);
   } else if (PyFloat_Check(object)) {
@@ -312,7 +313,7 @@ bool Operand::load(PyObject* object) noexcept {
   } else if (PyComplex_Check(object)) {
     complex_ = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
   } else {
-    return false;
+    return is_foreign_array(object) && load_array([&] { return tensor_of_foreign(object); });
   }
   return true;
 }

@@ -63,6 +63,9 @@ class PyTree {
   std::shared_ptr<const TreeShape> shape_;
 };
 
+/// The arguments of a function as one structure, a tuple. Errors name `argument [0]["w"]`.
+struct ArgumentTree : PyTree {};
+
 /// What flatten() finds, in order.
 class LeafSink {
  public:
@@ -132,6 +135,15 @@ CallPaths call_paths(std::span<const std::uint64_t> form, const std::vector<std:
 void bind_pytree(nanobind::module_& module);
 
 }  // namespace meshard::python
+
+template <>
+struct nanobind::detail::type_caster<meshard::python::ArgumentTree> {
+  NB_TYPE_CASTER(meshard::python::ArgumentTree, const_name("typing.Any"))
+  bool from_python(handle source, std::uint8_t, cleanup_list*) {
+    value = {meshard::python::PyTree::of(source, "argument ")};
+    return true;
+  }
+};
 
 template <>
 struct nanobind::detail::type_caster<meshard::python::PyTree> {

@@ -22,21 +22,22 @@ const Tensor& single(const PyTree& tree, const char* what) {
 }
 
 // (f(inputs), gradients); f returns (loss, auxiliary).
-nb::object value_and_gradient(nb::object function, const PyTree& inputs) {
+nb::object value_and_gradient(nb::object function, const ArgumentTree& inputs) {
   CallerLine line;
   PythonFunction f(std::move(function));
   auto loss_and_rest = [&](const PyTree& now) -> std::pair<Tensor, PyTree> {
     auto [loss, rest] = f.pair("the function to differentiate must return (loss, auxiliary)", now);
     return {single(loss, "the loss must be one tensor"), std::move(rest)};
   };
-  auto [result, gradients] = value_and_grad<0>(loss_and_rest)(inputs);
+  auto [result, gradients] = value_and_grad<0>(loss_and_rest)(static_cast<const PyTree&>(inputs));
   return nb::make_tuple(nb::make_tuple(tensor_object(result.first), result.second.object()),
                         gradients.object());
 }
 
-nb::object vjp_of(nb::object function, const PyTree& inputs) {
+nb::object vjp_of(nb::object function, const ArgumentTree& inputs) {
   CallerLine line;
-  auto [result, pullback] = vjp(PythonFunction(std::move(function)), inputs);
+  auto [result, pullback] =
+      vjp(PythonFunction(std::move(function)), static_cast<const PyTree&>(inputs));
   auto pull = [pullback = std::move(pullback)](const PyTree& cotangent) {
     CallerLine inner;
     return std::get<0>(pullback(cotangent));
@@ -44,9 +45,10 @@ nb::object vjp_of(nb::object function, const PyTree& inputs) {
   return nb::make_tuple(result.object(), nb::cpp_function(std::move(pull)));
 }
 
-nb::object linearize_at(nb::object function, const PyTree& inputs) {
+nb::object linearize_at(nb::object function, const ArgumentTree& inputs) {
   CallerLine line;
-  auto [result, push] = linearize(PythonFunction(std::move(function)), inputs);
+  auto [result, push] =
+      linearize(PythonFunction(std::move(function)), static_cast<const PyTree&>(inputs));
   auto pushed = [push = std::move(push)](const PyTree& tangents) {
     CallerLine inner;
     return push(tangents);
@@ -55,11 +57,12 @@ nb::object linearize_at(nb::object function, const PyTree& inputs) {
 }
 
 // The blocks [result][argument] of the Jacobian of a function of one structure.
-nb::object jacobian_blocks(nb::object function, const PyTree& inputs, bool forward) {
+nb::object jacobian_blocks(nb::object function, const ArgumentTree& inputs, bool forward) {
   CallerLine line;
   internal::KeepOperandsScope keep;
   std::vector<Tensor> fresh;
-  PyTree replaced = internal::make_inputs(inputs, 0, fresh, line.where());
+  PyTree replaced =
+      internal::make_inputs(static_cast<const PyTree&>(inputs), 0, fresh, line.where());
   PyTree result =
       internal::apply_rolled(PythonFunction(std::move(function)), std::tuple<PyTree>(replaced));
   auto blocks = forward ? internal::forward_blocks(result.leaves(), fresh, line.where())
@@ -150,7 +153,7 @@ void bind_transforms(nb::module_& module) {
   module.def("jacobian", jacobian_blocks);
   module.def(
       "vmap",
-      [](nb::object function, const PyTree& inputs, nb::object in_axes, nb::object out_axes,
+      [](nb::object function, const ArgumentTree& inputs, nb::object in_axes, nb::object out_axes,
          std::optional<std::int64_t> axis_size, std::string mesh_axis) {
         using Axes = std::vector<std::optional<std::int64_t>>;
         auto axes_of = [&](nb::object result) { return nb::cast<Axes>(out_axes(result)); };
