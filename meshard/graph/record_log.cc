@@ -13,7 +13,6 @@
 namespace meshard::internal {
 namespace {
 
-constinit thread_local bool runs_ahead = false;
 std::atomic<WaitingRunner> waiting_runner{nullptr};
 
 // A slot with this value cannot be cleared: its node stays.
@@ -46,7 +45,9 @@ class RecordLog::Ring {
     if (!memory_) throw std::bad_alloc();
   }
   ~Ring() {
+    bool paused = record_log.is_paused();
     record_log = RecordLog();
+    record_log.pause(paused);
     std::lock_guard lock(unused().mutex);
     unused().list.push_back(memory_);
   }
@@ -112,14 +113,14 @@ bool RecordLog::leave(Node& node) {
          node.references_.fetch_sub(1, std::memory_order_acq_rel) == 1;
 }
 
-NoRunAheadScope::NoRunAheadScope() : before_(std::exchange(runs_ahead, true)) {}
-NoRunAheadScope::~NoRunAheadScope() { runs_ahead = before_; }
+NoRunAheadScope::NoRunAheadScope() : before_(record_log.pause(true)) {}
+NoRunAheadScope::~NoRunAheadScope() { record_log.pause(before_); }
 
 void set_run_ahead_runner(WaitingRunner runner) { waiting_runner.store(runner); }
 
 void run_ahead(SourceLocation where) {
   const Recorder& recording = recorder();
-  if (runs_ahead || recording.keep_operands != 0 || recording.body || recording.manual) return;
+  if (record_log.is_paused() || recording.keep_operands != 0 || recording.body || recording.manual) return;
   Evaluator* evaluating = installed_evaluator();
   if (!evaluating) return record_log.check_at(record_log.count() + RecordLog::kFirstCheck);
   NoRunAheadScope scope;

@@ -22,6 +22,8 @@ class RecordLog {
 
   /// Adds a new node. Takes constant time.
   void add(Node& node) {
+    if (is_paused_) [[unlikely]]
+      return;
     if (!slots_) [[unlikely]]
       open();
     std::size_t at = count_++ % kSlots;
@@ -38,6 +40,10 @@ class RecordLog {
   /// The nodes from number `first` on that are still referred to, in order, with their numbers.
   std::vector<std::pair<std::uint64_t, Value>> alive_since(std::uint64_t first) const;
 
+  /// While paused, nodes are not added and the evaluator is not asked: it records itself. Returns
+  /// what was set before.
+  bool pause(bool paused) { return std::exchange(is_paused_, paused); }
+  bool is_paused() const { return is_paused_; }
   /// Whether the evaluator is to be asked before the next node is recorded.
   bool is_due() const { return count_ >= check_at_; }
   /// Asks when that many nodes have been recorded.
@@ -67,6 +73,7 @@ class RecordLog {
   std::uint64_t* sites_ = nullptr;
   std::uint64_t count_ = 0;
   std::uint64_t check_at_ = kFirstCheck;
+  bool is_paused_ = false;
 };
 
 inline constinit thread_local RecordLog record_log;
@@ -76,7 +83,7 @@ inline constinit thread_local RecordLog record_log;
 /// @error what a compile runner throws
 void run_ahead(SourceLocation where);
 
-/// While alive, this thread does not run ahead.
+/// While alive, this thread does not run ahead, and its log is paused.
 class NoRunAheadScope {
  public:
   NoRunAheadScope();

@@ -11,6 +11,9 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/record_log.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/dynamic_slice.h"
+#include "meshard/ops/slice.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/call_program.h"
 #include "meshard/runtime/internal/placed_constants.h"
@@ -200,12 +203,42 @@ bool LazyEvaluator::is_claimed(const Node& node) const {
                      [&](const Graph* graph) { return graph->contains(&node); });
 }
 
-void LazyEvaluator::make_arguments(std::span<const Value> constants) {
+void LazyEvaluator::set_computed(const Value& value, StoragePtr storage, bool is_unplaced) {
   std::lock_guard lock(mutex_);
-  for (const Value& constant : constants)
-    if (!constant.storage() && !is_claimed(*constant.node()))
-      constant.node()->set_storage(
-          0, make_storage<HostStorage>(constant->attributes_as<ConstantAttributes>().value));
+  if (value.storage() || is_claimed(*value.node())) return;
+  if (is_unplaced) value->set_unplaced();
+  value.node()->set_storage(0, std::move(storage));
+}
+
+void LazyEvaluator::make_arguments(std::span<const Value> values, SourceLocation where) {
+  std::vector<Value> slices, computed;
+  for (const Value& value : values) {
+    if (&value->op() == &constant_op) {
+      set_computed(value,
+                   make_storage<HostStorage>(value->attributes_as<ConstantAttributes>().value),
+                   /*is_unplaced=*/false);
+      continue;
+    }
+    Tensor operand(value->operands()[0]);
+    const Dimensions& first = value->attributes_as<SliceAttributes>().start;
+    const Shape& shape = value.type().shape;
+    // The starts are arguments: slices with constant ones would each be a program.
+    std::vector<Tensor> starts;
+    for (int d = 0; d < shape.rank(); ++d) {
+      HostArray start = HostArray::scalar(first[static_cast<std::size_t>(d)]);
+      starts.push_back(shape[d] == operand.shape()[d] ? constant(start, value->where())
+                                                      : from_host(start, value->where()));
+    }
+    slices.push_back(value);
+    computed.push_back(
+        dynamic_slice({operand, value->where()}, {starts.begin(), starts.end()}, shape.sizes())
+            .value());
+  }
+  if (slices.empty()) return;
+  compute(computed, where);
+  for (std::size_t i = 0; i < slices.size(); ++i)
+    set_computed(slices[i], StoragePtr(&computed_storage(computed[i], where)),
+                 computed[i]->is_unplaced());
 }
 
 void LazyEvaluator::run(std::span<const Value> values, SourceLocation where) {

@@ -35,7 +35,9 @@ class LazyEvaluator final : public Evaluator, private FailureListener, private P
 
  private:
   RecordedPart part(std::uint64_t first, std::uint64_t last) override;
-  void make_arguments(std::span<const Value> constants) override;
+  void make_arguments(std::span<const Value> values, SourceLocation where) override;
+  // Gives a recorded value that no thread computes this storage.
+  void set_computed(const Value& value, StoragePtr storage, bool is_unplaced);
   void run(std::span<const Value> values, SourceLocation where) override;
   // As evaluate(), without what was recorded besides.
   void compute(std::span<const Value> values, SourceLocation where);

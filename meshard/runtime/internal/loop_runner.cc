@@ -7,6 +7,7 @@
 #include "meshard/base/period.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/slice.h"
 
 namespace meshard {
 namespace {
@@ -25,10 +26,6 @@ constexpr std::uint64_t kMostPlaces = 256;
 
 constexpr int kMostFailures = 20;
 
-bool is_number(const Node& node) {
-  return &node.op() == &constant_op && node.type().rank() == 0 && !node.annotations();
-}
-
 std::size_t hash_of(const Node& node) {
   std::string key;
   node.attributes()->append_key(key);
@@ -36,6 +33,15 @@ std::size_t hash_of(const Node& node) {
 }
 
 }  // namespace
+
+bool may_be_argument(const Node& node) {
+  if (node.annotations()) return false;
+  if (&node.op() == &constant_op) return node.type().rank() == 0;
+  if (&node.op() != &slice_op || node.operands().empty() || !node.operands()[0].storage())
+    return false;
+  const Dimensions& stride = node.attributes_as<SliceAttributes>().stride;
+  return std::all_of(stride.begin(), stride.end(), [](std::int64_t each) { return each == 1; });
+}
 
 void LoopRunner::check(RecordLog& log, PartEvaluator& evaluator, SourceLocation where) {
   switch (state_) {
@@ -106,9 +112,9 @@ void LoopRunner::begin_loop(RecordLog& log, PartEvaluator& evaluator, SourceLoca
   std::uint64_t periods = (boundary_ - repeats_from) / period_;
   loop_ = repeats_from;
   steps_ = std::max<std::uint64_t>(1, kPartNodes / period_);
-  constants_.assign(period_, {});
+  fixed_.assign(period_, {});
   state_ = State::kLooping;
-  note_constants(evaluator.part(loop_, boundary_));
+  note_fixed(evaluator.part(loop_, boundary_));
   boundary_ -= periods * period_;
   if (first_ < boundary_) run_until(boundary_, evaluator, where);
   for (; periods % steps_ != 0; --periods) run_periods(1, evaluator, where);
@@ -137,7 +143,7 @@ void LoopRunner::finish_periods(RecordLog& log, PartEvaluator& evaluator, Source
   if (state_ != State::kLooping || boundary_ < log.oldest() + period_) return;
   std::uint64_t same = repeated(log);
   for (; same >= period_; same -= period_) run_periods(1, evaluator, where);
-  if (same > 0) make_arguments(evaluator.part(boundary_, boundary_ + same), evaluator);
+  if (same > 0) make_arguments(evaluator.part(boundary_, boundary_ + same), evaluator, where);
   log.check_at(boundary_ + steps_ * period_);
 }
 
@@ -150,8 +156,8 @@ void LoopRunner::run_periods(std::uint64_t periods, PartEvaluator& evaluator,
 void LoopRunner::run_until(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where) {
   RecordedPart part = evaluator.part(first_, last);
   if (state_ == State::kLooping) {
-    note_constants(part);
-    make_arguments(part, evaluator);
+    note_fixed(part);
+    make_arguments(part, evaluator, where);
   }
   part.nodes.clear();  // only values to which something else refers are results
   if (!part.wanted.empty()) {
@@ -161,27 +167,27 @@ void LoopRunner::run_until(std::uint64_t last, PartEvaluator& evaluator, SourceL
   first_ = last;
 }
 
-LoopRunner::Constant* LoopRunner::constant_of(const std::pair<std::uint64_t, Value>& node) {
-  if (node.first < loop_ || !is_number(*node.second.node())) return nullptr;
-  return &constants_[(node.first - loop_) % period_];
+LoopRunner::Fixed* LoopRunner::fixed(const std::pair<std::uint64_t, Value>& node) {
+  if (node.first < loop_ || !may_be_argument(*node.second.node())) return nullptr;
+  return &fixed_[(node.first - loop_) % period_];
 }
 
-void LoopRunner::note_constants(const RecordedPart& part) {
+void LoopRunner::note_fixed(const RecordedPart& part) {
   for (const auto& node : part.nodes) {
-    Constant* constant = constant_of(node);
-    if (!constant || constant->varies) continue;
+    Fixed* known = fixed(node);
+    if (!known || known->varies) continue;
     std::size_t hash = hash_of(*node.second.node());
-    constant->varies = constant->hash && *constant->hash != hash;
-    constant->hash = hash;
+    known->varies = known->hash && *known->hash != hash;
+    known->hash = hash;
   }
 }
 
-void LoopRunner::make_arguments(const RecordedPart& part, PartEvaluator& evaluator) {
+void LoopRunner::make_arguments(const RecordedPart& part, PartEvaluator& evaluator,
+                                SourceLocation where) {
   std::vector<Value> varying;
   for (const auto& node : part.nodes)
-    if (const Constant* constant = constant_of(node); constant && constant->varies)
-      varying.push_back(node.second);
-  if (!varying.empty()) evaluator.make_arguments(varying);
+    if (const Fixed* known = fixed(node); known && known->varies) varying.push_back(node.second);
+  if (!varying.empty()) evaluator.make_arguments(varying, where);
 }
 
 }  // namespace meshard

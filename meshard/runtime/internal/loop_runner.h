@@ -15,14 +15,19 @@ class PartEvaluator {
  public:
   /// recorded_part(), while no other thread changes recorded nodes.
   virtual RecordedPart part(std::uint64_t first, std::uint64_t last) = 0;
-  /// Makes these constants arguments of the programs that use them.
-  virtual void make_arguments(std::span<const Value> constants) = 0;
+  /// Makes these values arguments of the programs that use them: numbers, and slices of computed
+  /// values (may_be_argument).
+  virtual void make_arguments(std::span<const Value> values, SourceLocation where) = 0;
   /// Launches the program that computes the values.
   virtual void run(std::span<const Value> values, SourceLocation where) = 0;
 
  protected:
   ~PartEvaluator() = default;
 };
+
+/// True for values that differ between the steps of a loop although the recorded operations do not,
+/// and that can be arguments of its program: a number, or a slice of a computed value.
+bool may_be_argument(const Node& node);
 
 /// One thread's loop runner. If many recorded nodes have not been computed, it looks for the period
 /// in which the recorded operations repeat, and computes the nodes in parts of whole periods, which
@@ -45,8 +50,8 @@ class LoopRunner {
     kChoosing,  ///< looks where in a period the fewest values are in use
     kLooping,
   };
-  // A constant of the loop; it becomes an argument once its value varies.
-  struct Constant {
+  // A number or a slice in the loop; it becomes an argument once it varies.
+  struct Fixed {
     std::optional<std::size_t> hash;
     bool varies = false;
   };
@@ -61,11 +66,10 @@ class LoopRunner {
   // Computes `periods` periods from boundary_ on.
   void run_periods(std::uint64_t periods, PartEvaluator& evaluator, SourceLocation where);
   void run_until(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where);
-  // Constants of the loop that vary become arguments.
-  void note_constants(const RecordedPart& part);
-  void make_arguments(const RecordedPart& part, PartEvaluator& evaluator);
-  // The constant that a node is; nullptr for other nodes.
-  Constant* constant_of(const std::pair<std::uint64_t, Value>& node);
+  void note_fixed(const RecordedPart& part);
+  void make_arguments(const RecordedPart& part, PartEvaluator& evaluator, SourceLocation where);
+  // What the loop runner knows of such a node; nullptr for other nodes.
+  Fixed* fixed(const std::pair<std::uint64_t, Value>& node);
 
   State state_ = State::kWatching;
   int failures_ = 0;            // since a part has run
@@ -77,7 +81,7 @@ class LoopRunner {
   // While choosing.
   std::uint64_t choose_until_ = 0;
   std::size_t fewest_ = 0;
-  std::vector<Constant> constants_;  // by place in the period
+  std::vector<Fixed> fixed_;  // by place in the period
 };
 
 }  // namespace meshard
