@@ -120,7 +120,8 @@ void set_run_ahead_runner(WaitingRunner runner) { waiting_runner.store(runner); 
 
 void run_ahead(SourceLocation where) {
   const Recorder& recording = recorder();
-  if (record_log.is_paused() || recording.keep_operands != 0 || recording.body || recording.manual) return;
+  if (record_log.is_paused() || recording.keep_operands != 0 || recording.body || recording.manual)
+    return;
   Evaluator* evaluating = installed_evaluator();
   if (!evaluating) return record_log.check_at(record_log.count() + RecordLog::kFirstCheck);
   NoRunAheadScope scope;

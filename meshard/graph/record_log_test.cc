@@ -139,11 +139,13 @@ TEST_F(RunAhead, NotInsideAFunctionThatMustOnlyBeRecorded) {
 }
 
 TEST_F(RunAhead, NotWhileTheEvaluatorRecords) {
+  std::uint64_t count = record_log.count();
   internal::NoRunAheadScope scope;
   EXPECT_FALSE(scope.is_inner());
   EXPECT_TRUE(internal::NoRunAheadScope().is_inner());
   for (int i = 0; i < 35; ++i) (void)test::plus(x, x);
   EXPECT_EQ(asked_evaluator().asked, 0);
+  EXPECT_EQ(record_log.count(), count);
 }
 
 }  // namespace
