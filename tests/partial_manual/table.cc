@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <thread>
@@ -112,7 +113,7 @@ class Child {
     fd_set set;
     FD_ZERO(&set);
     FD_SET(::fileno(in_), &set);
-    timeval limit{120, 0};
+    timeval limit{600, 0};
     if (buffered()) return true;
     timed_out_ = ::select(::fileno(in_) + 1, &set, nullptr, nullptr, &limit) == 0;
     return !timed_out_;
@@ -225,6 +226,17 @@ class Table {
   std::map<std::string, int> reasons_;
 };
 
+// A device that waits in vain for another one ends the process after this time, if the plugin knows
+// the flag: it ends the process of whoever gives it an unknown one.
+void end_soon(const std::string& plugin) {
+  constexpr std::string_view kFlag = "xla_cpu_collective_call_terminate_timeout_seconds";
+  std::ifstream file(plugin, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.find(kFlag) == std::string::npos) return;
+  std::string flags = std::getenv("XLA_FLAGS") ? std::getenv("XLA_FLAGS") : "";
+  ::setenv("XLA_FLAGS", cat(flags, " --", kFlag, "=40").c_str(), 1);
+}
+
 int start(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -252,8 +264,9 @@ int start(int argc, char** argv) {
     else
       return std::printf("unknown option %s\n", word.c_str()), 2;
   }
-  if (!pjrt::find_plugins().first("cpu").ok())
-    return std::puts("no plugin\n0 passed, 0 failed, 1 skipped"), 0;
+  auto plugin = pjrt::find_plugins().first("cpu");
+  if (!plugin.ok()) return std::puts("no plugin\n0 passed, 0 failed, 1 skipped"), 0;
+  end_soon(*plugin);
   if (std::getenv("MESHARD_NIGHTLY")) options.every = 1;
   return Table(options).run();
 }
@@ -262,10 +275,6 @@ int start(int argc, char** argv) {
 }  // namespace meshard::partial_manual
 
 int main(int argc, char** argv) {
-  // A device that waits for another one in vain ends the process.
-  std::string flags = std::getenv("XLA_FLAGS") ? std::getenv("XLA_FLAGS") : "";
-  flags += " --xla_cpu_collective_call_terminate_timeout_seconds=15";
-  ::setenv("XLA_FLAGS", flags.c_str(), 1);
   ::setenv("MESHARD_PROGRAM_CACHE_MB", "0", 0);
   return meshard::partial_manual::start(argc, argv);
 }

@@ -108,6 +108,17 @@ TEST(PartitionerRules, BranchesThatMayPermuteAreRunByAllDevices) {
   EXPECT_THAT(text_in_region(reduced(ring), {"x", "y"}, "cuda"), HasSubstr("stablehlo.case"));
 }
 
+TEST(PartitionerRules, DevicesThatDoNotTakeABranchPrintNothing) {
+  Local prints = [](const Tensor& x) {
+    return in_branch(x, [](const Tensor& t) {
+      debug_print("taken {}", t);
+      return t * 2;
+    });
+  };
+  EXPECT_THAT(text_in_region(prints, {"x"}), HasSubstr("stablehlo.if"));
+  EXPECT_THAT(text_in_region(prints, {"x", "y"}), Not(HasSubstr("stablehlo.if")));
+}
+
 TEST(PartitionerRules, LoopsThatEndAtDifferentTurnsEndTogether) {
   Local plain = [](const Tensor& x) { return in_loop(x, [](const Tensor& t) { return t * 2; }); };
   EXPECT_THAT(text_in_region(plain, {"x"}), HasSubstr("stablehlo.all_reduce"));
