@@ -15,6 +15,10 @@ std::string named(const std::string& path, const Tensor& tensor) {
   return tensor.defined() ? cat(place, " ", tensor.type()) : place;
 }
 
+std::string plural(std::string_view noun) {
+  return noun.ends_with('y') ? cat(noun.substr(0, noun.size() - 1), "ies") : cat(noun, "s");
+}
+
 // `["b"] f32[2], ["c"] f32[] and 3 more`.
 std::string listed(const std::vector<std::string>& all) {
   std::string text;
@@ -44,16 +48,19 @@ std::vector<std::size_t> internal::matching_order(const std::vector<std::string>
     order.push_back(found->second);
     places.erase(found);
   }
-  auto all_of = [&](std::string_view name) { return cat(name, names.as_wholes ? "" : "s"); };
+  auto all_of = [&](std::string_view name) {
+    return names.as_wholes ? std::string(name) : plural(name);
+  };
   std::vector<std::size_t> left;
   for (const auto& [path, i] : places) left.push_back(i);
   std::ranges::sort(left);
   for (std::size_t i : left) unexpected.push_back(named(given[i], given_tensors[i]));
   if (missing.empty() && unexpected.empty()) return order;
-  std::string text = names.as_wholes ? cat("the ", names.reference, " has ", reference.size(),
-                                           " tensors, but the ", names.given, " has ", given.size())
-                                     : cat("there are ", reference.size(), " ", names.reference,
-                                           "s and ", given.size(), " ", names.given, "s");
+  std::string text = names.as_wholes
+                         ? cat("the ", names.reference, " has ", reference.size(),
+                               " tensors, but the ", names.given, " has ", given.size())
+                         : cat("there are ", reference.size(), " ", plural(names.reference),
+                               " and ", given.size(), " ", plural(names.given));
   text += ", with different lengths or keys (they must have the same structure)";
   if (!missing.empty())
     text += cat("; missing from the ", all_of(names.given), ": ", listed(missing));

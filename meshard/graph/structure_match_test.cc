@@ -90,6 +90,15 @@ TEST(StructureMatch, LongListsAreShortened) {
               HasSubstr("[7] f32[] and 12 more"));
 }
 
+TEST(StructureMatch, NounsHaveTheirPlural) {
+  const structure::MatchNames names{"optim.update", "parameter", "velocity"};
+  EXPECT_THAT(message_of([&] {
+                structure::matched_tensors(std::vector<Tensor>{number_of_match(1)},
+                                           std::vector<Tensor>{}, names, {});
+              }),
+              HasSubstr("1 parameters and 0 velocities"));
+}
+
 TEST(StructureMatch, WholesAreCounted) {
   const structure::MatchNames names{"vjp", "result", "cotangent", true};
   EXPECT_THAT(message_of([&] {
