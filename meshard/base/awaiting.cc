@@ -1,7 +1,8 @@
 #include "meshard/base/awaiting.h"
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -20,7 +21,7 @@ struct Registry {
   std::mutex mutex;  // of what follows
   std::vector<Registered> waits;
   std::map<std::string, std::uint64_t, std::less<>> reached;
-  std::atomic<std::thread::id> program_thread{};
+  std::vector<std::thread::id> program_threads;
 };
 
 Registry& registry() {
@@ -28,6 +29,19 @@ Registry& registry() {
   static Registry* all = new Registry();
   return *all;
 }
+
+// Whether a thread runs the program. The main thread does until the process ends, which may wait
+// for launches after the thread-local objects are gone.
+struct ProgramThread {
+  ~ProgramThread() {
+    if (!is_noted || gettid() == getpid()) return;
+    Registry& all = registry();
+    std::lock_guard lock(all.mutex);
+    std::erase(all.program_threads, std::this_thread::get_id());
+  }
+  bool is_noted = false;
+};
+thread_local ProgramThread program_thread;
 
 }  // namespace
 
@@ -47,13 +61,14 @@ AwaitingScope::~AwaitingScope() {
 }
 
 void note_program_thread() {
-  if (!is_quiet_thread)
-    registry().program_thread.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  if (program_thread.is_noted || is_quiet_thread) return;
+  program_thread.is_noted = true;
+  Registry& all = registry();
+  std::lock_guard lock(all.mutex);
+  all.program_threads.push_back(std::this_thread::get_id());
 }
 
-bool is_program_thread() {
-  return registry().program_thread.load(std::memory_order_relaxed) == std::this_thread::get_id();
-}
+bool is_program_thread() { return program_thread.is_noted; }
 
 void reach_step(std::string_view channel, std::uint64_t number) {
   note_program_thread();
@@ -66,14 +81,23 @@ void reach_step(std::string_view channel, std::uint64_t number) {
 
 AllAwaiting all_awaiting() {
   Registry& all = registry();
-  const std::thread::id program = all.program_thread.load(std::memory_order_relaxed);
   AllAwaiting found;
   std::lock_guard lock(all.mutex);
   found.reached.assign(all.reached.begin(), all.reached.end());
-  for (const Registered& each : all.waits)
-    if (each.thread == program)
-      found.program.assign(1, each.what);  // the innermost one
+  bool all_wait = true;
+  for (std::thread::id thread : all.program_threads) {
+    // The innermost one.
+    auto own = std::find_if(all.waits.rbegin(), all.waits.rend(),
+                            [&](const Registered& each) { return each.thread == thread; });
+    if (own == all.waits.rend())
+      all_wait = false;
     else
+      found.program.push_back(own->what);
+  }
+  if (!all_wait) found.program.clear();
+  for (const Registered& each : all.waits)
+    if (std::find(all.program_threads.begin(), all.program_threads.end(), each.thread) ==
+        all.program_threads.end())
       found.others.push_back(each.what);
   return found;
 }

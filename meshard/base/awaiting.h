@@ -37,18 +37,18 @@ class AwaitingScope {
   AwaitingScope& operator=(const AwaitingScope&) = delete;
 };
 
-/// Notes that this process has come to a step. The thread that did so last, apart from those of the
-/// library, is the one that runs the program (AllAwaiting::program).
+/// Notes that this process has come to a step. The threads that do so, apart from those of the
+/// library, run the program (AllAwaiting::program).
 void reach_step(std::string_view channel, std::uint64_t number);
-/// The same for steps that their channel counts itself: only the thread is noted.
+/// The same for steps that their channel counts itself: only the thread is noted, until it ends.
 void note_program_thread();
 /// Whether this thread runs the program.
 bool is_program_thread();
 
 /// A value: all waits of this process.
 struct AllAwaiting {
-  /// Of the thread that runs the program; null if it does not wait.
-  std::vector<Awaiting> program;  // one at most
+  /// Of the threads that run the program; empty unless all of them wait.
+  std::vector<Awaiting> program;
   std::vector<Awaiting> others;
   /// The steps that were reached, by channel.
   std::vector<std::pair<std::string, std::uint64_t>> reached;

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::SizeIs;
 
-TEST(Awaiting, TheThreadThatTookTheLastStepRunsTheProgram) {
+TEST(Awaiting, ThreadsThatTakeStepsRunTheProgram) {
   reach_step("steps", 1);
   EXPECT_THAT(all_awaiting().program, IsEmpty());
   AwaitingScope outer({.what = "outer"});
@@ -26,9 +26,17 @@ TEST(Awaiting, TheThreadThatTookTheLastStepRunsTheProgram) {
     EXPECT_EQ(all_awaiting().program[0].what, "inner");
   }
   EXPECT_EQ(all_awaiting().program[0].what, "outer");
-  std::thread([] { reach_step("steps", 3); }).join();
-  EXPECT_THAT(all_awaiting().program, IsEmpty());
-  EXPECT_THAT(all_awaiting().others, SizeIs(1));
+  std::thread([] {
+    reach_step("steps", 3);
+    EXPECT_THAT(all_awaiting().program, IsEmpty()) << "this thread does not wait";
+    AwaitingScope here({.what = "here"});
+    EXPECT_THAT(all_awaiting().program, SizeIs(2));
+  }).join();
+  EXPECT_THAT(all_awaiting().program, SizeIs(1)) << "the other thread has ended";
+  std::thread([] {
+    AwaitingScope here({.what = "here"});
+    EXPECT_THAT(all_awaiting().others, SizeIs(1)) << "it takes no steps";
+  }).join();
   EXPECT_THAT(all_awaiting().reached, Contains(Pair("steps", 3u)));
 }
 

@@ -3,7 +3,9 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 
+#include "meshard/base/awaiting.h"
 #include "meshard/partitioned/collective_call.h"
 #include "meshard/processes/wait_observer.h"
 
@@ -45,6 +47,9 @@ Result<void> serve_collective(const pjrt::HostCall& call) {
     return perform(collective, call, *service.communicator);
   ObservedWait observed("collective", to_string(collective.kind), collective.where);
   if (service.history == nullptr) return perform(collective, call, *service.communicator);
+  // A plugin may run a small program in the thread that launches it.
+  std::optional<internal::AwaitingScope> awaiting;
+  if (internal::is_program_thread()) awaiting.emplace(internal::Awaiting{.what = "a collective"});
   service.history->begin_collective(to_string(collective.kind), collective.where);
   Result<void> done = perform(collective, call, *service.communicator);
   service.history->end_collective();

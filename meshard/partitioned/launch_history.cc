@@ -63,14 +63,13 @@ void LaunchHistory::begin_collective(std::string_view kind, std::string_view whe
   auto now = std::chrono::steady_clock::now();
   std::lock_guard lock(mutex_);
   ++collectives_;
-  if (internal::is_program_thread()) in_program_ = true;
   collective_at_ = now;
   collective_.assign(where.empty() ? kind : where);
 }
 
 void LaunchHistory::end_collective() {
   std::lock_guard lock(mutex_);
-  if (--collectives_ == 0 || internal::is_program_thread()) in_program_ = false;
+  --collectives_;
 }
 
 std::string LaunchHistory::activity(std::chrono::steady_clock::time_point& since) const {
@@ -84,11 +83,6 @@ std::string LaunchHistory::activity(std::chrono::steady_clock::time_point& since
 std::optional<std::chrono::steady_clock::time_point> LaunchHistory::in_collective_since() const {
   std::lock_guard lock(mutex_);
   return collectives_ > 0 ? std::optional(collective_at_) : std::nullopt;
-}
-
-bool LaunchHistory::program_is_in_collective() const {
-  std::lock_guard lock(mutex_);
-  return in_program_;
 }
 
 std::vector<internal::SharedStep> LaunchHistory::steps(std::string_view prefix) const {

@@ -47,9 +47,6 @@ class LaunchHistory {
   /// Since when a collective runs, the newest if there are several; nothing if none does.
   std::optional<std::chrono::steady_clock::time_point> in_collective_since() const;
 
-  /// Whether the thread that runs the program is itself in the collective: plugins may run small
-  /// programs in the thread that launches them.
-  bool program_is_in_collective() const;
   /// The number of launches of each set of processes, as steps of channels that begin with
   /// `prefix`.
   std::vector<internal::SharedStep> steps(std::string_view prefix) const;
@@ -66,9 +63,8 @@ class LaunchHistory {
   std::uint64_t count_ = 0;
   const Track* newest_ = nullptr;
   std::chrono::steady_clock::time_point newest_at_{}, collective_at_{};
-  int collectives_ = 0;      // that run, on several devices
-  bool in_program_ = false;  // one of them is in the thread that runs the program
-  std::string collective_;   // keeps its memory
+  int collectives_ = 0;     // that run, on several devices
+  std::string collective_;  // keeps its memory
 };
 
 /// How the histories (LaunchHistory::to_bytes) of two processes differ, for messages; empty if the

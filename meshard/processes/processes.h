@@ -46,8 +46,6 @@ struct ProcessActivity {
   std::chrono::steady_clock::time_point since = {};
   /// Since when it waits in a collective; nothing if it does not.
   std::optional<std::chrono::steady_clock::time_point> in_collective = {};
-  /// Whether the thread that runs the program waits in it.
-  bool program_is_in_collective = false;
   /// The launches so far; a collective may need all of them.
   std::vector<internal::SharedStep> launches = {};
 };

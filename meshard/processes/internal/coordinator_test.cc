@@ -272,7 +272,7 @@ TEST(Coordinator, WaitsForOneThatHasEndedAreALoss) {
   auto beat = [&](milliseconds age) {
     run.now += milliseconds(250);
     ProcessStatus waits;
-    waits.program = {.what = "train at x.cc:3", .steps = {{"launches", 2, {0, 1}}}, .age = age};
+    waits.program = {{.what = "train at x.cc:3", .steps = {{"launches", 2, {0, 1}}}, .age = age}};
     run.send(0, {.kind = MessageKind::kBeat, .name = "launch 1", .value = ended.to_bytes()});
     run.send(1, {.kind = MessageKind::kBeat, .name = "launch 2", .value = waits.to_bytes()});
     run.send(2, {.kind = MessageKind::kBeat, .name = "work"});
@@ -282,7 +282,8 @@ TEST(Coordinator, WaitsForOneThatHasEndedAreALoss) {
   EXPECT_THAT(run.sent(), IsEmpty());
   beat(milliseconds(2100));
   std::string loss =
-      "process 0 (pid 100 on host0) has ended its main program normally, and others wait for it; it "
+      "process 0 (pid 100 on host0) has ended its main program normally, and others wait for it; "
+      "it "
       "was last in \"launch 1\", 0 s ago\n  process 1 (pid 101 on host1) waits for process 0 in "
       "\"train at x.cc:3\", for 2.1 s";
   EXPECT_THAT(run.sent(), ElementsAre("2: " + loss, "1: " + loss, "0: " + loss));
@@ -297,8 +298,9 @@ TEST(Coordinator, ABarrierCannotBeReachedAfterTheEndOfAProgram) {
   run.send(1, {.kind = MessageKind::kBeat,
                .name = "launch 3",
                .value = ProcessStatus{.has_ended = true}.to_bytes()});
-  EXPECT_THAT(run.sent(), ElementsAre("0: reply 4 14 process 1 (pid 101 on host1) has ended; it was "
-                                      "last in \"launch 3\"|"));
+  EXPECT_THAT(run.sent(),
+              ElementsAre("0: reply 4 14 process 1 (pid 101 on host1) has ended; it was "
+                          "last in \"launch 3\"|"));
 }
 
 TEST(Coordinator, FailedEndsAreALoss) {

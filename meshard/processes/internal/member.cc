@@ -258,11 +258,10 @@ void MemberConnection::beat(Time now) {
     ProcessStatus status = ProcessStatus::of(all_awaiting(), now);
     for (const SharedStep& step : doing.launches)
       status.reached.emplace_back(step.channel, step.number);
-    if (doing.in_collective) {
-      const auto age = std::chrono::duration_cast<milliseconds>(now - *doing.in_collective);
-      status.others.push_back({doing.text, doing.launches, age});
-      if (doing.program_is_in_collective) status.program = status.others.back();
-    }
+    if (doing.in_collective)
+      status.others.push_back(
+          {doing.text, doing.launches,
+           std::chrono::duration_cast<milliseconds>(now - *doing.in_collective)});
     status.has_ended = ended_;
     if (!activity_.empty() || !source_) doing = {.text = activity_, .since = in_activity_};
     message.name = doing.text.substr(0, kMostNameBytes);

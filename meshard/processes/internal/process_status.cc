@@ -84,10 +84,15 @@ class Search {
   std::optional<StuckWait> stuck_wait_of(std::size_t rank) const {
     if (!processes_[rank] || processes_[rank]->has_ended) return std::nullopt;
     const ProcessStatus& status = *processes_[rank];
-    if (status.program && !status.program->steps.empty() && !can_end(rank, *status.program))
-      return stuck(rank, *status.program);
-    for (const ProcessStatus::Wait& wait : status.others)
-      if (!wait.steps.empty() && !can_end(rank, wait)) return stuck(rank, wait);
+    auto first_stuck = [&](const std::vector<ProcessStatus::Wait>& waits) {
+      auto found = std::ranges::find_if(waits, [&](const ProcessStatus::Wait& wait) {
+        return !wait.steps.empty() && !can_end(rank, wait);
+      });
+      return found == waits.end() ? std::nullopt : std::optional(stuck(rank, *found));
+    };
+    if (!goes_on_[rank])
+      if (std::optional<StuckWait> found = first_stuck(status.program)) return found;
+    return first_stuck(status.others);
     return std::nullopt;
   }
 
@@ -103,7 +108,8 @@ class Search {
         return wait.steps.empty() || ends(wait);
       };
       if (!works_[rank] && std::ranges::all_of(status.others, works)) works_[rank] = changed = true;
-      if (!goes_on_[rank] && !status.has_ended && (!status.program || ends(*status.program)))
+      if (!goes_on_[rank] && !status.has_ended &&
+          (status.program.empty() || std::ranges::any_of(status.program, ends)))
         goes_on_[rank] = changed = true;
     }
     return changed;
@@ -146,7 +152,7 @@ class Search {
                                [&](const auto& each) {
                                  return each.first == step.channel && each.second >= step.number;
                                }) ||
-           (status.program && is_there(*status.program)) ||
+           std::ranges::any_of(status.program, is_there) ||
            std::ranges::any_of(status.others, is_there);
   }
 
@@ -172,7 +178,7 @@ ProcessStatus ProcessStatus::of(const AllAwaiting& awaiting,
     return Wait{each.what, each.steps, std::chrono::duration_cast<milliseconds>(now - each.since)};
   };
   ProcessStatus status;
-  if (!awaiting.program.empty()) status.program = wait_of(awaiting.program.front());
+  for (const Awaiting& each : awaiting.program) status.program.push_back(wait_of(each));
   for (const Awaiting& each : awaiting.others) status.others.push_back(wait_of(each));
   status.reached = awaiting.reached;
   return status;
@@ -181,10 +187,10 @@ ProcessStatus ProcessStatus::of(const AllAwaiting& awaiting,
 std::string ProcessStatus::to_bytes() const {
   std::string out;
   append_number(out, has_ended ? 1 : 0);
-  append_number(out, program ? 1 : 0);
-  if (program) append_wait(out, *program);
-  append_number(out, std::ssize(others));
-  for (const Wait& wait : others) append_wait(out, wait);
+  for (const std::vector<Wait>* waits : {&program, &others}) {
+    append_number(out, std::ssize(*waits));
+    for (const Wait& wait : *waits) append_wait(out, wait);
+  }
   append_number(out, std::ssize(reached));
   for (const auto& [channel, number] : reached) {
     append_field(out, channel);
@@ -195,17 +201,20 @@ std::string ProcessStatus::to_bytes() const {
 
 std::optional<ProcessStatus> ProcessStatus::from_bytes(std::string_view rest) {
   ProcessStatus status;
-  std::optional<std::int64_t> ended = take_number(rest), waits = take_number(rest);
-  if (!ended || !waits) return std::nullopt;
+  std::optional<std::int64_t> ended = take_number(rest);
+  if (!ended) return std::nullopt;
   status.has_ended = *ended != 0;
-  if (*waits != 0 && !(status.program = take_wait(rest))) return std::nullopt;
-  std::optional<std::size_t> count = take_count(rest);
-  for (std::size_t i = 0; count && i < *count; ++i) {
-    std::optional<Wait> wait = take_wait(rest);
-    if (!wait) return std::nullopt;
-    status.others.push_back(*std::move(wait));
+  std::optional<std::size_t> count;
+  for (std::vector<Wait>* waits : {&status.program, &status.others}) {
+    count = take_count(rest);
+    if (!count) return std::nullopt;
+    for (std::size_t i = 0; i < *count; ++i) {
+      std::optional<Wait> wait = take_wait(rest);
+      if (!wait) return std::nullopt;
+      waits->push_back(*std::move(wait));
+    }
   }
-  if (count) count = take_count(rest);
+  count = take_count(rest);
   for (std::size_t i = 0; count && i < *count; ++i) {
     std::optional<std::string> channel = take_field(rest);
     std::optional<std::int64_t> number = take_number(rest);

@@ -21,8 +21,8 @@ struct ProcessStatus {
   };
   /// It has returned from main, or left the run.
   bool has_ended = false;
-  /// Of the thread that runs the program; nothing if it does not wait.
-  std::optional<Wait> program = {};
+  /// Of the threads that run the program, which goes on when one of them ends; empty if it runs.
+  std::vector<Wait> program = {};
   /// Of its devices and other threads.
   std::vector<Wait> others = {};
   /// The steps that it has come to.

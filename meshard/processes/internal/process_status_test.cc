@@ -22,7 +22,7 @@ ProcessStatus running(std::uint64_t launches = 0) { return {.reached = {{"launch
 // Its devices wait in a collective, for which all have to come to `launches`.
 ProcessStatus in_collective(std::uint64_t launches, std::vector<int> ranks) {
   ProcessStatus status = running(launches);
-  status.program = ProcessStatus::Wait{.what = "devices", .steps = {}, .age = kLong};
+  status.program = {{.what = "devices", .steps = {}, .age = kLong}};
   status.others = {wait("launches", launches, std::move(ranks))};
   return status;
 }
@@ -65,30 +65,38 @@ TEST(StuckWaits, OneThatComputesMayCome) {
   EXPECT_THAT(stuck({running(), in_collective(9, {0, 1})}), IsEmpty());
   // It waits for its own devices, which compute.
   ProcessStatus computes = running();
-  computes.program = ProcessStatus::Wait{.what = "devices", .steps = {}, .age = kLong};
+  computes.program = {{.what = "devices", .steps = {}, .age = kLong}};
   EXPECT_THAT(stuck({computes, in_collective(9, {0, 1})}), IsEmpty());
   EXPECT_THAT(stuck({std::nullopt, in_collective(9, {0, 1})}), IsEmpty());
 }
 
 TEST(StuckWaits, ProcessesThatWaitForEachOther) {
   ProcessStatus alone = running(6);
-  alone.program = wait("steps", 1, {0, 1});
+  alone.program = {wait("steps", 1, {0, 1})};
   auto found = stuck({alone, in_collective(7, {0, 1})});
   ASSERT_THAT(found, SizeIs(2));
   EXPECT_EQ(found[0].awaited, 1);
   EXPECT_EQ(found[1].awaited, 0);
   // One of the waits is young.
-  alone.program->age = kShort;
+  alone.program[0].age = kShort;
   EXPECT_THAT(stuck({alone, in_collective(7, {0, 1})}), IsEmpty());
   // A third process may still come.
-  alone.program->age = kLong;
+  alone.program[0].age = kLong;
   EXPECT_THAT(stuck({alone, in_collective(6, {0, 1, 2}), running()}), IsEmpty());
+}
+
+TEST(StuckWaits, AnotherThreadMayGoOn) {
+  ProcessStatus alone = running(6);
+  alone.program = {wait("steps", 1, {0, 1}), wait("value/k", 1, {2})};
+  EXPECT_THAT(stuck({alone, in_collective(7, {0, 1}), running()}), IsEmpty());
+  EXPECT_THAT(stuck({alone, in_collective(7, {0, 1}), {ProcessStatus{.has_ended = true}}}),
+              SizeIs(2));
 }
 
 TEST(StuckWaits, ACircleOfThree) {
   auto waits = [](const char* channel, int for_rank) {
     ProcessStatus status;
-    status.program = wait(channel, 1, {for_rank});
+    status.program = {wait(channel, 1, {for_rank})};
     return status;
   };
   EXPECT_THAT(stuck({waits("a", 1), waits("b", 2), waits("c", 0)}), SizeIs(3));
@@ -97,16 +105,16 @@ TEST(StuckWaits, ACircleOfThree) {
 
 TEST(StuckWaits, AllHaveComeToTheSameBarrier) {
   ProcessStatus waits;
-  waits.program = wait("barrier/a", 1, {0, 1});
+  waits.program = {wait("barrier/a", 1, {0, 1})};
   EXPECT_THAT(stuck({waits, waits}), IsEmpty());
   ProcessStatus other;
-  other.program = wait("barrier/b", 1, {0, 1});
+  other.program = {wait("barrier/b", 1, {0, 1})};
   EXPECT_THAT(stuck({waits, other}), SizeIs(2));
 }
 
 TEST(StuckWaits, AnyProcessMayDoIt) {
   ProcessStatus waits;
-  waits.program = wait("value/k", 1, {});
+  waits.program = {wait("value/k", 1, {})};
   EXPECT_THAT(stuck({waits, ProcessStatus{.has_ended = true}, running()}), IsEmpty());
   EXPECT_THAT(stuck({waits, ProcessStatus{.has_ended = true}}), SizeIs(1));
   EXPECT_THAT(stuck({waits, waits}), SizeIs(2));
@@ -118,7 +126,7 @@ TEST(StuckWaits, ASaveInTheBackground) {
   saves.others = {wait("save", 1, {0, 1})};
   EXPECT_THAT(stuck({saves, in_collective(4, {0, 1})}), IsEmpty());
   // It waits for the save.
-  saves.program = ProcessStatus::Wait{.what = "checkpoints", .steps = {}, .age = kLong};
+  saves.program = {{.what = "checkpoints", .steps = {}, .age = kLong}};
   EXPECT_THAT(stuck({saves, in_collective(4, {0, 1})}), SizeIs(2));
 }
 

@@ -72,7 +72,6 @@ Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
     ProcessActivity doing;
     doing.text = history->activity(doing.since);
     doing.in_collective = history->in_collective_since();
-    doing.program_is_in_collective = history->program_is_in_collective();
     doing.launches = history->steps(launches);
     return doing;
   });
