@@ -47,7 +47,8 @@ TEST(Jit, TracesOncePerSignature) {
   JitStats stats = f.stats();
   EXPECT_EQ(stats.calls, 3u);
   EXPECT_EQ(stats.traces, 2u);
-  EXPECT_EQ(stats.reasons, (std::vector<std::string>{"argument 0 is f32[3], was f32[2]"}));
+  EXPECT_EQ(stats.reasons, (std::vector<std::string>{"argument 0 is f32[3], was f32[2]; "
+                                                     "argument 1 is f32[3], was f32[2]"}));
   EXPECT_EQ(f.programs().size(), 2u);
 }
 
@@ -76,6 +77,21 @@ TEST(Jit, ReasonsNameThePath) {
                                    "argument 0[1].b is f32[5], was f32[2]",
                                    "argument 0[1].units is 5, was 4",
                                    "the structure of the arguments changed",
+                               }));
+}
+
+TEST(Jit, ReasonsCompareWithTheNearestSignature) {
+  RecordingEvaluator::install();
+  auto f = jit([](Tensor x, Tensor y, Static<int> n) { return n.value > 0 ? x + x : y + y; });
+  (void)f(vector_of(1, 3), vector_of(1, 2), Static<int>{1});
+  (void)f(vector_of(1, 4), vector_of(1, 5), Static<int>{2});
+  (void)f(vector_of(1, 3), vector_of(1, 2), Static<int>{3});
+  (void)f(vector_of(1, 7), vector_of(1, 2), Static<int>{4});
+  EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{
+                                   "argument 2 is 2, was 1; argument 0 is f32[4], was f32[3]; "
+                                   "argument 1 is f32[5], was f32[2]",
+                                   "argument 2 is 3, was 1",
+                                   "argument 2 is 4, was 3; argument 0 is f32[7], was f32[3]",
                                }));
 }
 
@@ -120,7 +136,8 @@ TEST(Jit, StaticsAreComparedOneByOne) {
   (void)f(vector_of(1), Static<std::string>{"ab;"}, Static<std::string>{"c"});
   (void)f(vector_of(1), Static<std::string>{"ab"}, Static<std::string>{";c"});
   EXPECT_EQ(f.stats().traces, 2u) << "joined by ; they would be equal";
-  EXPECT_EQ(f.stats().reasons, (std::vector<std::string>{"argument 1 is ab, was ab;"}));
+  EXPECT_EQ(f.stats().reasons,
+            (std::vector<std::string>{"argument 1 is ab, was ab;; argument 2 is ;c, was c"}));
 }
 
 // Prints only its size: statics must be compared by value, not by their text.

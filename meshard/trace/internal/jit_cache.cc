@@ -17,7 +17,7 @@ bool same_sharding(const std::optional<Sharding>& known, const Sharding* given) 
 // From this number of traces on, retracing is not considered warm-up.
 constexpr std::uint64_t kManyTraces = 8;
 
-constexpr std::size_t kMostReasons = 100;
+constexpr std::size_t kMostReasons = 100, kMostDifferences = 20;
 
 Advice advice_on_traces(const std::string& name, const JitStats& stats, SourceLocation where) {
   return {
@@ -35,11 +35,31 @@ std::string sharding_text(const Sharding* sharding) {
 
 }  // namespace
 
-std::size_t JitEntry::differing_static(const JitCall& call) const {
-  std::size_t i = 0;
-  while (i < statics.size() && call.statics[i].kind->equal(statics[i].get(), call.statics[i].value))
-    ++i;
-  return i;
+bool JitEntry::has_form_of(const JitCall& call) const {
+  return types == call.types && form == call.form && argument_types.size() == call.tensors.size() &&
+         statics.size() == call.statics.size();
+}
+
+std::vector<std::string> JitEntry::differences(const JitCall& call, const JitPaths& paths) const {
+  if (types != call.types) return {"the C++ types of the arguments changed"};
+  if (!has_form_of(call)) return {"the structure of the arguments changed"};
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < statics.size(); ++i) {
+    const StaticValue& given = call.statics[i];
+    if (!given.kind->equal(statics[i].get(), given.value))
+      all.push_back(cat(paths.statics[i], " is ", given.kind->text(given.value), ", was ",
+                        given.kind->text(statics[i].get())));
+  }
+  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
+    const Value& value = call.tensors[i]->value();
+    const Sharding* sharding = leaf_sharding(value);
+    if (value.type() != argument_types[i])
+      all.push_back(cat(paths.tensors[i], " is ", value.type(), ", was ", argument_types[i]));
+    else if (!same_sharding(asked[i], sharding) && !same_sharding(chosen[i], sharding))
+      all.push_back(cat(paths.tensors[i], " is ", sharding_text(sharding), ", was ",
+                        sharding_text(asked[i] ? &*asked[i] : nullptr)));
+  }
+  return all;
 }
 
 bool JitEntry::matches(const JitCall& call) const {
@@ -54,8 +74,10 @@ bool JitEntry::matches(const JitCall& call) const {
     if (!same_sharding(chosen[i], sharding) && !same_sharding(asked[i], sharding)) return false;
     if (stored) matched[i] = *stored;
   }
-  return form == call.form && statics.size() == call.statics.size() &&
-         differing_static(call) == statics.size();
+  if (form != call.form || statics.size() != call.statics.size()) return false;
+  for (std::size_t i = 0; i < statics.size(); ++i)
+    if (!call.statics[i].kind->equal(statics[i].get(), call.statics[i].value)) return false;
+  return true;
 }
 
 JitCache::JitCache(JitOptions options, SourceLocation where)
@@ -136,34 +158,30 @@ std::shared_ptr<const JitEntry> JitCache::find_or_trace(const JitCall& call,
 std::optional<Advice> JitCache::count_trace(std::shared_ptr<const JitEntry> entry,
                                             const JitCall& call, const JitPaths& paths) {
   std::lock_guard lock(stats_mutex_);
-  if (newest_) stats_.reasons.push_back(why_not(*newest_, call, paths));
+  if (newest_) stats_.reasons.push_back(why_not(call, paths));
   if (stats_.reasons.size() > kMostReasons) stats_.reasons.erase(stats_.reasons.begin());
   newest_ = std::move(entry);
   if (++stats_.traces != kManyTraces) return std::nullopt;
   return advice_on_traces(options_.name, stats_, where_);
 }
 
-std::string JitCache::why_not(const JitEntry& entry, const JitCall& call,
-                              const JitPaths& paths) const {
-  if (entry.types != call.types) return "the C++ types of the arguments changed";
-  if (entry.form != call.form || entry.argument_types.size() != call.tensors.size())
-    return "the structure of the arguments changed";
-  if (std::size_t i = entry.differing_static(call); i < entry.statics.size()) {
-    auto text = call.statics[i].kind->text;
-    return cat(paths.statics[i], " is ", text(call.statics[i].value), ", was ",
-               text(entry.statics[i].get()));
-  }
-  for (std::size_t i = 0; i < call.tensors.size(); ++i) {
-    const Value& value = call.tensors[i]->value();
-    const std::string& path = paths.tensors[i];
-    if (value.type() != entry.argument_types[i])
-      return cat(path, " is ", value.type(), ", was ", entry.argument_types[i]);
-    const Sharding* sharding = leaf_sharding(value);
-    if (!same_sharding(entry.asked[i], sharding) && !same_sharding(entry.chosen[i], sharding))
-      return cat(path, " is ", sharding_text(sharding), ", was ",
-                 sharding_text(entry.asked[i] ? &*entry.asked[i] : nullptr));
-  }
-  return "no difference";
+std::string JitCache::why_not(const JitCall& call, const JitPaths& paths) const {
+  // The newest one may have left the cache. Among equally near ones, the newest counts.
+  std::vector<std::string> nearest = newest_->differences(call, paths);
+  bool comparable = newest_->has_form_of(call);
+  entries_.for_each_oldest_first([&](std::uint64_t, const auto& entry) {
+    if (entry == newest_ || (comparable && !entry->has_form_of(call))) return;
+    std::vector<std::string> other = entry->differences(call, paths);
+    const bool is_nearer =
+        (!comparable && entry->has_form_of(call)) || other.size() < nearest.size();
+    if (!is_nearer || other.empty()) return;
+    nearest = std::move(other);
+    comparable = entry->has_form_of(call);
+  });
+  if (nearest.empty()) return "no difference";
+  const std::size_t left = nearest.size() - std::min(nearest.size(), kMostDifferences);
+  nearest.resize(nearest.size() - left);
+  return cat(join(nearest, "; "), left > 0 ? cat("; and ", left, " more") : "");
 }
 
 JitStats JitCache::stats() const {

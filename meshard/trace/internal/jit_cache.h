@@ -36,9 +36,10 @@ class JitEntry {
   std::shared_ptr<const void> prototype;
 
   bool matches(const JitCall& call) const;
-  /// The index of the first static value that differs, or statics.size() if none does.
-  /// @pre the same types and form
-  std::size_t differing_static(const JitCall& call) const;
+  /// What differs: `argument 0 is f32[8,4], was f32[8,8]`. Empty if matches().
+  std::vector<std::string> differences(const JitCall& call, const JitPaths& paths) const;
+  /// Whether the call can be compared argument by argument.
+  bool has_form_of(const JitCall& call) const;
 };
 
 /// The programs of one jitted function. May be used from several threads: each signature is traced
@@ -64,7 +65,8 @@ class JitCache {
   std::shared_ptr<JitEntry> signature_of(const JitCall& call) const;
   void make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
             const JitFunction& function) const;
-  std::string why_not(const JitEntry& entry, const JitCall& call, const JitPaths& paths) const;
+  // Why the call matches none of the earlier signatures: all differences from the nearest one.
+  std::string why_not(const JitCall& call, const JitPaths& paths) const;
   // Updates the statistics. Returns advice if there were many traces.
   std::optional<Advice> count_trace(std::shared_ptr<const JitEntry> entry, const JitCall& call,
                                     const JitPaths& paths);

@@ -165,7 +165,8 @@ TEST(JitCache, ManyProgramsAreFoundAndReasonsAreBounded) {
   EXPECT_EQ(test.traces, 300);
   EXPECT_EQ(test.cache.stats().traces, 300u);
   EXPECT_EQ(test.cache.stats().reasons.size(), 100u);
-  EXPECT_EQ(test.cache.stats().reasons.back(), "argument 0 is f32[300], was f32[299]");
+  EXPECT_EQ(test.cache.stats().reasons.back(),
+            "argument 0 is f32[300], was f32[299]; argument 1 is f32[300], was f32[299]");
 }
 
 // The first call is still being traced when the second call, a cache hit, is answered.

@@ -173,7 +173,8 @@ void bind_jit(nb::module_& module) {
       .def_ro("calls", &JitStats::calls)
       .def_ro("traces", &JitStats::traces)
       .def_ro("reasons", &JitStats::reasons,
-              "Why each trace after the first was needed, compared with the one before.")
+              "Why each trace after the first was needed: all differences from the nearest earlier "
+              "signature.")
       .def_prop_ro(
           "rolling", [](const JitStats& stats) { return texts_of(stats.rolling); },
           "Runs of equal layers in the programs. With an nn.Layers, each run would be recorded and "
