@@ -1,6 +1,35 @@
 #include "meshard/base/error.h"
 
+#include <atomic>
+
+#include "meshard/base/outer_line.h"
+
 namespace meshard {
+namespace {
+
+std::atomic<const SourceLocation* (*)()> outer_line{nullptr};
+
+// A line of the library itself, apart from its tests, which says nothing to users.
+bool is_own_line(const SourceLocation& where) {
+  static constexpr std::string_view kThisFile = __FILE__, kInFolder = "base/error.cc";
+  static_assert(kThisFile.ends_with(kInFolder));
+  constexpr std::string_view kFolder = kThisFile.substr(0, kThisFile.size() - kInFolder.size());
+  const std::string_view file = where.file;
+  return where.known() && file.starts_with(kFolder) &&
+         file.find("_test", kFolder.size()) == file.npos;
+}
+
+// What the user has called, if it is known; the place inside the library says less.
+SourceLocation user_line(const SourceLocation& where) {
+  auto outer = outer_line.load(std::memory_order_relaxed);
+  const SourceLocation* line = outer ? outer() : nullptr;
+  if (line && line->known()) return *line;
+  return is_own_line(where) ? SourceLocation{} : where;
+}
+
+}  // namespace
+
+void internal::set_outer_line(const SourceLocation* (*outer)()) { outer_line = outer; }
 
 std::string_view to_string(ErrorCode code) {
   switch (code) {
@@ -40,7 +69,7 @@ Error::Error(ErrorCode code, std::string message, std::vector<std::string> notes
 }
 
 Error::Error(ErrorCode code, std::string message, SourceLocation where)
-    : Error(code, std::move(message), std::vector<std::string>{}, where) {}
+    : Error(code, std::move(message), std::vector<std::string>{}, user_line(where)) {}
 
 Error Error::with_note(std::string note) const {
   std::vector<std::string> notes = text_->notes;
@@ -49,11 +78,13 @@ Error Error::with_note(std::string note) const {
 }
 
 Error Error::at(SourceLocation where) const {
-  return where_.known() ? *this : Error(code_, text_->message, text_->notes, where);
+  return where_.known() ? *this : Error(code_, text_->message, text_->notes, user_line(where));
 }
 
 InternalError::InternalError(std::string_view message, SourceLocation where)
-    : Error(ErrorCode::kInternal, cat(message, " (this is a bug in meshard; please report it)"),
+    : Error(ErrorCode::kInternal,
+            cat(message, " (this is a bug in meshard", where.known() ? cat(" at ", where) : "",
+                "; please report it)"),
             where) {}
 
 }  // namespace meshard

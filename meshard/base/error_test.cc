@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <string>
+
+#include "meshard/base/outer_line.h"
 #include "meshard/base/result.h"
 
 namespace meshard {
@@ -24,6 +28,23 @@ TEST(Error, KeepsItsFirstPlace) {
   Error somewhere = nowhere.at(SourceLocation{"a.cc", "f", 7});
   EXPECT_EQ(somewhere.where().line, 7u);
   EXPECT_EQ(somewhere.at(SourceLocation{"b.cc", "g", 9}).where().line, 7u);
+}
+
+TEST(Error, HasNoLineOfTheLibrary) {
+  std::string file = __FILE__;  // that of a test counts
+  EXPECT_TRUE(Error(ErrorCode::kNotFound, "x", {file.c_str(), "f", 7}).where().known());
+  file.replace(file.find("error_test.cc"), std::string::npos, "base.cc");
+  Error error(ErrorCode::kNotFound, "x", {file.c_str(), "f", 7});
+  EXPECT_FALSE(error.where().known());
+  EXPECT_EQ(error.at({"a.cc", "f", 7}).where().line, 7u);
+}
+
+TEST(Error, HasTheOuterLineIfThereIsOne) {
+  static const SourceLocation outer{"model.cc", "in nn::linear", 40};
+  internal::set_outer_line([] { return &outer; });
+  Error error(ErrorCode::kNotFound, "x", {"linear.cc", "f", 7});
+  internal::set_outer_line(nullptr);
+  EXPECT_STREQ(error.what(), "model.cc:40, in nn::linear: not found: x");
 }
 
 TEST(Error, CodesAreThoseOfPjrt) {

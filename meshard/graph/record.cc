@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "meshard/base/outer_line.h"
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
@@ -13,6 +14,11 @@
 namespace meshard {
 namespace {
 std::atomic<std::uint64_t> next_trace_number{1};
+
+[[maybe_unused]] const bool errors_have_the_outer_line = [] {
+  internal::set_outer_line([] { return internal::recorder().outer; });
+  return true;
+}();
 
 // Returns true if an operand has annotations.
 template <class Operands>

@@ -69,10 +69,11 @@ std::string Tensor::to_string() const {
   if (!value_.storage() && (value_->trace() != 0 || &value_->op() == &parameter_op))
     return cat(value_.type(), " (traced)");
   if (is_abstract(*this)) return cat(value_.type(), " (abstract)");
-  SourceLocation where = SourceLocation::current();
+  // Printing has no place for the caller's line; that of the value is the user's as well.
+  SourceLocation where = value_->where();
   if (!value_.storage()) evaluator(where).evaluate(std::span(&value_, 1), where);
   std::string parts = computed_storage(value_, where).local_text(where);
-  return parts.empty() ? to_host().to_string() : parts;
+  return parts.empty() ? to_host(where).to_string() : parts;
 }
 
 }  // namespace meshard

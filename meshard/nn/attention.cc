@@ -1,6 +1,7 @@
 #include "meshard/nn/attention.h"
 
 #include "meshard/base/error.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
 #include "meshard/nn/match_dtype.h"
@@ -50,7 +51,9 @@ Tensor written(const Tensor& cache, const Tensor& fresh, const Tensor& positions
 
 }  // namespace
 
-Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options) {
+Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options,
+                         SourceLocation where) {
+  CallScope line(where, "in nn::make_attention");
   std::int64_t heads = options.heads, key_heads = options.key_heads ? options.key_heads : heads;
   if (heads < 1 || (options.size == 0 && width % heads != 0))
     throw_invalid(SourceLocation{}, "[nn.make_attention] a width of ", width,
@@ -77,7 +80,9 @@ Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& 
   return params;
 }
 
-Tensor attention(const Attention& params, const Tensor& x, const Attending& how) {
+Tensor attention(const Attention& params, const Tensor& x, const Attending& how,
+                 SourceLocation where) {
+  CallScope line(where, "in nn::attention");
   std::int64_t time = x.dim(1);
   Heads heads = heads_of(params, x, arange(time), how);
   return joined_heads(
@@ -85,7 +90,8 @@ Tensor attention(const Attention& params, const Tensor& x, const Attending& how)
 }
 
 KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
-                         std::int64_t length) {
+                         std::int64_t length, SourceLocation where) {
+  CallScope line(where, "in nn::make_cache");
   auto empty = [&] {
     Tensor zero = zeros({batch, params.key.dim(1), length, params.key.dim(2)}, params.key.dtype());
     return rules.mark(zero, P("batch", "key_heads", none, "head"));
@@ -97,7 +103,8 @@ KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::i
 
 std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
                                            const KeyValueCache& cache, const Tensor& start,
-                                           const Attending& how) {
+                                           const Attending& how, SourceLocation where) {
+  CallScope line(where, "in nn::attention");
   std::int64_t batch = x.dim(0), time = x.dim(1), length = cache.key.dim(2);
   if (start.rank() != 1 || start.dim(0) != batch || !is_integer(start.dtype()))
     throw_invalid(start.where(), "[nn.attention] start is ", start.type(),

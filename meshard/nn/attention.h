@@ -30,7 +30,8 @@ struct AttentionSizes {
 /// for a head's elements. Give "key_heads" the same rule as "heads" unless the mesh axis is larger
 /// than the number of key heads.
 /// @error invalid argument if the heads do not divide the width, or key heads the heads.
-Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options);
+Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& options,
+                         SourceLocation where = SourceLocation::current());
 
 /// Options of attention().
 struct Attending {
@@ -45,7 +46,8 @@ struct Attending {
 
 /// Attention from x [batch, time, width] to the same shape. Scores are scaled by 1 / sqrt(size),
 /// and their softmax is computed in f32 (Vaswani et al., 2017).
-Tensor attention(const Attention& params, const Tensor& x, const Attending& how = {});
+Tensor attention(const Attention& params, const Tensor& x, const Attending& how = {},
+                 SourceLocation where = SourceLocation::current());
 
 /// Keys and values of earlier positions: [batch, key_heads, length, size] each, so that a head's
 /// positions are contiguous when they are read. `length` is the maximum number of positions.
@@ -57,7 +59,7 @@ struct KeyValueCache {
 /// An empty cache for `params`, on their devices. Batch and heads are sharded by the rules for
 /// "batch" and "key_heads".
 KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
-                         std::int64_t length);
+                         std::int64_t length, SourceLocation where = SourceLocation::current());
 
 /// Attention of new positions to themselves and to those in the cache. Row b of x, [batch, time,
 /// width], contains the positions start[b], start[b] + 1, ... of its sequence; `start` is i32
@@ -69,6 +71,7 @@ KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::i
 /// cache's numbers of positions.
 std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor& x,
                                            const KeyValueCache& cache, const Tensor& start,
-                                           const Attending& how = {});
+                                           const Attending& how = {},
+                                           SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

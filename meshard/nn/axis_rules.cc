@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/ops/composite/mark_sharding.h"
 
 namespace meshard::nn {
 
-AxisRules::AxisRules(Mesh mesh, std::vector<Rule> rules)
+AxisRules::AxisRules(Mesh mesh, std::vector<Rule> rules, SourceLocation where)
     : mesh_(std::move(mesh)), rules_(std::move(rules)) {
+  CallScope line(where, "in nn::AxisRules");
   // Creating a sharding for each rule checks that the mesh has its axes.
   for (const Rule& rule : rules_) Sharding(*mesh_, P(rule.second));
 }
@@ -32,7 +34,8 @@ DimensionSpec AxisRules::axes_of(const DimensionSpec& names) const {
   return DimensionSpec(std::move(axes), is_open);
 }
 
-PartitionSpec AxisRules::spec(const PartitionSpec& names) const {
+PartitionSpec AxisRules::spec(const PartitionSpec& names, SourceLocation where) const {
+  CallScope line(where, "in nn::AxisRules::spec");
   std::vector<DimensionSpec> dimensions(names.size());
   std::vector<AxisRef> used;
   for (std::size_t d = 0; mesh_ && d < names.size(); ++d) {
@@ -48,12 +51,15 @@ PartitionSpec AxisRules::spec(const PartitionSpec& names) const {
   return PartitionSpec(std::move(dimensions));
 }
 
-std::optional<Sharding> AxisRules::sharding(const PartitionSpec& names) const {
+std::optional<Sharding> AxisRules::sharding(const PartitionSpec& names,
+                                            SourceLocation where) const {
+  CallScope line(where, "in nn::AxisRules::sharding");
   if (!mesh_) return std::nullopt;
   return Sharding(*mesh_, spec(names));
 }
 
 Tensor AxisRules::mark(In x, const PartitionSpec& names) const {
+  CallScope line(x.where, "in nn::AxisRules::mark");
   if (!mesh_) return *x.tensor;
   return mark_sharding(x, *mesh_, spec(names));
 }

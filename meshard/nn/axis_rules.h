@@ -34,15 +34,18 @@ class AxisRules {
   /// Without a mesh: nothing is split, marked or placed.
   AxisRules() = default;
   /// @error not found: a rule names an axis that the mesh does not have.
-  AxisRules(Mesh mesh, std::vector<Rule> rules);  // NOLINT: no single argument
+  AxisRules(Mesh mesh, std::vector<Rule> rules,
+            SourceLocation where = SourceLocation::current());  // NOLINT: no single argument
 
   const std::optional<Mesh>& mesh() const { return mesh_; }
   const std::vector<Rule>& rules() const { return rules_; }
 
   /// The partition spec of a tensor whose dimensions are named by `names`, in place of axes.
-  PartitionSpec spec(const PartitionSpec& names) const;
+  PartitionSpec spec(const PartitionSpec& names,
+                     SourceLocation where = SourceLocation::current()) const;
   /// The sharding of such a tensor; nullopt without a mesh.
-  std::optional<Sharding> sharding(const PartitionSpec& names) const;
+  std::optional<Sharding> sharding(const PartitionSpec& names,
+                                   SourceLocation where = SourceLocation::current()) const;
   /// Marks a tensor with that sharding: for activations between layers.
   /// @error more names than dimensions.
   Tensor mark(In x, const PartitionSpec& names) const;

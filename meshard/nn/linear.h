@@ -22,10 +22,12 @@ struct LinearOptions {
   Initializer weight = init::lecun_normal();
 };
 Linear make_linear(Maker& make, std::int64_t in, std::int64_t out,
-                   const LinearOptions& options = {});
+                   const LinearOptions& options = {},
+                   SourceLocation where = SourceLocation::current());
 
 /// x weight + bias over the last dimension: [..., in] to [..., out], in the dtype of x.
-Tensor linear(const Linear& params, const Tensor& x);
+Tensor linear(const Linear& params, const Tensor& x,
+              SourceLocation where = SourceLocation::current());
 
 /// The parameters of an embedding: table [words, width].
 struct Embedding {
@@ -35,13 +37,16 @@ struct Embedding {
 
 /// Creates an embedding. The dimension names are "vocabulary" and "embed".
 Embedding make_embedding(Maker& make, std::int64_t words, std::int64_t width,
-                         const Initializer& table = init::normal(0.02));
+                         const Initializer& table = init::normal(0.02),
+                         SourceLocation where = SourceLocation::current());
 
 /// Looks up rows of the table: integers [...] to [..., width].
-Tensor embedding(const Embedding& params, const Tensor& tokens);
+Tensor embedding(const Embedding& params, const Tensor& tokens,
+                 SourceLocation where = SourceLocation::current());
 
 /// The products of x with every row of the table: [..., width] to [..., words]. The output layer of
 /// a model that shares its weights with the embedding (Press and Wolf, 2017).
-Tensor unembed(const Embedding& params, const Tensor& x);
+Tensor unembed(const Embedding& params, const Tensor& x,
+               SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

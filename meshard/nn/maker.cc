@@ -2,6 +2,7 @@
 
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/abstract_tensor.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
@@ -25,7 +26,8 @@ Maker::Maker(AxisRules rules, Tensor key, DType dtype)
 Maker::Maker(AxisRules rules, DType dtype) : rules_(std::move(rules)), dtype_(dtype) {}
 
 Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
-                         const Initializer& initializer, const Fans& fans) {
+                         const Initializer& initializer, const Fans& fans, SourceLocation where) {
+  CallScope line(where, "in nn::Maker");
   std::optional<Sharding> sharding = rules_.sharding(names);
   if (sharding) sharding = sharding->with_rank(static_cast<std::size_t>(shape.rank()));
   Dimensions sizes;

@@ -25,7 +25,7 @@ class Maker {
   /// the devices of the mesh, each device computing its own part; nothing is transferred from the
   /// host.
   Tensor operator()(const Shape& shape, const PartitionSpec& names, const Initializer& initializer,
-                    const Fans& fans = {});
+                    const Fans& fans = {}, SourceLocation where = SourceLocation::current());
 
   const AxisRules& rules() const { return rules_; }
 

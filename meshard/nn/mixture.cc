@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "meshard/base/error.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/nn/match_dtype.h"
 #include "meshard/ops/all.h"
 
@@ -40,7 +41,8 @@ Routes routes_of(const Tensor& router, const Tensor& x, std::int64_t used, std::
 }  // namespace
 
 Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::int64_t experts,
-                     const Initializer& weight) {
+                     const Initializer& weight, SourceLocation where) {
+  CallScope line(where, "in nn::make_mixture");
   Mixture params;
   params.router = make({width, experts}, P("embed", none), weight, {width, experts});
   params.up =
@@ -50,7 +52,9 @@ Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::
   return params;
 }
 
-MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options) {
+MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options,
+                      SourceLocation where) {
+  CallScope line(where, "in nn::mixture");
   if (is_complex(x.dtype()))
     throw_invalid(x.where(), "[nn.mixture] takes real numbers, not ", x.type());
   for (const Tensor* each : {&params.router, &params.up, &params.down})

@@ -16,7 +16,8 @@ struct Mixture {
 /// Creates a mixture. The dimension names are "embed", "expert", "hidden". With a rule for "expert"
 /// each device holds some of the experts.
 Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::int64_t experts,
-                     const Initializer& weight = init::lecun_normal());
+                     const Initializer& weight = init::lecun_normal(),
+                     SourceLocation where = SourceLocation::current());
 
 struct MixtureOptions {
   /// The number of experts that each token uses. Default: 2.
@@ -45,6 +46,7 @@ struct MixtureResult {
 /// second ones. Tokens are dispatched and combined by products with [batch, time, experts, places]
 /// (Lepikhin et al.: GShard, 2021).
 /// @error invalid argument unless 1 <= used <= experts.
-MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options = {});
+MixtureResult mixture(const Mixture& params, const Tensor& x, const MixtureOptions& options = {},
+                      SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

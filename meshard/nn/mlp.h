@@ -26,8 +26,10 @@ struct MlpOptions {
 };
 /// Creates an MLP. The dimension names are "embed" and "hidden". With a rule for "hidden" the first
 /// weight is split by columns and the second by rows, so that one all-reduce combines the parts.
-Mlp make_mlp(Maker& make, std::int64_t width, std::int64_t hidden, const MlpOptions& options = {});
-Tensor mlp(const Mlp& params, const Tensor& x, const Activation& activation = activation::gelu);
+Mlp make_mlp(Maker& make, std::int64_t width, std::int64_t hidden, const MlpOptions& options = {},
+             SourceLocation where = SourceLocation::current());
+Tensor mlp(const Mlp& params, const Tensor& x, const Activation& activation = activation::gelu,
+           SourceLocation where = SourceLocation::current());
 
 /// The parameters of a gated MLP: down(activation(gate(x)) * up(x)) (Shazeer: GLU Variants Improve
 /// Transformer, 2020).
@@ -37,8 +39,10 @@ struct GatedMlp {
 };
 /// Creates a gated MLP. Dimension names as for make_mlp; by default without biases.
 GatedMlp make_gated_mlp(Maker& make, std::int64_t width, std::int64_t hidden,
-                        const MlpOptions& options = {.bias = false});
+                        const MlpOptions& options = {.bias = false},
+                        SourceLocation where = SourceLocation::current());
 Tensor gated_mlp(const GatedMlp& params, const Tensor& x,
-                 const Activation& activation = activation::silu);
+                 const Activation& activation = activation::silu,
+                 SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

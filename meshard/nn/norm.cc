@@ -1,23 +1,28 @@
 #include "meshard/nn/norm.h"
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::nn {
 
-LayerNorm make_layer_norm(Maker& make, std::int64_t width) {
+LayerNorm make_layer_norm(Maker& make, std::int64_t width, SourceLocation where) {
+  CallScope line(where, "in nn::make_layer_norm");
   Tensor scale = make({width}, P("embed"), init::ones());
   return {scale, make({width}, P("embed"), init::zeros())};
 }
 
-Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon) {
+Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon, SourceLocation where) {
+  CallScope line(where, "in nn::layer_norm");
   return meshard::layer_norm(x, params.scale, params.bias, epsilon);
 }
 
-RmsNorm make_rms_norm(Maker& make, std::int64_t width) {
+RmsNorm make_rms_norm(Maker& make, std::int64_t width, SourceLocation where) {
+  CallScope line(where, "in nn::make_rms_norm");
   return {make({width}, P("embed"), init::ones())};
 }
 
-Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon) {
+Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon, SourceLocation where) {
+  CallScope line(where, "in nn::rms_norm");
   return meshard::rms_norm(x, params.scale, epsilon);
 }
 

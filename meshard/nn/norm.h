@@ -12,10 +12,12 @@ struct LayerNorm {
   MESHARD_FIELDS(scale, bias)
 };
 /// Creates them as ones and zeros. The dimension name is "embed".
-LayerNorm make_layer_norm(Maker& make, std::int64_t width);
+LayerNorm make_layer_norm(Maker& make, std::int64_t width,
+                          SourceLocation where = SourceLocation::current());
 /// Layer normalization: (x - mean) / sqrt(variance + epsilon) * scale + bias. Computed in f32 (Ba,
 /// Kiros and Hinton, 2016).
-Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon = 1e-5);
+Tensor layer_norm(const LayerNorm& params, const Tensor& x, double epsilon = 1e-5,
+                  SourceLocation where = SourceLocation::current());
 
 /// The parameters of RMS normalization: scale [width].
 struct RmsNorm {
@@ -23,9 +25,11 @@ struct RmsNorm {
   MESHARD_FIELDS(scale)
 };
 /// Creates them as ones. The dimension name is "embed".
-RmsNorm make_rms_norm(Maker& make, std::int64_t width);
+RmsNorm make_rms_norm(Maker& make, std::int64_t width,
+                      SourceLocation where = SourceLocation::current());
 /// RMS normalization: x / sqrt(mean(x^2) + epsilon) * scale. Computed in f32 (Zhang and Sennrich,
 /// 2019).
-Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6);
+Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6,
+                SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

@@ -12,6 +12,7 @@ struct Rotary {
 /// Applies it to x [batch, time, heads, size], with `positions` integers [time] or [batch, time].
 /// Computed in f32.
 /// @error invalid argument if the size is odd or the positions do not fit.
-Tensor rotated(const Rotary& rotary, const Tensor& x, const Tensor& positions);
+Tensor rotated(const Rotary& rotary, const Tensor& x, const Tensor& positions,
+               SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

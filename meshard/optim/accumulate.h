@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshard/graph/body_function.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/structure.h"
 
 namespace meshard::optim {
@@ -37,16 +38,21 @@ std::vector<Tensor> mean_over(const std::vector<Tensor>& parts, std::int64_t cou
 /// @error invalid argument: `parts` does not divide a dimension 0.
 template <class F>
 auto accumulated(F f, std::int64_t parts) {
-  return [f = std::move(f), parts]<class Params, class Batch>(const Params& params,
-                                                              const Batch& batch) {
+  return [f = std::move(f), parts]<class Params, class Batch>(
+             const Params& params, const Batch& batch,
+             SourceLocation where = SourceLocation::current()) {
     using Result = std::remove_cvref_t<decltype(f(params, batch))>;
     std::optional<Result> result;
     BodyFunction of_part = [&](std::span<const Tensor> part) {
       result = f(params, structure::with_tensors(batch, part));
       return structure::tensors(*result);
     };
-    std::vector<Tensor> means =
-        internal::mean_over(internal::parts_of(structure::tensors(batch), parts), parts, of_part);
+    std::vector<Tensor> cut;
+    {
+      CallScope line(where, "in optim::accumulated");  // not in f, which has lines of its own
+      cut = internal::parts_of(structure::tensors(batch), parts);
+    }
+    std::vector<Tensor> means = internal::mean_over(cut, parts, of_part);
     return structure::with_tensors(std::move(*result), means);
   };
 }

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
@@ -71,7 +72,7 @@ template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> AdamState<Params> init(
     const Optimizer&, const Params& params, const Params& layout,
     SourceLocation where = SourceLocation::current()) {
-  SourceScope line(where);
+  CallScope line(where, "in optim::init");
   std::vector<Tensor> tensors = structure::tensors(params);
   std::vector<Tensor> places = internal::for_parameters(params, layout, "optim.init", "layout");
   std::vector<Tensor> moments = internal::zeros_for(tensors, places, 2);
@@ -94,7 +95,8 @@ requires internal::kIsAdam<Optimizer> AdamState<Params> init(
 template <class Optimizer, class Params>
 requires internal::kIsAdam<Optimizer> std::pair<Params, AdamState<Params>> update(
     const Optimizer& optimizer, const Params& params, const Params& gradients,
-    const AdamState<Params>& state) {
+    const AdamState<Params>& state, SourceLocation where = SourceLocation::current()) {
+  CallScope line(where, "in optim::update");
   internal::AdamParts next =
       internal::adam_step(internal::with_decay(optimizer),
                           {structure::tensors(params),

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/structure.h"
 
 namespace meshard::optim {
@@ -16,7 +17,8 @@ std::vector<Tensor> scaled_to(std::span<const Tensor> tensors, const Tensor& nor
 /// The global norm: the square root of the sum of the squares of all elements of all tensors. For
 /// complex numbers it uses their absolute values. It is f32 of rank 0.
 template <class T>
-Tensor global_norm(const T& tensors) {
+Tensor global_norm(const T& tensors, SourceLocation where = SourceLocation::current()) {
+  CallScope line(where, "in optim::global_norm");
   return internal::norm_of(structure::tensors(tensors));
 }
 
@@ -25,7 +27,9 @@ Tensor global_norm(const T& tensors) {
 /// rounded once.
 /// @error invalid argument unless the limit is above 0.
 template <class T>
-std::pair<T, Tensor> clip_by_global_norm(const T& gradients, double limit) {
+std::pair<T, Tensor> clip_by_global_norm(const T& gradients, double limit,
+                                         SourceLocation where = SourceLocation::current()) {
+  CallScope line(where, "in optim::clip_by_global_norm");
   std::vector<Tensor> tensors = structure::tensors(gradients);
   Tensor norm = internal::norm_of(tensors);
   return {structure::with_tensors(gradients, internal::scaled_to(tensors, norm, limit)), norm};

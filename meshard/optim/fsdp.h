@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
 #include "meshard/optim/zero_layout.h"
@@ -59,8 +60,10 @@ template <class Params>
 class Fsdp {
  public:
   /// @error as zero_layout: a parameter without a sharding; a mesh without the axis.
-  explicit Fsdp(const Params& params, FsdpOptions options = {})
+  explicit Fsdp(const Params& params, FsdpOptions options = {},
+                SourceLocation where = SourceLocation::current())
       : options_(std::move(options)), split_(params) {
+    CallScope line(where, "in optim::Fsdp");
     std::vector<Tensor> tensors = structure::tensors(params);
     std::vector<std::size_t> stacked = internal::stacked_dimensions(params);
     for (std::size_t i = 0; i < tensors.size(); ++i)
@@ -73,12 +76,15 @@ class Fsdp {
   /// init().
   const Params& state_layout() const { return split_; }
   /// The parameters in their sharding between steps: split in stage 3, otherwise unchanged.
-  Params place(const Params& params) const {
+  Params place(const Params& params, SourceLocation where = SourceLocation::current()) const {
+    CallScope line(where, "in optim::Fsdp::place");
     return options_.stage >= FsdpStage::kParameters ? laid_out(params) : params;
   }
   /// The gradients, marked with the sharding in which they are summed: split from stage 2 on,
   /// otherwise unchanged. Call it in the step, between grad and update.
-  Params mark_gradients(const Params& gradients) const {
+  Params mark_gradients(const Params& gradients,
+                        SourceLocation where = SourceLocation::current()) const {
+    CallScope line(where, "in optim::Fsdp::mark_gradients");
     return options_.stage >= FsdpStage::kGradients ? laid_out(gradients) : gradients;
   }
 

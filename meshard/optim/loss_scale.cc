@@ -1,17 +1,21 @@
 #include "meshard/optim/loss_scale.h"
 
 #include "meshard/base/error.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::optim {
 
-LossScale init(const LossScaling& scaling) {
+LossScale init(const LossScaling& scaling, SourceLocation place) {
+  CallScope line(place, "in optim::init");
   return {from_host(HostArray::scalar(static_cast<float>(scaling.first))),
           from_host(HostArray::scalar(std::int32_t{0}))};
 }
 
-LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite) {
+LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite,
+                 SourceLocation place) {
+  CallScope line(place, "in optim::update");
   Tensor held = where(finite, state.held + 1, 0);
   Tensor grows = held >= scaling.interval;
   Tensor smaller = maximum(state.scale * scaling.backoff, scaling.least);
@@ -22,7 +26,8 @@ LossScale update(const LossScaling& scaling, const LossScale& state, const Tenso
   return {scale, where(grows, 0, held)};
 }
 
-Tensor scaled(const LossScale& state, const Tensor& loss) {
+Tensor scaled(const LossScale& state, const Tensor& loss, SourceLocation place) {
+  CallScope line(place, "in optim::scaled");
   if (is_complex(loss.dtype()))
     throw_invalid(loss.where(), "[optim.scaled] a loss must be a real number, not ", loss.type());
   return astype(loss, DType::f32) * state.scale;

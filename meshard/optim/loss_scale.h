@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure_match.h"
 #include "meshard/ops/astype.h"
@@ -29,13 +30,15 @@ struct LossScale {
 };
 
 /// The scale before the first step.
-LossScale init(const LossScaling& scaling);
+LossScale init(const LossScaling& scaling, SourceLocation place = SourceLocation::current());
 
 /// The scale after a step; `finite` tells whether all gradients of the step were finite.
-LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite);
+LossScale update(const LossScaling& scaling, const LossScale& state, const Tensor& finite,
+                 SourceLocation place = SourceLocation::current());
 
 /// The loss to differentiate: multiplied by the scale, in f32. @error a complex loss.
-Tensor scaled(const LossScale& state, const Tensor& loss);
+Tensor scaled(const LossScale& state, const Tensor& loss,
+              SourceLocation place = SourceLocation::current());
 
 namespace internal {
 Tensor all_finite(std::span<const Tensor> tensors);
@@ -45,7 +48,9 @@ std::vector<Tensor> divided(std::span<const Tensor> tensors, const Tensor& scale
 /// The gradients divided by the scale, in f32 (complex ones in their dtype). Also returns whether
 /// all of them are finite (a bool of rank 0).
 template <class T>
-std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients) {
+std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients,
+                              SourceLocation place = SourceLocation::current()) {
+  CallScope line(place, "in optim::unscaled");
   std::vector<Tensor> tensors = internal::divided(structure::tensors(gradients), state.scale);
   return {structure::with_tensors(gradients, tensors), internal::all_finite(tensors)};
 }
@@ -53,7 +58,9 @@ std::pair<T, Tensor> unscaled(const LossScale& state, const T& gradients) {
 /// Selects `yes` if the condition (a bool of rank 0) is true, otherwise `no`, for each tensor. Use
 /// it to skip a step whose gradients were not finite.
 template <class T>
-T chosen(const Tensor& condition, const T& yes, const T& no) {
+T chosen(const Tensor& condition, const T& yes, const T& no,
+         SourceLocation place = SourceLocation::current()) {
+  CallScope line(place, "in optim::chosen");
   std::vector<Tensor> tensors = structure::tensors(yes);
   const std::vector<Tensor> others = structure::matched_shapes(
       yes, no, {"optim.chosen", "first structure", "second structure", true}, effective_source({}));
@@ -65,7 +72,8 @@ T chosen(const Tensor& condition, const T& yes, const T& no) {
 /// Converts the floating-point tensors of a structure to another dtype. For example f32 parameters
 /// to bf16, for a model that computes in bf16; their gradients are f32 again.
 template <class T>
-T cast(const T& params, DType dtype) {
+T cast(const T& params, DType dtype, SourceLocation place = SourceLocation::current()) {
+  CallScope line(place, "in optim::cast");
   std::vector<Tensor> tensors = structure::tensors(params);
   for (Tensor& tensor : tensors)
     if (is_floating(tensor.dtype())) tensor = astype(tensor, dtype);

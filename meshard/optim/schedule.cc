@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "meshard/base/error.h"
+#include "meshard/graph/call_scope.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::optim {
@@ -22,39 +23,46 @@ Tensor fraction(const Tensor& step, std::int64_t steps) { return minimum(step / 
 Schedule::Schedule(double rate)
     : rate_([rate](const Tensor&) { return full({}, rate, DType::f32); }) {}
 
-Tensor Schedule::operator()(const Tensor& step) const {
+Tensor Schedule::operator()(const Tensor& step, SourceLocation place) const {
+  CallScope line(place, "in optim::Schedule");
   if (step.rank() != 0)
     throw_invalid(step.where(), "[optim.Schedule] the step must be a tensor of rank 0, not ",
                   step.type());
   return rate_(astype(step, DType::f32));
 }
 
-Schedule linear(double first, double last, std::int64_t steps) {
+Schedule linear(double first, double last, std::int64_t steps, SourceLocation place) {
+  CallScope line(place, "in optim::linear");
   check_steps("linear", steps);
   return Schedule(
       [=](const Tensor& step) { return first + (last - first) * fraction(step, steps); });
 }
 
-Schedule cosine(double first, std::int64_t steps, double last) {
+Schedule cosine(double first, std::int64_t steps, double last, SourceLocation place) {
+  CallScope line(place, "in optim::cosine");
   check_steps("cosine", steps);
   return Schedule([=](const Tensor& step) {
     return last + (first - last) / 2 * (1 + cos(std::numbers::pi * fraction(step, steps)));
   });
 }
 
-Schedule warm_up(double peak, std::int64_t steps, Schedule then) {
+Schedule warm_up(double peak, std::int64_t steps, Schedule then, SourceLocation place) {
+  CallScope line(place, "in optim::warm_up");
   check_steps("warm_up", steps);
   auto rising = [=](const Tensor& step) { return peak * ((step + 1) / steps); };
   return joined(Schedule(rising), steps, std::move(then));
 }
 
-Schedule joined(Schedule first, std::int64_t steps, Schedule second) {
+Schedule joined(Schedule first, std::int64_t steps, Schedule second, SourceLocation place) {
+  CallScope line(place, "in optim::joined");
   check_steps("joined", steps);
   return Schedule(
       [=](const Tensor& step) { return where(step < steps, first(step), second(step - steps)); });
 }
 
-Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates) {
+Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates,
+                   SourceLocation place) {
+  CallScope line(place, "in optim::piecewise");
   for (std::size_t i = 0; i < rates.size(); ++i) {
     std::int64_t least = i == 0 ? 0 : rates[i - 1].first + 1;
     if (i == 0 ? rates[i].first != 0 : rates[i].first < least)

@@ -27,7 +27,7 @@ class Schedule {
 
   /// The rate, f32 of rank 0, of the step that follows `step` steps.
   /// @error invalid argument if the rank of `step` is not 0.
-  Tensor operator()(const Tensor& step) const;
+  Tensor operator()(const Tensor& step, SourceLocation where = SourceLocation::current()) const;
 
  private:
   Function rate_;
@@ -35,22 +35,27 @@ class Schedule {
 
 /// Linear from `first` at step 0 to `last` at step `steps`, and constant from then on.
 /// @error invalid argument if steps is below 1, here and in the functions below.
-Schedule linear(double first, double last, std::int64_t steps);
+Schedule linear(double first, double last, std::int64_t steps,
+                SourceLocation where = SourceLocation::current());
 
 /// Half a cosine wave from `first` at step 0 to `last` at step `steps`, and constant from then on
 /// (Loshchilov and Hutter: SGDR, 2017, without restarts).
-Schedule cosine(double first, std::int64_t steps, double last = 0);
+Schedule cosine(double first, std::int64_t steps, double last = 0,
+                SourceLocation where = SourceLocation::current());
 
 /// Linear from `peak / steps` at step 0, reaching `peak` in the `steps`-th step; then `then`. Step
 /// 0 of `then` is step `steps` of the result.
-Schedule warm_up(double peak, std::int64_t steps, Schedule then);
+Schedule warm_up(double peak, std::int64_t steps, Schedule then,
+                 SourceLocation where = SourceLocation::current());
 
 /// `first` before step `steps`; from then on `second`, whose steps count from 0 again.
-Schedule joined(Schedule first, std::int64_t steps, Schedule second);
+Schedule joined(Schedule first, std::int64_t steps, Schedule second,
+                SourceLocation where = SourceLocation::current());
 
 /// Piecewise constant: the rate of the last pair (step, rate) whose step has been reached. Example:
 /// `piecewise({{0, 1e-3}, {1000, 1e-4}})`.
 /// @error invalid argument unless the first step is 0 and the steps are ascending.
-Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates);
+Schedule piecewise(const std::vector<std::pair<std::int64_t, double>>& rates,
+                   SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::optim

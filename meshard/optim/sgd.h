@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
@@ -47,7 +48,7 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
 template <class Params>
 SgdState<Params> init(const Sgd& sgd, const Params& params, const Params& layout,
                       SourceLocation where = SourceLocation::current()) {
-  SourceScope line(where);
+  CallScope line(where, "in optim::init");
   std::vector<Tensor> tensors = structure::tensors(params);
   std::vector<Tensor> places = internal::for_parameters(params, layout, "optim.init", "layout");
   SgdState<Params> state{std::nullopt, internal::no_steps(tensors)};
@@ -67,7 +68,9 @@ SgdState<Params> init(const Sgd& sgd, const Params& params,
 /// without momentum, unlike the options.
 template <class Params>
 std::pair<Params, SgdState<Params>> update(const Sgd& sgd, const Params& params,
-                                           const Params& gradients, const SgdState<Params>& state) {
+                                           const Params& gradients, const SgdState<Params>& state,
+                                           SourceLocation where = SourceLocation::current()) {
+  CallScope line(where, "in optim::update");
   std::vector<Tensor> velocities;
   if (state.velocity)
     velocities = internal::for_parameters(params, *state.velocity, "optim.update", "velocity");

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/graph/call_scope.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
 
@@ -24,7 +25,9 @@ Tensor split_further(const Tensor& parameter, const std::string& axis, std::size
 /// and gathers the new parameters: stage 1 of ZeRO (Rajbhandari et al., 2020).
 /// @error invalid argument: a parameter without a sharding; not found: a mesh without the axis.
 template <class Params>
-Params zero_layout(const Params& params, const std::string& axis = "data") {
+Params zero_layout(const Params& params, const std::string& axis = "data",
+                   SourceLocation where = SourceLocation::current()) {
+  CallScope line(where, "in optim::zero_layout");
   std::vector<Tensor> tensors = structure::tensors(params);
   std::vector<std::size_t> stacked = internal::stacked_dimensions(params);
   for (std::size_t i = 0; i < tensors.size(); ++i)

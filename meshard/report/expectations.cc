@@ -301,8 +301,11 @@ ExpectedCollectives::ExpectedCollectives(std::vector<ExpectedCollective> list, b
   }
 }
 
-ExpectedCollectives::ExpectedCollectives(const char* text)
-    : ExpectedCollectives(parse(text).value()) {}
+ExpectedCollectives::ExpectedCollectives(const char* text, SourceLocation where) {
+  Result<ExpectedCollectives> parsed = parse(text);
+  if (!parsed.ok()) throw parsed.error().at(where);
+  *this = *std::move(parsed);
+}
 
 std::string ExpectedCollectives::to_string() const {
   if (list_.empty()) return others_allowed_ ? "others allowed" : "no collectives";

@@ -48,7 +48,8 @@ class ExpectedCollectives {
   /// @error invalid argument: the same kind and axes twice; a negative number.
   explicit ExpectedCollectives(std::vector<ExpectedCollective> list, bool others_allowed = false);
   /// The text form. @error as for parse(), thrown
-  ExpectedCollectives(const char* text);  // NOLINT: written expect_collectives(step, "...")
+  ExpectedCollectives(  // NOLINT: written expect_collectives(step, "...")
+      const char* text, SourceLocation where = SourceLocation::current());
 
   const std::vector<ExpectedCollective>& list() const { return list_; }
   bool others_allowed() const { return others_allowed_; }

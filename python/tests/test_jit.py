@@ -3,6 +3,7 @@
 import dataclasses
 import gc
 import re
+import sys
 import typing
 import weakref
 
@@ -44,6 +45,41 @@ def test_reasons_name_what_changed(floats):
     shape, dtype = f.stats.reasons
     assert 'weights["w"]' in shape and "[3]" in shape and "[4]" in shape
     assert 'weights["w"]' in dtype and "i32" in dtype
+
+
+def errors_in(file):
+    """The line of an error in code of this file."""
+    code = compile("\n\nmeshard.ones((2, 3)) @ meshard.ones((2, 3))", file, "exec")
+    with pytest.raises(meshard.InvalidArgumentError) as caught:
+        exec(code, {"meshard": meshard})
+    return str(caught.value).split(": ")[0]
+
+
+def test_cells_of_notebooks_have_numbers(monkeypatch):
+    assert errors_in("<ipython-input-3-4af2b1c0>") == "cell 3:3"
+    assert errors_in("/home/me/model.py") == "model.py:3"
+    assert errors_in("/tmp/ipykernel_123/456.py") == "456.py:3"
+
+    class Shell:
+        class compile:
+            _filename_map = {"/tmp/ipykernel_123/457.py": 12}
+
+    class IPython:
+        get_ipython = staticmethod(Shell)
+
+    monkeypatch.setitem(sys.modules, "IPython", IPython)
+    assert errors_in("/tmp/ipykernel_123/457.py") == "cell 12:3"
+    assert errors_in("/tmp/ipykernel_123/458.py") == "458.py:3"
+
+
+def test_reasons_compare_with_the_nearest_signature():
+    f = meshard.jit(lambda x, n: x * n)
+    f(meshard.ones((3,)), 2)
+    f(meshard.ones((4,)), 2)
+    f(meshard.ones((3,)), 2.0)
+    assert f.stats.reasons == ["x is f32[4], was f32[3]", "n is f32[], was i32[]"]
+    f(meshard.ones((5,)), True)
+    assert f.stats.reasons[-1] == "x is f32[5], was f32[3]; n is bool[], was f32[]"
 
 
 def test_numbers_are_traced_and_not_part_of_the_program():

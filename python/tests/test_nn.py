@@ -377,6 +377,9 @@ def test_errors_name_the_line():
         nn.create(None, 1, lambda make: nn.make_attention(make, 8, heads=3))
     with pytest.raises(meshard.InvalidArgumentError, match="test_nn.py"):
         nn.Linear(varied((3, 4)))(varied((2, 5)))
+    with pytest.raises(meshard.InvalidArgumentError, match=r"^test_nn.py:\d+, in nn.linear: ") as caught:
+        nn.Linear(varied((3, 4)))(varied((2, 5)))
+    assert caught.value.filename == __file__ and caught.value.lineno == caught.tb.tb_lineno
     with pytest.raises(TypeError):
         nn.Linear(varied((3, 4)))(3.0)
     with pytest.raises(TypeError):

@@ -39,13 +39,34 @@ Error in_words_of_python(const Error& error) {
   return changed;
 }
 
+// The user's line, also of an error that has one of the library's own. Functions have the names
+// that they have in Python: `in nn.linear`.
+Error with_users_line(const Error& error) {
+  SourceLocation where = error.where();
+  const std::string_view file = where.file;
+  std::string function = where.function;
+  if (!where.known() || file.ends_with(".cc") || file.ends_with(".h")) {
+    const SourceLocation caller = caller_line();
+    if (caller.known()) where = caller;
+  } else if (!function.starts_with("in ")) {
+    return error;
+  }
+  if (function.starts_with("in ")) {
+    for (std::size_t at; (at = function.find("::")) != function.npos;) function.replace(at, 2, ".");
+    where.function = kept_name(function);
+  }
+  Error changed = Error(error.code(), error.message()).at(where);
+  for (const std::string& note : error.notes()) changed = changed.with_note(note);
+  return changed;
+}
+
 // An error without a line gets that of the Python code that is running.
 void set_error(const Error& thrown, int code) noexcept {
   // Ctrl-C in a callback that this thread ran made the launch fail: KeyboardInterrupt says why.
   if (PyErr_CheckSignals() != 0) return;
   Error error = thrown;
   try {
-    if (code != 0) error = in_words_of_python(thrown).at(caller_line());
+    if (code != 0) error = with_users_line(in_words_of_python(thrown));
   } catch (...) {
     PyErr_Clear();
   }

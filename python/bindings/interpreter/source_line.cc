@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -21,12 +22,35 @@ std::string& package_folder() {
   return *folder;
 }
 
-// Names that live as long as the process, as SourceLocation needs.
-const char* kept_name(std::string_view name) {
-  static auto* mutex = new std::mutex;
-  static auto* names = new std::unordered_set<std::string>;
-  std::lock_guard lock(*mutex);
-  return names->emplace(name).first->c_str();
+// The number of a notebook's cell by the shell that has compiled it, which knows the files that it
+// has made up; empty if it is none of them.
+std::string cell_of_shell(const std::string& file) {
+  try {
+    nb::object modules = nb::module_::import_("sys").attr("modules");
+    nb::object ipython = modules.attr("get")("IPython");
+    if (ipython.is_none()) return {};
+    nb::object shell = ipython.attr("get_ipython")();
+    if (shell.is_none()) return {};
+    nb::object names = nb::getattr(shell.attr("compile"), "_filename_map", nb::none());
+    nb::object number = names.is_none() ? nb::none() : names.attr("get")(file);
+    return number.is_none() ? std::string() : nb::cast<std::string>(nb::str(number));
+  } catch (nb::python_error& error) {  // a shell of another kind
+    return {};
+  }
+}
+
+// A cell of a notebook has a file name of no use: `cell 3` for `<ipython-input-3-4af2b1>`, and for
+// `/tmp/ipykernel_123/456.py`, which the shell numbers.
+std::string readable_name(const std::string& file) {
+  constexpr std::string_view kInput = "<ipython-input-";
+  std::string number;
+  if (file.starts_with(kInput)) {
+    number = file.substr(kInput.size());
+    number.resize(std::min(number.find_first_not_of("0123456789"), number.size()));
+  } else if (file.find("/ipykernel_") != file.npos || file.find("\\ipykernel_") != file.npos) {
+    number = cell_of_shell(file);
+  }
+  return number.empty() ? file : "cell " + number;
 }
 
 // One instruction of one code object.
@@ -75,7 +99,7 @@ class Places {
     place.is_internal = !own.empty() && file.starts_with(own);
     if (!place.is_internal) {
       const int line = PyFrame_GetLineNumber(frame);
-      place.where = {kept_name(file), kept_name(text_of(code, "co_qualname")),
+      place.where = {kept_name(readable_name(file)), kept_name(text_of(code, "co_qualname")),
                      static_cast<std::uint32_t>(line > 0 ? line : 1)};
     }
     return place;
@@ -95,6 +119,13 @@ PyFrameObject* frame_before(PyFrameObject* frame) {
 }
 
 }  // namespace
+
+const char* kept_name(std::string_view name) {
+  static auto* mutex = new std::mutex;
+  static auto* names = new std::unordered_set<std::string>;
+  std::lock_guard lock(*mutex);
+  return names->emplace(name).first->c_str();
+}
 
 void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
 

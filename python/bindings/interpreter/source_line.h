@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include <string>
+#include <string_view>
 
 #include "meshard/base/source_location.h"
 #include "meshard/graph/record.h"
@@ -13,6 +14,9 @@ namespace meshard::python {
 /// about 50 ns for a place that this thread has asked for lately.
 /// @pre the interpreter's lock is held
 SourceLocation caller_line();
+
+/// The name, which lives as long as the process, as SourceLocation needs.
+const char* kept_name(std::string_view name);
 
 /// Frames of files in this folder are the package's own.
 void set_package_folder(std::string folder);

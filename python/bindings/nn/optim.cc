@@ -14,6 +14,7 @@
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/nn/optimizer_options.h"
 #include "python/bindings/transforms/python_function.h"
 
@@ -95,17 +96,29 @@ void bind_schedules(nb::module_& optimizers) {
           nb::arg("step"),
           "The rate, f32 of rank 0, of the step that follows `step` steps.\n\n"
           "Raises InvalidArgumentError if the rank of `step` is not 0.");
-  optimizers.def("linear", &optim::linear, nb::arg("first"), nb::arg("last"), nb::arg("steps"),
-                 "Linear from `first` at step 0 to `last` at step `steps`, and constant from then "
-                 "on.\n\nRaises InvalidArgumentError if steps is below 1.");
   optimizers.def(
-      "cosine", &optim::cosine, nb::arg("first"), nb::arg("steps"), nb::arg("last") = 0.0,
+      "linear",
+      [](double first, double last, std::int64_t steps) {
+        CallerLine line;
+        return optim::linear(first, last, steps);
+      },
+      nb::arg("first"), nb::arg("last"), nb::arg("steps"),
+      "Linear from `first` at step 0 to `last` at step `steps`, and constant from then "
+      "on.\n\nRaises InvalidArgumentError if steps is below 1.");
+  optimizers.def(
+      "cosine",
+      [](double first, std::int64_t steps, double last) {
+        CallerLine line;
+        return optim::cosine(first, steps, last);
+      },
+      nb::arg("first"), nb::arg("steps"), nb::arg("last") = 0.0,
       "Half a cosine wave from `first` at step 0 to `last` at step `steps`, and constant "
       "from then on (Loshchilov and Hutter: SGDR, 2017, without restarts).\n\n"
       "Raises InvalidArgumentError if steps is below 1.");
   optimizers.def(
       "warm_up",
       [](double peak, std::int64_t steps, nb::object then) {
+        CallerLine line;
         return optim::warm_up(peak, steps, schedule_of(std::move(then)));
       },
       nb::arg("peak"), nb::arg("steps"), nb::arg("then"),
@@ -116,17 +129,24 @@ void bind_schedules(nb::module_& optimizers) {
   optimizers.def(
       "joined",
       [](nb::object first, std::int64_t steps, nb::object second) {
+        CallerLine line;
         return optim::joined(schedule_of(std::move(first)), steps, schedule_of(std::move(second)));
       },
       nb::arg("first"), nb::arg("steps"), nb::arg("second"),
       "`first` before step `steps`; from then on `second`, whose steps count from 0 again. Both "
       "are "
       "rates or schedules.\n\nRaises InvalidArgumentError if steps is below 1.");
-  optimizers.def("piecewise", &optim::piecewise, nb::arg("rates"),
-                 "Piecewise constant: the rate of the last pair (step, rate) whose step has been "
-                 "reached. Example: `piecewise([(0, 1e-3), (1000, 1e-4)])`.\n\n"
-                 "Raises InvalidArgumentError unless the first step is 0 and the steps are "
-                 "ascending.");
+  optimizers.def(
+      "piecewise",
+      [](const std::vector<std::pair<std::int64_t, double>>& rates) {
+        CallerLine line;
+        return optim::piecewise(rates);
+      },
+      nb::arg("rates"),
+      "Piecewise constant: the rate of the last pair (step, rate) whose step has been "
+      "reached. Example: `piecewise([(0, 1e-3), (1000, 1e-4)])`.\n\n"
+      "Raises InvalidArgumentError unless the first step is 0 and the steps are "
+      "ascending.");
 }
 
 // --- optimizers --------------------------------------------------------------------------------
