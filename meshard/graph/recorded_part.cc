@@ -7,6 +7,9 @@
 namespace meshard {
 namespace {
 
+// Each device has its own value, which cannot be the result of a program.
+bool is_local(const Node& node) { return node.annotations() && node.annotations()->manual; }
+
 class Search {
  public:
   Search(const internal::RecordLog& log, std::uint64_t first) : alive_(log.alive_since(first)) {
@@ -21,7 +24,7 @@ class Search {
     // From the last to the first: users come after their operands. This object has one reference.
     for (std::size_t i = alive_.size(); i-- > 0;) {
       State& state = states_[i];
-      state.is_needed |= state.is_open && node(i).references() > state.uses + 1;
+      state.is_needed |= is_wanted(i);
       if (!state.is_needed) continue;
       for (const Value& operand : node(i).operands())
         if (State* used = state_of(operand)) used->is_needed |= used->is_open;
@@ -37,8 +40,7 @@ class Search {
         if (State* used = state_of(operand)) --used->uses;
     }
     for (std::size_t i = 0; i < alive_.size() && alive_[i].first < last; ++i)
-      if (states_[i].is_needed && node(i).references() > states_[i].uses + 1)
-        part.wanted.push_back(alive_[i].second);
+      if (is_wanted(i)) part.wanted.push_back(alive_[i].second);
     for (std::size_t i = 0; i < alive_.size() && alive_[i].first < last; ++i)
       if (states_[i].is_needed) part.nodes.push_back(std::move(alive_[i]));
     return part;
@@ -55,10 +57,12 @@ class Search {
     const std::size_t* place = places_.find(*operand.node());
     return place ? &states_[*place] : nullptr;
   }
+  bool is_wanted(std::size_t i) const {
+    return states_[i].is_open && !is_local(node(i)) && node(i).references() > states_[i].uses + 1;
+  }
   bool is_blocked(std::size_t i) {
     const Node& blocked = node(i);
     if (&blocked.op() == &parameter_op) return true;
-    if (blocked.annotations() && blocked.annotations()->manual) return true;
     for (const Value& operand : blocked.operands()) {
       if (const Storage* storage = operand.storage()) {
         if (storage->kind() == Storage::Kind::kAbstract) return true;

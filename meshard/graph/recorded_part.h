@@ -20,8 +20,8 @@ struct RecordedPart {
 };
 
 /// The nodes with the numbers `first` to `last` - 1 in the log of this thread. Values that cannot
-/// be computed outside of their function, local values inside manual axes and values without
-/// elements are left out, with all that depends on them.
+/// be computed outside of their function and values without elements are left out, with all that
+/// depends on them. Local values inside manual axes are not wanted.
 /// @pre no other thread changes the operands of recorded nodes
 RecordedPart recorded_part(const internal::RecordLog& log, std::uint64_t first, std::uint64_t last);
 

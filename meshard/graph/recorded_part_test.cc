@@ -62,6 +62,11 @@ TEST_F(RecordedPartTest, WithoutWhatIsComputed) {
   EXPECT_THAT(numbers(all()), ElementsAre(2));
 }
 
+TEST_F(RecordedPartTest, LocalValuesAreNotWanted) {
+  Tensor inside = test::local(test::plus(x, x), {"x"}, {"x"});
+  EXPECT_THAT(all().wanted, IsEmpty());
+}
+
 TEST_F(RecordedPartTest, WithoutWhatCannotBeComputed) {
   Tensor placeholder = make_parameter({DType::f32, {2}}, std::nullopt, {});
   Tensor a = test::plus(placeholder, x);

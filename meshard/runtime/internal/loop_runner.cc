@@ -5,6 +5,7 @@
 #include <string>
 
 #include "meshard/base/period.h"
+#include "meshard/graph/annotation.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/slice.h"
@@ -16,7 +17,8 @@ using internal::RecordLog;
 
 // Programs with fewer recorded nodes are not divided.
 constexpr std::uint64_t kLeastNodes = RecordLog::kFirstCheck;
-// Programs without a period are divided at that size, into parts of kLeastNodes nodes.
+// Programs without a period are divided at that size. Then each node is a program: larger parts
+// would all be different ones.
 constexpr std::uint64_t kMostNodes = RecordLog::kSlots / 2;
 // The size of a part of a loop with small steps: launches cost little compared to its operations,
 // and it compiles quickly.
@@ -87,7 +89,7 @@ void LoopRunner::watch(RecordLog& log, PartEvaluator& evaluator, SourceLocation 
   }
   if (size < kMostNodes) return log.check_at(log.count() + kLeastNodes);
   std::uint64_t end = log.count();
-  while (first_ < end) run_until(std::min(first_ + kLeastNodes, end), evaluator, where);
+  while (first_ < end) run_each(std::min(first_ + kLeastNodes, end), evaluator, where);
   watch_from(log, end);
 }
 
@@ -163,6 +165,14 @@ void LoopRunner::run_until(std::uint64_t last, PartEvaluator& evaluator, SourceL
   if (!part.wanted.empty()) {
     evaluator.run(part.wanted, where);
     failures_ = 0;
+  }
+  first_ = last;
+}
+
+void LoopRunner::run_each(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where) {
+  for (const auto& [number, value] : evaluator.part(first_, last).nodes) {
+    bool is_local = value->annotations() && value->annotations()->manual;
+    if (!is_local && !value.storage()) evaluator.run({&value, 1}, where);
   }
   first_ = last;
 }

@@ -66,6 +66,8 @@ class LoopRunner {
   // Computes `periods` periods from boundary_ on.
   void run_periods(std::uint64_t periods, PartEvaluator& evaluator, SourceLocation where);
   void run_until(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where);
+  // The same, each node on its own.
+  void run_each(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where);
   void note_fixed(const RecordedPart& part);
   void make_arguments(const RecordedPart& part, PartEvaluator& evaluator, SourceLocation where);
   // What the loop runner knows of such a node; nullptr for other nodes.
