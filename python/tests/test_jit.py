@@ -78,8 +78,10 @@ def test_reasons_compare_with_the_nearest_signature():
     f(meshard.ones((4,)), 2)
     f(meshard.ones((3,)), 2.0)
     assert f.stats.reasons == ["x is f32[4], was f32[3]", "n is f32[], was i32[]"]
-    f(meshard.ones((5,)), True)
-    assert f.stats.reasons[-1] == "x is f32[5], was f32[3]; n is bool[], was f32[]"
+    g = meshard.jit(lambda x, y: (x, y))
+    g(meshard.ones((3,)), meshard.ones((2,)))
+    g(meshard.ones((4,)), meshard.ones((5,)))
+    assert g.stats.reasons == ["x is f32[4], was f32[3]; y is f32[5], was f32[2]"]
 
 
 def test_numbers_are_traced_and_not_part_of_the_program():
