@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <set>
+#include <utility>
 
+#include "meshard/explain/rounding.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
@@ -15,10 +19,15 @@ namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
+// Up to here, no sum is needed to explain a distance.
+constexpr double kExactUlps = 16;
+
 /// The largest distance between elements of two arrays of one type.
 struct Distance {
   double ulps = 0;
   std::int64_t element = 0;
+  /// The same as a number; infinite if only one of them is finite, or if integers differ.
+  double difference = 0;
 };
 
 // The spacing of the dtype's numbers at the largest finite magnitude of `values`.
@@ -39,7 +48,8 @@ Distance farthest_float(const HostArray& sharded, const HostArray& unsharded) {
     if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
     bool measurable = std::isfinite(a[i]) && std::isfinite(b[i]);
     double ulps = measurable ? std::abs(a[i] - b[i]) / spacing : kInfinite;
-    if (ulps > worst.ulps) worst = {ulps, static_cast<std::int64_t>(i)};
+    if (ulps > worst.ulps)
+      worst = {ulps, static_cast<std::int64_t>(i), measurable ? std::abs(a[i] - b[i]) : kInfinite};
   }
   return worst;
 }
@@ -49,7 +59,7 @@ Distance farthest(const HostArray& sharded, const HostArray& unsharded) {
   auto a = sharded.astype(DType::i64).to_vector<std::int64_t>();
   auto b = unsharded.astype(DType::i64).to_vector<std::int64_t>();
   auto [here, there] = std::mismatch(a.begin(), a.end(), b.begin());
-  return here == a.end() ? Distance{} : Distance{kInfinite, here - a.begin()};
+  return here == a.end() ? Distance{} : Distance{kInfinite, here - a.begin(), kInfinite};
 }
 
 Dimensions index_of(std::int64_t element, const Shape& shape) {
@@ -87,13 +97,13 @@ std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> arguments, b
 
 /// The sharded and the unsharded run of one graph.
 struct TwoRuns {
-  const Graph& graph;
+  Graph graph;
   std::vector<Tensor> sharded, unsharded;
 
-  TwoRuns(const Graph& program, std::span<const Tensor> arguments, SourceLocation where)
-      : graph(program),
-        sharded(run(program, arguments, false, where)),
-        unsharded(run(program, arguments, true, where)) {}
+  TwoRuns(Graph program, std::span<const Tensor> arguments, SourceLocation where)
+      : graph(std::move(program)),
+        sharded(run(graph, arguments, false, where)),
+        unsharded(run(graph, arguments, true, where)) {}
 
   Distance distance(std::size_t i, SourceLocation where) const {
     return farthest(sharded[i].to_host(where), unsharded[i].to_host(where));
@@ -129,6 +139,209 @@ std::vector<Value> all_values(const Graph& graph) {
   return values;
 }
 
+// Runs ops again without shardings, each on the operands of the sharded run.
+class SingleOps {
+ public:
+  /// @param run of a graph with the results all_values()
+  SingleOps(const TwoRuns& run, const std::vector<Value>& parameters,
+            std::span<const Tensor> arguments, std::uint64_t trace, SourceLocation where)
+      : run_(run), arguments_(arguments), trace_(trace), where_(where) {
+    for (std::size_t i = 0; i < parameters.size(); ++i) parameters_[parameters[i].node()] = i;
+    for (std::size_t i = 0; i < run.graph.results().size(); ++i)
+      results_[key(run.graph.results()[i])] = i;
+    if (run.sharded.empty()) return;
+    for (const Tensor& tensor : run.sharded)
+      if (std::optional<Sharding> sharding = tensor.sharding())
+        devices_ = std::max(devices_, sharding->mesh().size());
+  }
+
+  /// The first of these results whose op gives something else; none if rounding explains all.
+  std::optional<std::size_t> first_wrong(std::vector<std::size_t> suspects) {
+    std::optional<std::size_t> first;
+    while (!suspects.empty()) {
+      std::vector<std::size_t> later, now = independent(suspects, later);
+      for (std::size_t wrong : wrong_of(now))
+        if (!first || wrong < *first) first = wrong;
+      suspects = std::move(later);
+    }
+    return first;
+  }
+
+ private:
+  using Key = std::pair<const Node*, std::uint32_t>;
+  static Key key(const Value& value) { return {value.node(), value.index()}; }
+
+  // The values that an op is run on: its operands; those of an operand that has several results are
+  // in place of it, because a program's parameters are single results.
+  void add_inputs(const Node& node, std::set<Key>& inputs) const {
+    for (const Value& operand : node.operands()) {
+      bool computed = results_.contains(key(operand));
+      if (computed && operand->num_outputs() > 1)
+        add_inputs(*operand.node(), inputs);
+      else if (computed || parameters_.contains(operand.node()))
+        inputs.insert(key(operand));
+    }
+  }
+
+  // As many as possible of which none is an input of another one.
+  std::vector<std::size_t> independent(const std::vector<std::size_t>& suspects,
+                                       std::vector<std::size_t>& later) const {
+    std::vector<std::size_t> chosen;
+    std::set<const Node*> targets, used;
+    for (std::size_t result : suspects) {
+      const Node* node = run_.graph.results()[result].node();
+      std::set<Key> inputs;
+      add_inputs(*node, inputs);
+      bool free = !used.contains(node) &&
+                  std::none_of(inputs.begin(), inputs.end(),
+                               [&](const Key& input) { return targets.contains(input.first); });
+      (free ? chosen : later).push_back(result);
+      if (!free) continue;
+      targets.insert(node);
+      for (const Key& input : inputs) used.insert(input.first);
+    }
+    return chosen;
+  }
+
+  std::vector<std::size_t> wrong_of(const std::vector<std::size_t>& results) const {
+    std::set<Key> inputs;
+    std::vector<Value> parameters, wanted;
+    std::vector<Tensor> given;
+    for (std::size_t result : results) {
+      wanted.push_back(run_.graph.results()[result]);
+      add_inputs(*wanted.back().node(), inputs);
+    }
+    for (const Key& input : inputs) {
+      parameters.emplace_back(const_cast<Node*>(input.first), input.second);
+      given.push_back(value_of(input));
+    }
+    Graph graph = Graph::build(parameters, wanted, trace_);
+    std::vector<Tensor> again = run(graph, given, true, where_);
+    std::vector<std::size_t> wrong;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      if (!agrees(results[i], again[i])) wrong.push_back(results[i]);
+    return wrong;
+  }
+
+  const Tensor& value_of(const Key& input) const {
+    auto computed = results_.find(input);
+    return computed != results_.end() ? run_.sharded[computed->second]
+                                      : arguments_[parameters_.at(input.first)];
+  }
+
+  bool agrees(std::size_t result, const Tensor& again) const {
+    HostArray sharded = run_.sharded[result].to_host(where_), expected = again.to_host(where_);
+    Distance distance = farthest(sharded, expected);
+    if (distance.ulps <= kExactUlps) return true;
+    if (!std::isfinite(distance.difference)) return false;
+    const Node& node = *run_.graph.results()[result].node();
+    std::vector<HostArray> operands;
+    for (const Value& operand : node.operands())
+      if (results_.contains(key(operand)) || parameters_.contains(operand.node()))
+        operands.push_back(value_of(key(operand)).to_host(where_));
+    return distance.difference <= explained_by_rounding(node, operands, expected, devices_);
+  }
+
+  const TwoRuns& run_;
+  std::span<const Tensor> arguments_;
+  std::uint64_t trace_;
+  SourceLocation where_;
+  std::map<const Node*, std::size_t> parameters_;
+  std::map<Key, std::size_t> results_;
+  std::int64_t devices_ = 1;
+};
+
+/// One call of check_sharded.
+class Check {
+ public:
+  Check(const Graph& graph, std::span<const Tensor> arguments, const std::vector<Value>& parameters,
+        std::uint64_t trace, const CheckShardedOptions& options, SourceLocation where)
+      : graph_(graph),
+        arguments_(arguments),
+        parameters_(parameters),
+        trace_(trace),
+        options_(options),
+        where_(where) {}
+
+  ShardedCheck run() {
+    TwoRuns results(graph_, arguments_, where_);
+    check_.compared = graph_.results().size();
+    std::vector<Distance> distances = distances_of(results);
+    for (const Distance& distance : distances) check_.ulps = std::max(check_.ulps, distance.ulps);
+    std::optional<std::size_t> first = first_beyond(distances, limit());
+    if (!first) return check_;
+    ShardedDifference of_result = results.describe(*first, distances[*first], where_);
+    if (graph_.nodes().empty()) {
+      check_.difference = std::move(of_result);
+      return check_;
+    }
+    // Runs again with every intermediate tensor as a result.
+    TwoRuns all(Graph::build(parameters_, all_values(graph_), trace_), arguments_, where_);
+    std::vector<Distance> of_all = distances_of(all);
+    std::optional<std::size_t> wrong =
+        options_.max_ulps ? first_beyond(of_all, limit()) : first_wrong(all, of_all);
+    if (wrong) {
+      check_.difference = all.describe(*wrong, of_all[*wrong], where_);
+    } else if (options_.max_ulps || !is_explained(distances, all, of_all)) {
+      // The different results have changed the fusion.
+      check_.difference = std::move(of_result);
+      return check_;
+    } else {
+      return check_;
+    }
+    check_.compared = all.graph.results().size();
+    return check_;
+  }
+
+ private:
+  double limit() const { return options_.max_ulps.value_or(kExactUlps); }
+
+  std::vector<Distance> distances_of(const TwoRuns& runs) const {
+    std::vector<Distance> distances;
+    for (std::size_t i = 0; i < runs.graph.results().size(); ++i)
+      distances.push_back(runs.distance(i, where_));
+    return distances;
+  }
+
+  static std::optional<std::size_t> first_beyond(const std::vector<Distance>& distances,
+                                                 double limit) {
+    for (std::size_t i = 0; i < distances.size(); ++i)
+      if (!(distances[i].ulps <= limit)) return i;
+    return std::nullopt;
+  }
+
+  std::optional<std::size_t> first_wrong(const TwoRuns& all,
+                                         const std::vector<Distance>& distances) {
+    std::vector<std::size_t> suspects;
+    for (std::size_t i = 0; i < distances.size(); ++i)
+      if (!(distances[i].ulps <= kExactUlps)) suspects.push_back(i);
+    return SingleOps(all, parameters_, arguments_, trace_, where_).first_wrong(std::move(suspects));
+  }
+
+  // True if the results are as far apart in the program with all tensors as results, in which no op
+  // is wrong.
+  bool is_explained(const std::vector<Distance>& distances, const TwoRuns& all,
+                    const std::vector<Distance>& of_all) const {
+    constexpr double kAlike = 8;
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      if (distances[i].ulps <= kExactUlps) continue;
+      double other = 0;
+      for (std::size_t j = 0; j < of_all.size(); ++j)
+        if (all.graph.results()[j] == graph_.results()[i]) other = of_all[j].ulps;
+      if (distances[i].ulps > kAlike * std::max(other, kExactUlps)) return false;
+    }
+    return true;
+  }
+
+  const Graph& graph_;
+  std::span<const Tensor> arguments_;
+  const std::vector<Value>& parameters_;
+  std::uint64_t trace_;
+  const CheckShardedOptions& options_;
+  SourceLocation where_;
+  ShardedCheck check_;
+};
+
 }  // namespace
 
 ShardedCheck internal::check_sharded(std::span<const Tensor> arguments, const TensorFunction& f,
@@ -151,24 +364,7 @@ ShardedCheck internal::check_sharded(std::span<const Tensor> arguments, const Te
   Graph graph = Graph::build(parameters, results, trace);
   check_no_manual_region(graph);
 
-  ShardedCheck check;
-  auto first_difference = [&](const Graph& program) {
-    TwoRuns runs(program, arguments, where);
-    check.compared = program.results().size();
-    for (std::size_t i = 0; i < program.results().size(); ++i) {
-      Distance distance = runs.distance(i, where);
-      if (&program == &graph) check.ulps = std::max(check.ulps, distance.ulps);
-      if (distance.ulps <= options.max_ulps) continue;
-      check.difference = runs.describe(i, distance, where);
-      return;
-    }
-  };
-  first_difference(graph);
-  if (check.ok() || graph.nodes().empty()) return check;
-  // Runs again with every intermediate tensor as a result. The different results may change fusion:
-  // if no tensor differs in this run, the difference found in the first runs is kept.
-  first_difference(Graph::build(parameters, all_values(graph), trace));
-  return check;
+  return Check(graph, arguments, parameters, trace, options, where).run();
 }
 
 std::string ShardedCheck::to_string() const {

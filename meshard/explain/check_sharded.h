@@ -15,9 +15,9 @@
 namespace meshard {
 
 struct CheckShardedOptions {
-  /// Allowed distance, in ULPs of the largest value of the tensor. Default: 16. Distributed sums
-  /// are rounded differently. Integers and bools are always compared exactly.
-  double max_ulps = 16;
+  /// Allowed distance of the results, in ULPs of the largest value of the tensor. Integers and
+  /// bools are then compared exactly. Default: what rounding explains; see check_sharded().
+  std::optional<double> max_ulps = std::nullopt;
 };
 
 /// Value type: the first tensor that differs between the two runs.
@@ -41,7 +41,8 @@ struct ShardedDifference {
 struct ShardedCheck {
   /// Number of compared tensors: the results, and if they differ, all intermediates.
   std::size_t compared = 0;
-  /// The largest distance among the results, in ULPs.
+  /// The largest distance among the results, in ULPs. If it is large and there is no difference,
+  /// rounding explains it.
   double ulps = 0;
   std::optional<ShardedDifference> difference;
 
@@ -60,6 +61,12 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 /// run uses one device. If the results differ, all recorded tensors are compared in program order,
 /// and the first difference is reported with its source line. f is traced once, as by jit; both
 /// programs compute the same graph.
+///
+/// Distributed sums are rounded differently, and what follows them may amplify that. By default,
+/// results that are more than 16 ULPs apart are therefore checked op by op: each op whose results
+/// differ runs again, without shardings, on the operands of the sharded run. If these agree up to
+/// what the op's own rounding explains (explained_by_rounding(), which knows the length of its
+/// sums), the results agree: no op was computed wrongly. Else that op is the difference.
 ///
 /// @code
 /// Mesh mesh({{"x", 4}});

@@ -18,7 +18,8 @@ Prediction predict_traced(const TracedProgram& traced) {
   return predict(traced.program.graph);
 }
 
-ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs, double max_ulps) {
+ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs,
+                        std::optional<double> max_ulps) {
   CallerLine line;
   CollectedLeaves leaves;
   std::vector<std::uint64_t> form;
@@ -111,7 +112,7 @@ void bind_predictions(nb::module_& module) {
            [](const ShardedCheck& c) { return cat("<ShardedCheck: ", c.to_string(), ">"); });
   module.def("predict_traced", predict_traced, nb::arg("traced"));
   module.def("check_sharded", check_call, nb::arg("function"), nb::arg("args"), nb::arg("kwargs"),
-             nb::arg("max_ulps"));
+             nb::arg("max_ulps").none());
 }
 
 }  // namespace meshard::python
