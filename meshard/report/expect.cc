@@ -1,5 +1,7 @@
 #include "meshard/report/expect.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "meshard/base/cat.h"
@@ -148,6 +150,17 @@ void check(const FullReplicationOptions& options, const ProgramReport& report,
   out.broken.push_back(std::move(text));
 }
 
+// True for the virtual devices of a CPU, which have no memory of their own.
+bool is_cpu(const ProgramReport& report) {
+  const std::string& name = report.parts().target.name;
+  return name == "cpu" || name.starts_with("cpu:");
+}
+
+std::int64_t memory_of_machine() {
+  return static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::int64_t>(::sysconf(_SC_PAGESIZE));
+}
+
 void check_memory(double margin, const ProgramReport& report, ExpectationReport& out) {
   if (!(margin >= 0 && margin < 1))
     throw_invalid({}, "[expect_fits] the margin must be in [0, 1), got ", margin);
@@ -158,17 +171,34 @@ void check_memory(double margin, const ProgramReport& report, ExpectationReport&
             report.parts().out_of_memory));
     return;
   }
-  if (!memory || !memory->capacity) {
-    out.broken.push_back(cat("expected the program to fit into a device's memory, but ",
-                             memory ? "the device's memory is not known"
-                                    : "the compiler did not report the memory that it needs"));
+  if (!memory) {
+    out.broken.push_back(
+        "expected the program to fit into a device's memory, but the compiler did not report the "
+        "memory that it needs");
+    return;
+  }
+  std::optional<std::int64_t> capacity = memory->capacity;
+  std::string whose;
+  if (!capacity && is_cpu(report)) {
+    std::int64_t devices = std::max<std::int64_t>(report.parts().target.devices, 1);
+    capacity = memory_of_machine() / devices;
+    whose = cat(" (this machine's memory by ", devices,
+                devices == 1 ? " CPU device)" : " CPU devices)");
+  }
+  if (!capacity) {
+    const std::string& name = report.parts().target.name;
+    out.broken.push_back(
+        cat("expected the program to fit into a device's memory, but the device's memory is not "
+            "known",
+            name.empty() ? "" : cat(" (", name, ")"),
+            ": compile for hardware whose figures are known, such as topology v5e:4x4"));
     return;
   }
   // Rounds only the reserve, so that without a margin integers are compared exactly.
-  auto reserve = static_cast<std::int64_t>(static_cast<double>(*memory->capacity) * margin);
-  std::int64_t allowed = *memory->capacity - reserve;
-  std::string room = cat(byte_text(*memory->capacity),
-                         margin > 0 ? cat(" less ", byte_text(reserve), " spare") : "");
+  auto reserve = static_cast<std::int64_t>(static_cast<double>(*capacity) * margin);
+  std::int64_t allowed = *capacity - reserve;
+  std::string room = cat(byte_text(*capacity),
+                         margin > 0 ? cat(" less ", byte_text(reserve), " spare") : "", whose);
   if (memory->total() <= allowed)
     out.met.push_back(cat("fits into ", room));
   else

@@ -150,7 +150,18 @@ TEST(ExpectFits, AgainstTheDevicesMemory) {
   parts.out_of_memory.clear();
   parts.memory->capacity.reset();
   EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
-                           ErrorCode::kFailedPrecondition, {"memory is not known"}));
+                           ErrorCode::kFailedPrecondition, {"memory is not known", "topology"}));
+  // Virtual devices of a CPU share the machine's memory.
+  for (const char* name : {"cpu", "cpu:8"}) {
+    parts.target.name = name;
+    parts.target.devices = 8;
+    expect_fits(ProgramReport(parts));
+    parts.memory->arguments = std::int64_t{1} << 50;
+    EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
+                             ErrorCode::kFailedPrecondition,
+                             {"this machine's memory by 8 CPU devices", "it needs 1024 TiB"}));
+    parts.memory->arguments = 900;
+  }
   parts.memory.reset();
   EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
                            ErrorCode::kFailedPrecondition, {"did not report"}));

@@ -138,7 +138,8 @@ class Expect:
         try:
             return meshard.expect(what, expectations, *args, **options)
         except meshard.ExpectationError as error:
-            pytest.fail(str(error), pytrace=False)
+            problem = str(error)
+        pytest.fail(problem, pytrace=False)  # outside of the except block, so that it is printed once
 
     def path(self, name=None):
         """The file of a baseline: beside the test's file, in the folder `baselines`."""
