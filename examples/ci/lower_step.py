@@ -9,10 +9,10 @@ import sys
 
 import jax
 import jax.numpy as jnp
-from jax.sharding import AbstractMesh, NamedSharding
+from jax.sharding import AbstractMesh, AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-mesh = AbstractMesh((2, 4), ("data", "model"))
+mesh = AbstractMesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
 
 
 def abstract(shape, *spec, dtype=jnp.float32):

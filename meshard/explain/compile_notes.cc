@@ -1,6 +1,7 @@
 #include "meshard/explain/compile_notes.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
@@ -50,6 +51,24 @@ std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
       "of "
       "the module's text (-:5). Write it with debug information: in JAX "
       "lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
+}
+
+std::vector<std::string> notes_on_missing_handlers(const pjrt::HloModule& module,
+                                                   const std::vector<std::string>& targets) {
+  std::size_t count = 0;
+  std::set<std::string> called;
+  for (const pjrt::HloComputation& computation : module.computations)
+    for (const HloInstruction& each : computation.instructions) {
+      if (each.opcode != "custom-call" ||
+          std::find(targets.begin(), targets.end(), each.custom_call_target) == targets.end())
+        continue;
+      ++count;
+      called.insert(each.custom_call_target);
+    }
+  if (count == 0) return {};
+  return {cat(count, count == 1 ? " custom call has" : " custom calls have", " no handler here (",
+              join(called, ", "),
+              "): the program is explained, but it runs only where the handlers are")};
 }
 
 std::vector<std::string> notes_on_widening(const ModuleIndex& index,

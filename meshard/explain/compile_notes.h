@@ -13,6 +13,11 @@ namespace meshard {
 std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
                                         const std::vector<Collective>& collectives);
 
+/// A note if the program has custom calls of these targets, for which the compiler's process has no
+/// handler.
+std::vector<std::string> notes_on_missing_handlers(const pjrt::HloModule& module,
+                                                   const std::vector<std::string>& targets);
+
 /// A note if collectives move 16-bit floats as f32, to which the CPU compiler widens them: their
 /// operands are conversions from 16-bit floats, or XLA widened their sums.
 std::vector<std::string> notes_on_widening(const ModuleIndex& index,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
@@ -9,10 +10,39 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
+#include "meshard/stablehlo/batched_calls.h"
+#include "meshard/stablehlo/compiler_text.h"
 #include "meshard/stablehlo/jax_export.h"
+#include "meshard/stablehlo/platform_branch.h"
+#include "meshard/stablehlo/typed_calls.h"
 
 namespace meshard {
 namespace {
+
+// The target in XLA's error about a custom call of an older interface that nothing implements;
+// empty if it is another error.
+std::string_view untyped_target(const Error& error) {
+  constexpr std::string_view kBegin = "untyped custom call to ", kEnd = " for Host";
+  std::string_view message = error.message();
+  std::size_t begin = message.find(kBegin);
+  if (begin == std::string_view::npos) return {};
+  message.remove_prefix(begin + kBegin.size());
+  std::size_t end = message.find(kEnd);
+  return end == std::string_view::npos ? std::string_view() : message.substr(0, end);
+}
+
+// Compiles a program whose custom calls need no implementation here.
+Result<Compiled> compile_with_calls(CompileRequest& request, const CompileForOptions& options) {
+  while (true) {
+    Result<Compiled> compiled = compile_for(request, options);
+    if (compiled.ok()) return compiled;
+    std::string target(untyped_target(compiled.error()));
+    if (target.empty() || request.module.find('\0') != std::string::npos) return compiled;
+    Result<std::string> typed = stablehlo::with_typed_calls(request.module, target);
+    if (!typed.ok() || *typed == request.module) return compiled;
+    request.module = *std::move(typed);
+  }
+}
 
 // Compiles a module and reports on it, also if the program does not fit into memory.
 Result<ProgramReport> explain_compiled(
@@ -30,7 +60,7 @@ Result<ProgramReport> explain_compiled(
   if (facts.program.mesh)
     for (std::int64_t id : facts.program.mesh->device_ids())
       request.device_ids.push_back(static_cast<int>(id));
-  Result<Compiled> compiled = compile_for(request, options);
+  Result<Compiled> compiled = compile_with_calls(request, options);
   if (!compiled.ok()) {
     if (compiled.error().code() == ErrorCode::kResourceExhausted)
       return report_of_refused(compiled.error(), facts);
@@ -74,15 +104,70 @@ Result<void> check_export(const stablehlo::JaxExport& exported, const Target& ta
   return {};
 }
 
-// Names the argument that tells the platform, if the program was exported for several.
-void describe_platforms(const stablehlo::JaxExport& exported, stablehlo::ModuleFacts& module,
-                        std::vector<std::string>& notes) {
-  if (exported.platforms.size() < 2) return;
-  if (!module.arguments.empty() && module.arguments[0].name.empty())
-    module.arguments[0].name = "the platform's number";
-  notes.push_back(cat("the program was exported for ", join(exported.platforms, ", "),
-                      ": argument 0 is the number of the platform, and the code for the others is "
-                      "compiled, too (export it for one platform to leave it out)"));
+// The module of a program that was exported for several platforms, with only the code of the
+// target's.
+Result<stablehlo::CompilerText> module_of_platform(const stablehlo::JaxExport& exported,
+                                                   const Target& target) {
+  const std::vector<std::string>& platforms = exported.platforms;
+  auto found = std::find(platforms.begin(), platforms.end(), target.platform());
+  std::string all = join(platforms, ", ");
+  if (found == platforms.end())
+    return stablehlo::CompilerText{std::string(exported.module),
+                                   {cat("the program was exported for ", all,
+                                        ": argument 0 is the number of the platform, "
+                                        "and the code for all of them is compiled")}};
+  MESHARD_ASSIGN_OR_RETURN(
+      stablehlo::PlatformBranch chosen,
+      stablehlo::choose_platform(exported.module, std::distance(platforms.begin(), found)));
+  std::string note = cat("the program was exported for ", all, ": this is its code for ", *found,
+                         ". Argument 0 is the number of the platform");
+  if (!chosen.is_complete)
+    note = cat("the program was exported for ", all,
+               ": argument 0 is the number of the platform, "
+               "and the code for the others is compiled, too (export it for one platform to leave "
+               "it out)");
+  return stablehlo::CompilerText{std::move(chosen.module), {std::move(note)}};
+}
+
+// Replaces the custom calls that JAX's own compiler splits by their batch dimensions.
+Result<void> replace_batched_calls(stablehlo::CompilerText& module) {
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::BatchedCalls made,
+                           stablehlo::replace_batched_calls(module.text));
+  if (made.targets.empty()) return {};
+  std::set<std::string> names(made.targets.begin(), made.targets.end());
+  std::size_t count = made.targets.size();
+  module.notes.push_back(cat(count, count == 1 ? " custom call has" : " custom calls have",
+                             " no handler here (", join(names, ", "),
+                             "): other ops, which are split in the same way, replace ",
+                             count == 1 ? "it" : "them",
+                             ", so the collectives are those of the program, but not the "
+                             "temporaries and the time"));
+  module.text = std::move(made.text);
+  return {};
+}
+
+// The module as the compiler gets it: text is prepared, bytecode stays as it is.
+Result<stablehlo::CompilerText> module_for_compiler(std::string_view module,
+                                                    const std::string& entry,
+                                                    const Target& target) {
+  bool is_text = module.find('\0') == std::string_view::npos && !module.starts_with("ML\xefR");
+  if (is_text && !module.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made,
+                             stablehlo::text_for_compiler(module, entry));
+    if (target.platform() != "tpu") MESHARD_RETURN_IF_ERROR(replace_batched_calls(made));
+    return made;
+  }
+  if (!entry.empty() && entry != "main")
+    return Error(ErrorCode::kUnimplemented,
+                 "[explain] an entry (--entry) can be chosen only in text, and the module is "
+                 "bytecode, whose entry is `main`");
+  stablehlo::CompilerText made{std::string(module)};
+  if (target.platform() != "tpu" && module.find("num_batch_dims") != std::string_view::npos)
+    made.notes.push_back(
+        "the module is bytecode: operands of custom calls that JAX splits by their batch "
+        "dimensions "
+        "may be gathered here, and not in JAX. Pass the module as text");
+  return made;
 }
 
 }  // namespace
@@ -90,24 +175,35 @@ void describe_platforms(const stablehlo::JaxExport& exported, stablehlo::ModuleF
 Result<ProgramReport> internal::report_of_module(std::string_view module, const Target& target,
                                                  const ExplainModuleOptions& options) {
   std::optional<stablehlo::JaxExport> exported;
+  stablehlo::CompilerText of_platform;
   if (stablehlo::is_jax_export(module)) {
     MESHARD_ASSIGN_OR_RETURN(exported, stablehlo::read_jax_export(module));
     MESHARD_RETURN_IF_ERROR(check_export(*exported, target));
     module = exported->module;
+    if (exported->platforms.size() > 1) {
+      MESHARD_ASSIGN_OR_RETURN(of_platform, module_of_platform(*exported, target));
+      module = of_platform.text;
+    }
   }
-  MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(module));
-  std::vector<std::string> notes;
-  if (exported) {
-    describe_export(*exported, read);
-    describe_platforms(*exported, read, notes);
-  }
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made,
+                           module_for_compiler(module, options.entry, target));
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts read, stablehlo::read_module(made.text));
+  if (read.arguments.empty() && read.results.empty())
+    return Error(ErrorCode::kInvalidArgument,
+                 "[explain] the function `main` of the module has neither arguments nor results: "
+                 "there is nothing to explain");
+  std::vector<std::string> notes = std::move(made.notes);
+  if (exported) describe_export(*exported, read);
+  if (!of_platform.text.empty() && !read.arguments.empty() && read.arguments[0].name.empty())
+    read.arguments[0].name = "the platform's number";
+  notes.insert(notes.end(), of_platform.notes.begin(), of_platform.notes.end());
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
   facts.notes.insert(facts.notes.end(), notes.begin(), notes.end());
   MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
   facts.costs = options.costs;
   MESHARD_ASSIGN_OR_RETURN(facts.measured, measured_ops(options.measured));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
-  return explain_compiled(std::string(module), target, facts, use_shardy, options.overrides,
+  return explain_compiled(std::move(made.text), target, facts, use_shardy, options.overrides,
                           options.compile);
 }
 

@@ -36,6 +36,8 @@ struct ExplainForOptions {
 
 struct ExplainModuleOptions {
   ModuleLayout layout = {};
+  /// The function that runs the program, in text. Empty: `main`, or the only public function.
+  std::string entry = {};
   /// Partitioner: Shardy or GSPMD. None: Shardy unless the module has only `mhlo.sharding`.
   std::optional<bool> use_shardy = std::nullopt;
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
@@ -52,9 +54,11 @@ struct ExplainModuleOptions {
 /// Compiles a StableHLO module for a target and reports on it. The module may be text, MLIR
 /// bytecode or a portable artifact, as written by MLIR, JAX and PyTorch. If the compiler refuses
 /// the program for lack of memory, there is still a report, whose fits() is false.
-/// @error data loss: the module cannot be parsed; invalid argument: it is for another number of
-/// devices than the target has, a cost is given for a custom call that there is not, or the trace
-/// is of another program; data loss also: the trace cannot be parsed; the errors of compile_for().
+/// @error data loss: the module cannot be parsed; unimplemented: it has ops of dialects that the
+/// compiler does not know; invalid argument: it is HLO, has no entry or nothing to run, or is for
+/// another number of devices than the target has, a cost is given for a custom call that there is
+/// not, or the trace is of another program; data loss also: the trace cannot be parsed; the errors
+/// of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
                              const ExplainModuleOptions& options = {},
                              SourceLocation where = SourceLocation::current());

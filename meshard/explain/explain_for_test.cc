@@ -5,6 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
 #include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/explain/report_of.h"
@@ -162,6 +166,118 @@ TEST_F(ExplainFor, AMeshOfOtherDevices) {
             abstract_tensor({4}, DType::f32, elsewhere, P("x")));
       },
       ErrorCode::kInvalidArgument, {"device 100", "cpu:8", "torus_mesh"}));
+}
+
+constexpr std::string_view kSum =
+    R"(module @jit_f attributes {jax.note = "x", mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["data"=2, "model"=4]>
+  func.func public @main(%arg0: tensor<16x8xf32>, %arg1: tensor<16x8xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"model"}]>}) -> (tensor<8x8xf32>, tensor<16x16xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"data", "model"}, {}]>] out_shardings=[<@mesh, [{"model"}, {}]>] manual_axes={"data", "model"} (%arg2: tensor<2x8xf32>) {
+      %2 = "stablehlo.all_reduce"(%arg2) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 4], [1, 5], [2, 6], [3, 7]]> : tensor<4x2xi64>, use_global_device_ids}> ({
+      ^bb0(%arg3: tensor<f32>, %arg4: tensor<f32>):
+        %3 = stablehlo.add %arg3, %arg4 : tensor<f32>
+        stablehlo.return %3 : tensor<f32>
+      }) : (tensor<2x8xf32>) -> tensor<2x8xf32>
+      sdy.return %2 : tensor<2x8xf32>
+    } : (tensor<16x8xf32>) -> tensor<8x8xf32>
+    %1 = stablehlo.dot_general %arg1, %arg1, contracting_dims = [1] x [1] : (tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<16x16xf32>
+    return %0, %1 : tensor<8x8xf32>, tensor<16x16xf32>
+  }
+}
+)";
+
+// Without locations, the program's own sum is recognized by its op.
+TEST_F(ExplainFor, WhatIsAskedForStaysSoWithoutLocations) {
+  ProgramReport report = report_of_file(kSum);
+  std::map<std::int64_t, const Collective*> sums;  // by their bytes
+  for (const Collective& one : report.collectives()) sums[one.bytes()] = &one;
+  ASSERT_TRUE(sums.contains(2 * 8 * 4) && sums.contains(16 * 16 * 4)) << report.to_string();
+  EXPECT_EQ(sums[2 * 8 * 4]->cause, CollectiveCause::kAsked);
+  EXPECT_EQ(sums[2 * 8 * 4]->origin.to_string(), "-:5 (exact)");
+  EXPECT_EQ(sums[16 * 16 * 4]->cause, CollectiveCause::kInserted);
+  EXPECT_THAT(report.to_string(), HasSubstr("no source lines"));
+}
+
+constexpr std::string_view kUpdate = R"(module {
+  func.func @"update!"(%x: tensor<16x8xf32> {mhlo.sharding = "{devices=[2,4]<=[8]}", tt.x = #tt.x<1>}, %u: tensor<12x1xf32>) -> tensor<16x8xf32> {
+    %a = stablehlo.constant dense<2> : tensor<i64>
+    %b = stablehlo.constant dense<7> : tensor<i64>
+    %r = stablehlo.dynamic_update_slice %x, %u, %a, %b {mhlo.sharding = "{devices=[2,4]<=[8]}"} : (tensor<16x8xf32>, tensor<12x1xf32>, tensor<i64>, tensor<i64>) -> tensor<16x8xf32>
+    return %r : tensor<16x8xf32>
+  }
+  func.func private @other(%x: tensor<16x8xf32>) -> tensor<16x8xf32> {
+    return %x : tensor<16x8xf32>
+  }
+}
+)";
+
+TEST_F(ExplainFor, AnEntryOfAnyNameWithUnknownAttributes) {
+  std::string text = report_of_file(kUpdate).to_string();
+  EXPECT_THAT(text, HasSubstr("inserted: `dynamic_update_slice` at -:5 needs all of"));
+  EXPECT_THAT(text, HasSubstr("the program is the function `update!`"));
+  EXPECT_THAT(text, HasSubstr("1 attribute of the dialect `tt`"));
+  module_options_.entry = "other";
+  module_options_.layout.part_of_target = true;
+  EXPECT_TRUE(report_of_file(kUpdate).collectives().empty());
+}
+
+constexpr std::string_view kCalls =
+    R"(module @jit_f attributes {jax.note = "x", mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["d"=8]>
+  func.func public @main(%arg0: tensor<16x4x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"d"}, {}, {}]>}) -> (tensor<16x4x4xf32>, tensor<16x4xi32>) {
+    %0 = stablehlo.custom_call @xla_ffi_python_cpu_callback(%arg0) {api_version = 4 : i32, mhlo.backend_config = {index = 0 : ui64}} : (tensor<16x4x4xf32>) -> tensor<16x4x4xf32> loc("callback")
+    %1 = stablehlo.custom_call @nobody_knows_this(%0) {backend_config = "old"} : (tensor<16x4x4xf32>) -> tensor<16x4x4xf32>
+    %2:3 = stablehlo.custom_call @lapack_sgetrf_ffi(%arg0) {api_version = 4 : i32, mhlo.frontend_attributes = {num_batch_dims = "1"}} : (tensor<16x4x4xf32>) -> (tensor<16x4x4xf32>, tensor<16x4xi32>, tensor<16xi32>)
+    return %1, %2#1 : tensor<16x4x4xf32>, tensor<16x4xi32>
+  }
+}
+)";
+
+// XLA gathers the operand of a call that it does not know; JAX's own compiler splits LAPACK's by
+// their batch.
+TEST_F(ExplainFor, CallsWithoutAHandlerAreReported) {
+  ProgramReport report = report_of_file(kCalls);
+  ASSERT_EQ(report.collectives().size(), 1u) << report.to_string();
+  EXPECT_EQ(report.collectives()[0].kind, CollectiveKind::kAllGather);
+  EXPECT_EQ(report.collectives()[0].bytes_out, 16 * 4 * 4 * 4);
+  EXPECT_EQ(report.results()[1].shard().to_string(), "i32[2,4]");
+  std::string text = report.to_string();
+  EXPECT_THAT(text, HasSubstr("2 custom calls have no handler here (nobody_knows_this, "
+                              "xla_ffi_python_cpu_callback)"));
+  EXPECT_THAT(text, HasSubstr("1 custom call has no handler here (lapack_sgetrf_ffi)"));
+  EXPECT_EQ(report_of_file(kCalls).to_string().find("no handler"), text.find("no handler"));
+}
+
+// The program sums over "model" in its code for CPUs, twice; the code for others has other sums.
+TEST_F(ExplainFor, OneOfSeveralPlatforms) {
+  std::string bytes =
+      read_whole_file(cat(MESHARD_GOLDEN, "/exported/platforms_exported.bin")).value();
+  ProgramReport report = report_of_file(bytes);
+  std::map<std::int64_t, int> sums;
+  for (const Collective& one : report.collectives()) {
+    EXPECT_EQ(one.kind, CollectiveKind::kAllReduce);
+    EXPECT_FALSE(one.conditional);
+    EXPECT_EQ(one.axes, AxisList({"model"}));
+    ++sums[one.bytes()];
+  }
+  std::map<std::int64_t, int> expected = {{8 * 4, 1}, {8 * 8 * 4, 1}};
+  if (sums.size() == 1) expected = {{8 * 4 + 8 * 8 * 4, 1}};  // combined
+  EXPECT_EQ(sums, expected) << report.to_string();
+  EXPECT_THAT(report.to_string(),
+              HasSubstr("exported for tpu, cpu, cuda: this is its code for cpu"));
+}
+
+TEST(ExplainModule, ModulesWithNothingToExplain) {
+  Target target = Target::parse("cpu:4").value();
+  auto refused = [&](std::string_view module, ErrorCode code, std::string_view part) {
+    return throws_error([&] { explain_module(module, target); }, code, {std::string(part)});
+  };
+  EXPECT_TRUE(refused("HloModule jit_f\n", ErrorCode::kInvalidArgument, "HLO module"));
+  EXPECT_TRUE(refused("", ErrorCode::kDataLoss, "empty"));
+  EXPECT_TRUE(refused("module {}", ErrorCode::kDataLoss, "no function"));
+  EXPECT_TRUE(refused("func.func @main() {\n  return\n}\n", ErrorCode::kInvalidArgument,
+                      "neither arguments nor results"));
+  EXPECT_TRUE(refused(std::string_view("PK\0\1", 4), ErrorCode::kDataLoss, "neither MLIR text"));
 }
 
 TEST(ExplainModule, RefusesBeforeCompiling) {

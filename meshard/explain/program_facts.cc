@@ -145,6 +145,7 @@ class ModuleFactsReader {
   Result<ProgramFacts> read() {
     facts_.program.name = module_.name.empty() ? "main" : module_.name;
     facts_.target = target_;
+    facts_.op_names = module_.op_names;
     MESHARD_RETURN_IF_ERROR(find_mesh());
     MESHARD_RETURN_IF_ERROR(add_values(module_.arguments, "argument", facts_.program.arguments,
                                        facts_.argument_names, facts_.argument_places));

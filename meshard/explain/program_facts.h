@@ -47,6 +47,8 @@ struct ProgramFacts {
   std::optional<std::vector<TraceOp>> measured = std::nullopt;
   /// The devices of a run of several processes, for a program of this process.
   std::optional<Topology> topology = std::nullopt;
+  /// What a module from elsewhere says about its ops.
+  stablehlo::ModuleOpNames op_names = {};
   /// Assumptions that were made.
   std::vector<std::string> notes = {};
 };

@@ -10,6 +10,7 @@
 #include "meshard/explain/collectives/logical.h"
 #include "meshard/explain/collectives/purposes.h"
 #include "meshard/explain/collectives/reshards.h"
+#include "meshard/explain/collectives/source_places.h"
 #include "meshard/explain/compile_notes.h"
 #include "meshard/explain/cost/estimate.h"
 #include "meshard/explain/cost/largest_buffers.h"
@@ -87,6 +88,7 @@ class ReportMaker {
 
   Result<ProgramReport> make(const ChosenShardings* chosen) {
     MESHARD_ASSIGN_OR_RETURN(module_, pjrt::HloModule::from_bytes(compiled_.optimized_program));
+    name_by_lines(facts_.op_names.by_line, module_);
     parts_.name = module_.name.empty() ? facts_.program.name : module_.name;
     describe_program(facts_, parts_);
     parts_.target.compiler = one_line(compiled_.platform_version);
@@ -100,7 +102,8 @@ class ReportMaker {
     std::optional<SliceNumbering> slices;
     if (mesh && facts_.target)
       slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
-    MESHARD_ASSIGN_OR_RETURN(parts_.collectives, find_collectives(executions, mesh, nodes, slices));
+    MESHARD_ASSIGN_OR_RETURN(parts_.collectives,
+                             find_collectives(executions, mesh, nodes, slices, facts_.op_names));
     mark_processes();
     find_purposes(executions, {facts_.argument_names, facts_.result_names},
                   graph ? ProgramPhases(*graph) : ProgramPhases(), parts_.collectives);
@@ -266,6 +269,7 @@ class ReportMaker {
     if (!compiled_.propagated_program.empty()) {
       Result<pjrt::HloModule> read = pjrt::HloModule::from_bytes(compiled_.propagated_program);
       if (read.ok()) propagated = *std::move(read);
+      if (propagated) name_by_lines(facts_.op_names.by_line, *propagated);
     }
     if (propagated) {
       parts_.intermediates = find_intermediates(*propagated, facts_);
@@ -328,6 +332,8 @@ class ReportMaker {
     if (parts_.roofline)
       for (std::string& note : custom_call_notes(parts_.custom_calls))
         parts_.notes.push_back(std::move(note));
+    for (std::string& note : notes_on_missing_handlers(module_, compiled_.missing_handlers))
+      parts_.notes.push_back(std::move(note));
     if (facts_.target && facts_.target->platform() == "cpu")
       for (std::string& note : notes_on_widening(index, parts_.collectives))
         parts_.notes.push_back(std::move(note));

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -120,6 +121,12 @@ ffi::Error* handle(ffi::CallFrame* frame) {
   }
 }
 
+// The handler of all missing targets.
+ffi::Error* refuse(ffi::CallFrame* frame) {
+  if (answer_metadata(*frame) || frame->stage != ffi::kExecute) return nullptr;
+  return make_error(*frame, ErrorCode::kUnimplemented, "this process has no handler for the call");
+}
+
 constexpr auto kHandlers = []<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
   return std::array{&handle<kIndex>...};
 }
@@ -141,6 +148,38 @@ Error cannot(const Client& client, const std::string& why) {
                    client.plugin().path(), ") cannot call functions of this process: ", why));
 }
 
+// The plugin's extension, if its devices can call functions of this process.
+Result<const FfiExtension*> extension_of(const Client& client) {
+  if (client.platform() != "cpu")
+    return cannot(client, "the elements are in the memory of the device; only CPU devices can");
+  if (client.plugin().version() < kOldest)
+    return cannot(client,
+                  cat("its PJRT API ", client.plugin().version(), " is older than ", kOldest));
+  const FfiExtension* found = nullptr;
+  for (const PJRT_Extension_Base* each = client.plugin().api()->extension_start; each;
+       each = each->next)
+    if (type_of(*each) == kFfiExtension && each->struct_size >= sizeof(FfiExtension))
+      found = reinterpret_cast<const FfiExtension*>(each);
+  if (found == nullptr) return cannot(client, "the plugin has no FFI extension");
+  return found;
+}
+
+// @param target outlives the process
+Result<void> register_handler(const Client& client, const FfiExtension& extension,
+                              std::string_view target, void* handler) {
+  constexpr std::string_view kPlatform = "Host";  // XLA's name for CPUs
+  ffi::RegisterArgs args{sizeof(ffi::RegisterArgs),
+                         target.data(),
+                         target.size(),
+                         handler,
+                         kPlatform.data(),
+                         kPlatform.size(),
+                         0};
+  // Some plugins drop this call's error; a program that uses the target then does not compile.
+  return internal::take_error(client.plugin().api(), extension.register_handler(&args),
+                              "PJRT_FFI_Register_Handler");
+}
+
 }  // namespace
 
 std::string_view HostCall::attribute(std::string_view name) const {
@@ -157,32 +196,26 @@ std::span<const std::int32_t> HostCall::number_list(std::string_view name) const
 
 Result<void> accept_host_calls(const Client& client, std::string_view target,
                                HostCallFunction function) {
-  if (client.platform() != "cpu")
-    return cannot(client, "the elements are in the memory of the device; only CPU devices can");
-  if (client.plugin().version() < kOldest)
-    return cannot(client,
-                  cat("its PJRT API ", client.plugin().version(), " is older than ", kOldest));
-  const PJRT_Api* api = client.plugin().api();
-  const FfiExtension* found = nullptr;
-  for (const PJRT_Extension_Base* each = api->extension_start; each; each = each->next)
-    if (type_of(*each) == kFfiExtension && each->struct_size >= sizeof(FfiExtension))
-      found = reinterpret_cast<const FfiExtension*>(each);
-  if (found == nullptr) return cannot(client, "the plugin has no FFI extension");
+  MESHARD_ASSIGN_OR_RETURN(const FfiExtension* extension, extension_of(client));
   std::size_t index = index_of_target(target);
   if (index == kTargets)
     return Error(ErrorCode::kResourceExhausted,
                  cat("[host_call] there are more than ", kTargets, " targets: ", target));
   targets[index].function = function;
-  constexpr std::string_view kPlatform = "Host";  // XLA's name for CPUs
-  ffi::RegisterArgs args{sizeof(ffi::RegisterArgs),
-                         target.data(),
-                         target.size(),
-                         reinterpret_cast<void*>(kHandlers[index]),
-                         kPlatform.data(),
-                         kPlatform.size(),
-                         0};
-  // Some plugins drop this call's error; a program that uses the target then does not compile.
-  return internal::take_error(api, found->register_handler(&args), "PJRT_FFI_Register_Handler");
+  return register_handler(client, *extension, target, reinterpret_cast<void*>(kHandlers[index]));
+}
+
+Result<void> accept_missing_target(const Client& client, std::string_view target) {
+  MESHARD_ASSIGN_OR_RETURN(const FfiExtension* extension, extension_of(client));
+  static std::deque<std::string>& names = *new std::deque<std::string>;  // the plugin's threads
+                                                                         // may outlive statics
+  static constinit std::mutex names_mutex;
+  std::string_view kept;
+  {
+    std::lock_guard lock(names_mutex);
+    kept = names.emplace_back(target);
+  }
+  return register_handler(client, *extension, kept, reinterpret_cast<void*>(&refuse));
 }
 
 }  // namespace meshard::pjrt

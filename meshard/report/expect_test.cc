@@ -159,7 +159,7 @@ TEST(ExpectFits, AgainstTheDevicesMemory) {
     parts.memory->arguments = std::int64_t{1} << 50;
     EXPECT_TRUE(throws_error([&] { expect_fits(ProgramReport(parts)); },
                              ErrorCode::kFailedPrecondition,
-                             {"this machine's memory by 8 CPU devices", "it needs 1024 TiB"}));
+                             {"this machine's memory by 8 CPU devices", "it needs 1 PiB"}));
     parts.memory->arguments = 900;
   }
   parts.memory.reset();

@@ -92,6 +92,8 @@ struct ModuleFunction {
   bool results_take_attributes = true;
   /// True if the function is written as `"func.func"() <{...}>`.
   bool generic = false;
+  /// True if it cannot be called from outside of the module.
+  bool is_private = false;
 };
 
 /// A handle on parsed text, immutable. Types and attributes are not interpreted.

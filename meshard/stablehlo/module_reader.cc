@@ -1,5 +1,7 @@
 #include "meshard/stablehlo/module_reader.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 
 #include "meshard/stablehlo/internal/bytecode.h"
@@ -17,6 +19,13 @@ std::int64_t ModuleMesh::size() const {
     devices *= axis.second;
   }
   return devices;
+}
+
+bool is_collective_op(std::string_view name) {
+  static constexpr std::string_view kNames[] = {
+      "all_gather",         "all_reduce",     "all_to_all",       "collective_broadcast",
+      "collective_permute", "reduce_scatter", "ragged_all_to_all"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 namespace {

@@ -1,7 +1,9 @@
 // Reads facts about a StableHLO module without a compiler: its meshes, arguments and results.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +45,21 @@ struct ModuleMesh {
   std::int64_t size() const;
 };
 
+/// A value: what a module says about its ops, by which instructions of the compiled program are
+/// recognized.
+struct ModuleOpNames {
+  /// True if an op is a collective, which the program itself requests.
+  bool has_collectives = false;
+  /// In text: the names in the locations of the collectives, `jit(f)/psum`.
+  std::set<std::string, std::less<>> collectives = {};
+  /// In text: the names of the ops without a location, by line, from 1: `all_reduce`. MLIR's parser
+  /// gives such ops the place of the text itself.
+  std::map<std::int64_t, std::string> by_line = {};
+};
+
+/// True for the name of a collective op, without its dialect: `all_reduce`.
+bool is_collective_op(std::string_view name);
+
 /// A value: the facts that read_module finds in a module.
 struct ModuleFacts {
   ModuleForm form = ModuleForm::kText;
@@ -58,6 +75,7 @@ struct ModuleFacts {
   bool uses_shardy = false;
   bool has_mhlo_shardings = false;
   std::vector<ModuleValue> arguments, results;
+  ModuleOpNames op_names = {};
 };
 
 /// Reads a module in text, bytecode or portable-artifact form.

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "meshard/pjrt/client.h"
+#include "meshard/pjrt/host_call.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/topology.h"
@@ -186,12 +187,81 @@ Result<Compiled> timed_compile(const Step& step, Compile compile) {
   return compiled;
 }
 
+// The target in XLA's error about a custom call that no handler is registered for; empty if it is
+// another error.
+std::string_view missing_target(const Error& error) {
+  constexpr std::string_view kBegin = "No FFI handler registered for ", kEnd = " on a platform";
+  std::string_view message = error.message();
+  std::size_t begin = message.find(kBegin);
+  if (begin == std::string_view::npos) return {};
+  message.remove_prefix(begin + kBegin.size());
+  std::size_t end = message.find(kEnd);
+  return end == std::string_view::npos ? std::string_view() : message.substr(0, end);
+}
+
+// Targets that programs of JAX call, and that no plugin has: those of its module that are missing
+// are registered at once, instead of one for each attempt to compile.
+std::vector<std::string> likely_missing_targets(std::string_view module) {
+  std::vector<std::string> found;
+  for (std::string_view prefix : {"lapack_", "xla_ffi_"})
+    for (std::size_t at = module.find(prefix); at != std::string_view::npos;
+         at = module.find(prefix, at + 1)) {
+      constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+      std::size_t end = std::min(module.find_first_not_of(kLetters, at), module.size());
+      std::string name(module.substr(at, end - at));
+      bool known = name.ends_with("_ffi") || name.ends_with("_callback");
+      if (known && std::find(found.begin(), found.end(), name) == found.end())
+        found.push_back(std::move(name));
+    }
+  return found;
+}
+
+// Registers handlers that only compile. This process may compile other programs later.
+class MissingHandlers {
+ public:
+  explicit MissingHandlers(const pjrt::Client& client) : client_(client) {}
+
+  // False if the target is registered already, or cannot be.
+  bool add(const std::string& target) {
+    std::vector<std::string>& known = registered();
+    if (std::find(known.begin(), known.end(), target) != known.end()) return false;
+    if (!pjrt::accept_missing_target(client_, target).ok()) return false;
+    known.push_back(target);
+    return true;
+  }
+
+  // Those that a compiled program calls.
+  static std::vector<std::string> in(std::string_view program) {
+    std::vector<std::string> called;
+    for (const std::string& target : registered())
+      if (program.find(target) != std::string_view::npos) called.push_back(target);
+    return called;
+  }
+
+ private:
+  static std::vector<std::string>& registered() {
+    static std::vector<std::string> targets;
+    return targets;
+  }
+  const pjrt::Client& client_;
+};
+
 Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob& job,
                                    const Step& step) {
   MESHARD_ASSIGN_OR_RETURN(auto client, pjrt::Client::create(plugin, job.plugin_options));
-  auto compile = [&] { return client.compile(job.module, options_of(job)); };
+  MissingHandlers missing(client);
+  for (const std::string& target : likely_missing_targets(job.module)) missing.add(target);
+  auto compile = [&] {
+    while (true) {
+      auto made = client.compile(job.module, options_of(job));
+      if (made.ok()) return made;
+      std::string target(missing_target(made.error()));
+      if (target.empty() || !missing.add(target)) return made;
+    }
+  };
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
   compiled.platform_version = client.platform_version();
+  compiled.missing_handlers = MissingHandlers::in(compiled.optimized_program);
   return compiled;
 }
 

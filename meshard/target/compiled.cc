@@ -27,6 +27,7 @@ enum CompiledField {
   kLog,
   kPlatformVersion,
   kCompileSeconds,
+  kMissingHandler,
 };
 
 enum WireTypes { kWireVarint = 0, kWireDouble = 1, kWireBytes = 2 };
@@ -87,6 +88,7 @@ Result<void> read_compiled_field(const WireField& field, Compiled& to) {
     case kBufferAssignment: to.buffer_assignment = field.bytes; break;
     case kLog: to.log = field.bytes; break;
     case kPlatformVersion: to.platform_version = field.bytes; break;
+    case kMissingHandler: to.missing_handlers.emplace_back(field.bytes); break;
     case kCompileSeconds: to.compile_seconds = field.as_double(); break;
     default: return damaged_compile(cat("field ", field.number));
   }
@@ -107,6 +109,7 @@ std::string Compiled::serialize() const {
   out.add_bytes(kBufferAssignment, buffer_assignment);
   out.add_bytes(kLog, log);
   out.add_bytes(kPlatformVersion, platform_version);
+  for (const std::string& target : missing_handlers) out.add_bytes(kMissingHandler, target);
   out.add_double(kCompileSeconds, compile_seconds);
   return out.take();
 }

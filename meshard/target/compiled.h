@@ -29,6 +29,9 @@ struct Compiled {
   /// The compiler's output.
   std::string log;
   std::string platform_version;
+  /// Targets of custom calls for which the compiler's process has no handler: the program cannot
+  /// run there.
+  std::vector<std::string> missing_handlers;
   /// The plugin's compile time.
   double compile_seconds = 0;
   /// True if the result was read from the cache.

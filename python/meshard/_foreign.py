@@ -29,6 +29,29 @@ def _from(value, *packages):
     return module.partition(".")[0] in packages
 
 
+def refuse_torch(function):
+    """Raises a TypeError for a module or a function of PyTorch: neither can be called with meshard's tensors."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return
+    function = getattr(function, "__wrapped__", function)
+    owner = getattr(function, "__self__", function)  # of a method, its object
+    is_module = isinstance(owner, torch.nn.Module)
+    modules = [getattr(one, "__module__", None) or type(one).__module__ for one in (function, owner)]
+    if is_module or any(name.partition(".")[0] == "torch" for name in modules):
+        name = getattr(function, "__qualname__", None) or type(function).__qualname__
+        kind = "module" if is_module else "function"
+        raise TypeError(f"[explain] {name} is a {kind} of PyTorch, which meshard does not record: pass a "
+                        "torch.export.ExportedProgram, as torch.export.export(module, arguments) makes it")
+
+
+def note_on_torch(error, args, kwargs):
+    """Adds to an error of a function what may be its cause: arguments of PyTorch."""
+    if any(_from(value, "torch") for value in (*args, *kwargs.values())):
+        error.add_note("the function is called with tensors of meshard: a program of PyTorch is explained as a "
+                       "torch.export.ExportedProgram, as torch.export.export(module, arguments) makes it")
+
+
 # --- the user's lines ---------------------------------------------------------------------------------
 
 _ALIAS = re.compile(r"^(#loc\d*) = loc\((.*)\)$", re.MULTILINE)
@@ -211,13 +234,16 @@ def _module_of_bytes(data, name):
 
 
 def _looks_like_path(text):
-    return "\n" not in text and "module" not in text.partition(" ")[0] and "{" not in text
+    return ("\n" not in text and "module" not in text.partition(" ")[0] and "{" not in text
+            and not text.startswith("HloModule "))
 
 
 def module_of(what):
     """The module of a program of JAX or PyTorch, of text, bytes or a file; None if `what` is something else."""
     if isinstance(what, Module):
         return what
+    if isinstance(what, str | bytes | bytearray) and not what.strip():
+        raise ValueError("[explain] the module is empty")
     if isinstance(what, str) and _looks_like_path(what) or isinstance(what, os.PathLike):
         with open(what, "rb") as file:
             return _module_of_bytes(file.read(), os.fspath(what))
@@ -235,7 +261,10 @@ def module_of(what):
             raise TypeError("[explain] a jax.stages.Compiled has no StableHLO: pass the Lowered that was compiled")
         if hasattr(what, "compiler_ir"):
             return _module_of_lowered(what)
-    if _from(what, "jaxlib") or type(what).__name__ in ("Module", "OpView") and hasattr(what, "operation"):
+    if _from(what, "jaxlib") and type(what).__name__ in ("HloModule", "XlaComputation", "LoadedExecutable"):
+        raise TypeError(f"[explain] a {type(what).__name__} has no StableHLO: pass the jax.stages.Lowered from which it "
+                        "was made")
+    if (_from(what, "jaxlib") or type(what).__name__ in ("Module", "OpView")) and hasattr(what, "operation"):
         return Module(user_lines(what.operation.get_asm(enable_debug_info=True)).encode())
     if _from(what, "torch") and type(what).__name__ == "ExportedProgram":
         return _module_of_torch(what)

@@ -34,13 +34,24 @@ def _is_placements(value):
             isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, _PLACEMENT) for each in value))
 
 
+def _is_spec(value):
+    """Whether a value is a P, or JAX's PartitionSpec, which is not a tuple."""
+    return isinstance(value, _Spec) or type(value).__name__ == "PartitionSpec" and hasattr(value, "partitions")
+
+
+def _is_sharding_of_jax(value):
+    return type(value).__name__ == "NamedSharding" and hasattr(value, "mesh") and hasattr(value, "spec")
+
+
 def _is_where(value):
     """Whether a value says how one tensor is sharded; None: it stays as it is."""
-    return (value is None or isinstance(value, (_Spec, _meshard.Sharding, _meshard.ShardingSpec)) or
-            _is_placements(value))
+    return (value is None or isinstance(value, (_meshard.Sharding, _meshard.ShardingSpec)) or _is_spec(value) or
+            _is_sharding_of_jax(value) or _is_placements(value))
 
 
 def _where(value):
+    if _is_sharding_of_jax(value):
+        return _meshard.Sharding(value)
     return _Placements(value) if isinstance(value, (list, tuple)) and _is_placements(value) else value
 
 
@@ -157,18 +168,15 @@ def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
         return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes)
     names = [axes] if isinstance(axes, str) else list(axes)
 
-    def is_spec(value):
-        return isinstance(value, _Spec)
-
     def specs_of(result):
-        return tree.broadcast_prefix(out_specs, result, is_spec)
+        return tree.broadcast_prefix(out_specs, result, _is_spec)
 
     def shapes_of(result):
         return tree.broadcast_prefix(out_shapes, result, _is_shape)
 
     @functools.wraps(f)
     def on_each_device(*args):
-        specs = tree.broadcast_prefix(in_specs if is_spec(in_specs) else tuple(in_specs), args, is_spec)
+        specs = tree.broadcast_prefix(in_specs if _is_spec(in_specs) else tuple(in_specs), args, _is_spec)
         return _meshard.call_manual(f, args, mesh, specs, specs_of, None if out_shapes is None else shapes_of, names)
 
     return on_each_device

@@ -89,7 +89,7 @@ def cost_text(name, cost):
 
 
 def compile_options(*, mesh=None, device_order="default", device_ids=None, partitions=None, part_of_target=False,
-                    partitioner=None, overrides=None, processes=None, links=None, costs=None, measured=None,
+                    entry="", partitioner=None, overrides=None, processes=None, links=None, costs=None, measured=None,
                     time_limit=None, use_cache=True, cache="", plugin=""):
     """The options of explain(), checked."""
     options = _meshard.ExplainOptions()
@@ -98,6 +98,7 @@ def compile_options(*, mesh=None, device_order="default", device_ids=None, parti
     options.device_ids = list(device_ids) if device_ids is not None else []
     options.partitions = partitions
     options.part_of_target = part_of_target
+    options.entry = entry
     options.partitioner = partitioner or ""
     options.overrides = dict(overrides or {})
     options.processes = processes
@@ -115,7 +116,10 @@ def compile_options(*, mesh=None, device_order="default", device_ids=None, parti
 
 
 def jitted(function, donate=None):
-    """The function as a jitted one, and whether it was one already."""
+    """The function as a jitted one."""
+    from . import _foreign
+
+    _foreign.refuse_torch(function)
     if isinstance(function, _meshard.Jit):
         if donate is not None:
             raise ValueError("[explain] the function is jitted already: pass donate_argnums to meshard.jit")
@@ -124,6 +128,17 @@ def jitted(function, donate=None):
         raise TypeError("expected a function, a program of JAX or PyTorch, a StableHLO module or the path of one, not "
                         f"{type(function).__module__}.{type(function).__qualname__}")
     return jit(function, donate_argnums=donate)
+
+
+def traced(function, args, kwargs):
+    """The TracedProgram of a jitted function."""
+    try:
+        return _meshard.trace_program(function, args, kwargs)
+    except TypeError as error:
+        from . import _foreign
+
+        _foreign.note_on_torch(error, args, kwargs)
+        raise
 
 
 def foreign_module(what, args, kwargs, donate=None):
@@ -164,11 +179,12 @@ def place_module(module, topology, options):
 
 
 # Texts that the command-line tool and this package share name the tool's options.
-_FLAGS = {"--devices": "part_of_target=True", "--mesh": "mesh=", "--topology": "topology="}
+_FLAGS = {"--devices": "part_of_target=True", "--mesh": "mesh=", "--topology": "topology=",
+          "--entry": "entry="}
 _FLAG = re.compile("|".join(_FLAGS))
 
 
-def _in_python_terms(function):
+def in_python_terms(function):
     """The function with messages of errors that name arguments instead of command-line options."""
 
     @functools.wraps(function)
@@ -188,11 +204,11 @@ def _in_python_terms(function):
     return called
 
 
-@_in_python_terms
+@in_python_terms
 def explain(what: Any, *args: Any, topology: str | Target | None = None, donate: int | Sequence[int] | None = None,
             progress: Callable[[str], Any] | bool | None = None, mesh: Any = None, device_order: str = "default",
             device_ids: Sequence[int] | None = None, partitions: int | None = None, part_of_target: bool = False,
-            partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
+            entry: str = "", partitioner: str | None = None, overrides: Mapping[str, str | bool | int | float] | None = None,
             processes: int | None = None, links: Mapping[str, str] | None = None,
             costs: Mapping[str, str | Sequence[float]] | None = None,
             measured: str | os.PathLike[str] | None = None, time_limit: float | None = None,
@@ -217,7 +233,8 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     text, True, False, or None: a line on a terminal and in notebooks. `mesh` replaces the axes of a module:
     `{"data": 4, "model": 2}`. `device_order` is `torus` (as JAX does), `ids`, or `default`: the module's own
     if it has one, else `torus`. `device_ids` gives the device of each position of the mesh. `part_of_target` allows a
-    program on only the first devices. `partitioner` is `shardy` or `gspmd`.
+    program on only the first devices. `entry` names the function that runs the program, in a module of text that has
+    no `main` and several public functions. `partitioner` is `shardy` or `gspmd`.
     `overrides` has compiler options by name. `processes` divides the devices into processes, and `links` gives figures
     of links: `{"process": "10GB/s,20us", "device": "40GB/s"}`. `costs` gives the operations, bytes of memory and perhaps
     bytes sent of custom calls: `{"my_kernel": (2e9, 64e6)}` or `{"my_kernel": "2e9,64MiB"}`. `measured` is the
@@ -226,7 +243,7 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     """
     options = compile_options(
         mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
-        part_of_target=part_of_target, partitioner=partitioner, overrides=overrides, processes=processes, links=links,
+        part_of_target=part_of_target, entry=entry, partitioner=partitioner, overrides=overrides, processes=processes, links=links,
         costs=costs, measured=measured, time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     if isinstance(what, Report):
         return what
@@ -242,7 +259,7 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
             function = jitted(what, donate)
             if topology is None and not args and not kwargs and function is what:
                 return _meshard.explain_newest(function, options)
-            what = _meshard.trace_program(function, args, kwargs)
+            what = traced(function, args, kwargs)
         if topology is None:
             return _meshard.explain_here(what, options)
         return _meshard.explain_traced(what, target_of(topology), options)
@@ -259,7 +276,7 @@ def find_compile_program() -> str:
 def trace_program(function: Callable[..., Any], *args: Any, donate: int | Sequence[int] | None = None,
                   **kwargs: Any) -> TracedProgram:
     """Records a function for these arguments. Nothing is compiled; only their types and shardings matter."""
-    return _meshard.trace_program(jitted(function, donate), args, kwargs)
+    return traced(jitted(function, donate), args, kwargs)
 
 
 def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: Any) -> Prediction:
@@ -269,13 +286,15 @@ def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: 
     return _meshard.predict_traced(trace_program(function, *args, **kwargs))
 
 
-def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float = 16, **kwargs: Any) -> ShardedCheck:
+def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float | None = None,
+                  **kwargs: Any) -> ShardedCheck:
     """Compares a run with the arguments' shardings with a run on one device.
 
-    The result is true if all results agree within `max_ulps` of their largest value; else it has the first recorded
-    value that differs, with its source line.
+    The result is true if all results agree up to what the rounding of each op explains, which depends on the length of
+    its sums, or within `max_ulps` of their largest value; else it has the first recorded value that differs, with its
+    source line.
     """
-    return _meshard.check_sharded(jitted(function), args, kwargs, float(max_ulps))
+    return _meshard.check_sharded(jitted(function), args, kwargs, None if max_ulps is None else float(max_ulps))
 
 
 def module_text(what: Any, *args: Any, donate: int | Sequence[int] | None = None, **kwargs: Any) -> str:

@@ -50,8 +50,7 @@ def test_replication_and_memory(report):
     with pytest.raises(meshard.ExpectationError, match="argument 1 w|w "):
         meshard.expect_no_full_replication(whole, topology="cpu:8", least_bytes=1024)
     meshard.expect_no_full_replication(whole, topology="cpu:8", least_bytes=1024, except_names=["w"])
-    with pytest.raises(meshard.ExpectationError, match="memory"):
-        meshard.expect_fits(report)  # the memory of a CPU is not known
+    meshard.expect_fits(report)  # virtual CPU devices share the machine's memory
 
 
 def test_texts():

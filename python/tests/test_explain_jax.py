@@ -227,6 +227,114 @@ def test_module_text_of_jax(forms):
     assert forms["module"]
 
 
+# --- what the program contains ------------------------------------------------------------------------
+
+@pytest.fixture(scope="module")
+def contents():
+    """Reports on programs with collectives, callbacks and LAPACK of their own, beside JAX's own compiled text."""
+    script = """
+import json, re
+import jax, jax.numpy as jnp, numpy as np
+from jax import export
+from jax.sharding import AxisType, NamedSharding, PartitionSpec as P
+import meshard
+
+def counts(names):
+    return sorted([name, names.count(name)] for name in set(names))
+def of_jax(lowered):
+    return counts(re.findall(r" (all-gather|all-reduce|all-to-all|collective-permute)\\(", lowered.compile().as_text()))
+def of_report(report):
+    return counts([one.kind for one in report.collectives])
+mesh = jax.make_mesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+def value(shape, *spec):
+    return jax.ShapeDtypeStruct(shape, jnp.float32, sharding=NamedSharding(mesh, P(*spec)))
+x, batch = value((16, 32), "data", "model"), value((16, 4, 4), "data")
+def inside(x):
+    y = jax.lax.psum(x, "model")
+    return jax.lax.all_gather(jax.lax.ppermute(y, "data", [(0, 1), (1, 0)]), "data"), x @ x.T
+def own(x):
+    gathered, product = jax.shard_map(inside, mesh=mesh, in_specs=P("data", "model"), out_specs=(P(), P("data")),
+                                      check_vma=False)(x)
+    return gathered, x.sum(0)
+lowered = jax.jit(own).lower(x)
+forms = {"lowered": lowered, "text": lowered.as_text(debug_info=True), "no locations": lowered.as_text()}
+causes = {}
+for name, form in forms.items():
+    report = meshard.explain(form, topology="cpu:8")
+    causes[name] = sorted([one.kind, one.cause] for one in report.collectives)
+def printing(x):
+    jax.debug.print("{}", x.sum())
+    return x * 2
+calls = {
+    "callback": (lambda x: jax.pure_callback(lambda a: np.asarray(a) * 2, jax.ShapeDtypeStruct(x.shape, x.dtype), x), batch),
+    "print": (printing, batch),
+    "solve": (lambda x: jnp.linalg.solve(x, x), batch),
+    "eigh": (lambda x: jnp.linalg.eigh(x)[0], batch),
+    "cholesky": (jnp.linalg.cholesky, batch),
+    "svd": (lambda x: jnp.linalg.svd(x)[1], batch),
+    "qr": (lambda x: jnp.linalg.qr(x)[0], batch),
+    "eig": (lambda x: jnp.linalg.eig(x)[0], batch),
+    "columns are split": (lambda x: jnp.linalg.cholesky(x), value((16, 4, 4), "data", None, "model")),
+    "one matrix": (lambda x: jnp.linalg.svd(x)[1], value((8, 8), "data", "model")),
+}
+found = {}
+for name, (function, argument) in calls.items():
+    lowered = jax.jit(function).lower(argument)
+    report = meshard.explain(lowered)
+    found[name] = [of_report(report), of_jax(lowered), any("no handler here" in note for note in report.notes)]
+given = {"w": P("model", None)}
+layer = jax.jit(lambda x, w: jnp.tanh(x) @ w).lower(value((16, 32), "data"), value((32, 8)))
+tried = [str(meshard.try_shardings(layer, shardings={"w": spec}, topology="cpu:8").diff)
+         for spec in (P("model", None), meshard.P("model", None))]
+candidates = [str(one) for one in meshard.plan_candidates(layer, topology="cpu:8", free="*", pinned={"data": 2})[0]]
+several = None
+try:
+    exported = export.export(jax.jit(lambda x: jax.lax.platform_dependent(
+        x, cpu=lambda x: x.sum(1), tpu=lambda x: x[:, 0] * x.sum())), platforms=["tpu", "cpu"])(x)
+    several = [of_report(meshard.explain(form, topology="cpu:8")) for form in (exported, exported.serialize())]
+except ImportError:
+    pass
+print("RESULTS " + json.dumps({"causes": causes, "calls": found, "tried": tried, "candidates": candidates,
+                               "several": several}))
+"""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(meshard.__file__))
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300,
+                          check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
+    assert lines, done.stderr[-3000:]
+    return json.loads(lines[0].removeprefix("RESULTS "))
+
+
+@needs_compiler
+def test_what_is_asked_for_stays_so_without_locations(contents):
+    asked = [["all-gather", "asked for"], ["all-reduce", "asked for"], ["all-reduce", "inserted"],
+             ["collective-permute", "asked for"]]
+    assert contents["causes"] == {name: asked for name in ("lowered", "text", "no locations")}
+
+
+@needs_compiler
+@pytest.mark.parametrize("name", ["callback", "print", "solve", "eigh", "cholesky", "svd", "qr", "eig",
+                                  "columns are split", "one matrix"])
+def test_calls_without_a_handler_have_the_collectives_of_jax(contents, name):
+    ours, of_jax, is_noted = contents["calls"][name]
+    assert ours == of_jax
+    assert is_noted
+
+
+@needs_compiler
+def test_specs_of_jax_and_names_of_arguments(contents):
+    assert contents["tried"][0] == contents["tried"][1]
+    assert 'data=2,model=4; x: P("data", none); w: P("model", none)' in contents["candidates"]
+
+
+@needs_compiler
+def test_only_the_code_of_one_platform(contents):
+    if contents["several"] is None:
+        pytest.skip("no flatbuffers, which JAX needs to serialize")
+    assert contents["several"] == [[["all-reduce", 1]]] * 2
+
+
 # --- lines of libraries -------------------------------------------------------------------------------
 
 STACK = """module {

@@ -1,6 +1,10 @@
+#include "meshard/stablehlo/batched_calls.h"
+#include "meshard/stablehlo/compiler_text.h"
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
+#include "meshard/stablehlo/platform_branch.h"
+#include "meshard/stablehlo/typed_calls.h"
 #include "tests/fuzz/byte_source.h"
 
 // Any bytes are read or rejected. The result cannot describe more than its bytes can hold: an
@@ -16,9 +20,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz_check(kept < exported->argument_sizes.size(), "an argument of the module", bytes);
       (void)exported->symbolic_argument();
       (void)stablehlo::read_module(exported->module);
+      Result<stablehlo::PlatformBranch> chosen = stablehlo::choose_platform(exported->module, 1);
+      if (chosen)
+        fuzz_check(chosen->module.size() == exported->module.size(), "bytes of a branch", bytes);
     }
     return 0;
   }
+  (void)stablehlo::replace_batched_calls(bytes);
+  (void)stablehlo::with_typed_calls(bytes, "f");
+  (void)stablehlo::text_for_compiler(bytes);
   Result<stablehlo::ModuleFacts> facts = stablehlo::read_module(bytes);
   if (!facts) {
     fuzz_check(!facts.error().message().empty(), "an error has a message", bytes);

@@ -106,12 +106,14 @@ bool calls_collectives(const HloModule& module) {
 class Search {
  public:
   Search(const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
-         const std::optional<SliceNumbering>& slices)
+         const std::optional<SliceNumbering>& slices, const stablehlo::ModuleOpNames& names)
       : executions_(executions),
         mesh_(mesh),
         slices_(slices),
         has_graph_(graph != nullptr),
-        calls_collectives_(calls_collectives(executions.module().module())),
+        names_(names),
+        calls_collectives_(names.has_collectives ||
+                           calls_collectives(executions.module().module())),
         origins_(graph, &executions.module().module()) {}
 
   Result<std::vector<Collective>> run() {
@@ -147,9 +149,9 @@ class Search {
                    .conditional = runs.conditional};
     MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
-    one.cause = has_graph_
-                    ? origins_.cause(one.origin, kind, one.axes)
-                    : OriginFinder::foreign_cause(instruction, one.origin, calls_collectives_);
+    one.cause = has_graph_ ? origins_.cause(one.origin, kind, one.axes)
+                           : OriginFinder::foreign_cause(instruction, one.origin,
+                                                         calls_collectives_, names_.collectives);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;
@@ -210,7 +212,9 @@ class Search {
   const Executions& executions_;
   const std::optional<Mesh>& mesh_;
   const std::optional<SliceNumbering>& slices_;
-  const bool has_graph_, calls_collectives_;
+  const bool has_graph_;
+  const stablehlo::ModuleOpNames& names_;
+  const bool calls_collectives_;
   OriginFinder origins_;
   std::unordered_set<std::int64_t> visited_;
   std::set<std::pair<std::int64_t, std::int64_t>> chains_;  // (computation, channel)
@@ -222,8 +226,9 @@ class Search {
 Result<std::vector<Collective>> find_collectives(const Executions& executions,
                                                  const std::optional<Mesh>& mesh,
                                                  const Graph* graph,
-                                                 const std::optional<SliceNumbering>& slices) {
-  return Search(executions, mesh, graph, slices).run();
+                                                 const std::optional<SliceNumbering>& slices,
+                                                 const stablehlo::ModuleOpNames& names) {
+  return Search(executions, mesh, graph, slices, names).run();
 }
 
 Result<std::vector<Collective>> find_collectives(const HloModule& module,

@@ -10,6 +10,7 @@
 #include "meshard/hlo/executions.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/hlo_module.h"
+#include "meshard/stablehlo/module_reader.h"
 
 namespace meshard {
 
@@ -22,10 +23,13 @@ namespace meshard {
 /// @param graph the program that the module was compiled from; null for a module from elsewhere,
 /// whose own op names and lines are then used.
 /// @param slices for a module compiled for one of several slices: how it numbers devices.
+/// @param names of a module from elsewhere: which of its ops are collectives. Without, only the
+/// names of the instructions tell.
 /// @error data loss if computations are cyclic or groups cannot be parsed
 Result<std::vector<Collective>> find_collectives(
     const Executions& executions, const std::optional<Mesh>& mesh, const Graph* graph,
-    const std::optional<SliceNumbering>& slices = std::nullopt);
+    const std::optional<SliceNumbering>& slices = std::nullopt,
+    const stablehlo::ModuleOpNames& names = {});
 /// The same for a module whose executions are not needed otherwise.
 Result<std::vector<Collective>> find_collectives(const pjrt::HloModule& module,
                                                  const std::optional<Mesh>& mesh,

@@ -71,15 +71,27 @@ bool names_op_with(bool OpTraits::*trait, std::string_view op_name) {
   return false;
 }
 
+std::string op_of_instruction(std::string_view op_name) {
+  std::string last(last_part(op_name));
+  std::size_t dot = last.rfind('.');
+  bool numbered = dot != std::string::npos && dot + 1 < last.size() &&
+                  last.find_first_not_of("0123456789", dot + 1) == std::string::npos;
+  if (numbered) last.resize(dot);
+  std::replace(last.begin(), last.end(), '-', '_');
+  return last;
+}
+
 bool names_called_collective(std::string_view op_name) {
-  // The primitives of jax.lax; a suffix tells variants apart, `psum_invariant`.
+  // The primitives of jax.lax; a suffix tells variants apart, `psum_invariant`. The ops of
+  // StableHLO.
   static constexpr std::string_view kPrimitives[] = {"psum",           "pmax",
                                                      "pmin",           "ppermute",
                                                      "pbroadcast",     "all_gather",
                                                      "all_to_all",     "psum_scatter",
                                                      "reduce_scatter", "ragged_all_to_all",
-                                                     "pshuffle",       "collective_permute"};
-  std::string_view last = last_part(op_name);
+                                                     "pshuffle",       "collective_permute",
+                                                     "all_reduce",     "collective_broadcast"};
+  const std::string last = op_of_instruction(op_name);
   for (std::string_view primitive : kPrimitives)
     if (last == primitive ||
         (last.starts_with(primitive) && last.substr(primitive.size()) == "_invariant"))
@@ -258,8 +270,8 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
 }
 
 CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
-                                            const CollectiveOrigin& origin,
-                                            bool calls_collectives) {
+                                            const CollectiveOrigin& origin, bool calls_collectives,
+                                            const std::set<std::string, std::less<>>& names) {
   for (std::string_view mark : {"is_spmd_generated", "from-cross-replica-sharding"})
     if (instruction.frontend_attribute(mark) == "true") return CollectiveCause::kInserted;
   if (!calls_collectives) return CollectiveCause::kInserted;
@@ -267,8 +279,10 @@ CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
       origin.certainty == OriginCertainty::kExact || origin.certainty == OriginCertainty::kMerged;
   if (!certain || origin.places.empty()) return CollectiveCause::kUnknown;
   auto called =
-      std::count_if(origin.places.begin(), origin.places.end(),
-                    [](const OriginPlace& place) { return names_called_collective(place.op); });
+      std::count_if(origin.places.begin(), origin.places.end(), [&](const OriginPlace& place) {
+        return names_called_collective(place.op) || names.contains(place.op) ||
+               names.contains(place.path);
+      });
   if (called == std::ssize(origin.places)) return CollectiveCause::kAsked;
   return called == 0 ? CollectiveCause::kInserted : CollectiveCause::kUnknown;
 }

@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +23,12 @@ std::string_view node_path_in_op_name(std::string_view op_name);
 /// The node's number in the graph; for an op in a body, that of the enclosing op.
 std::optional<std::uint32_t> node_in_op_name(std::string_view op_name);
 
-/// True if an op_name of JAX ends with a collective that a program calls itself, `psum`.
+/// The op in an op_name that XLA made of an instruction, because the program gave it none:
+/// `all_reduce` for `call.1/all-reduce.1`.
+std::string op_of_instruction(std::string_view op_name);
+
+/// True if an op_name ends with a collective that a program calls itself: `psum` of JAX,
+/// `all_reduce` of StableHLO, or XLA's name for an instruction that was made of it.
 bool names_called_collective(std::string_view op_name);
 
 /// The last component of an op_name: `dot_general` for `jit(step)/while/body/dot_general`.
@@ -78,8 +85,10 @@ class OriginFinder {
   /// (`psum`, `ppermute`), and no other op requests one. If the ops are not certain, it is unknown,
   /// unless the program calls no collective at all.
   /// @param calls_collectives whether some op of the module is a collective that the program calls
+  /// @param names further names of such ops
   static CollectiveCause foreign_cause(const pjrt::HloInstruction& instruction,
-                                       const CollectiveOrigin& origin, bool calls_collectives);
+                                       const CollectiveOrigin& origin, bool calls_collectives,
+                                       const std::set<std::string, std::less<>>& names = {});
 
  private:
   using Instructions = std::vector<const pjrt::HloInstruction*>;

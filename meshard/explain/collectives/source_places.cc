@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/collectives/origin.h"
 
 namespace meshard {
 namespace {
@@ -82,6 +83,28 @@ SourcePlace SourcePlaces::of(const pjrt::HloMetadata& metadata) const {
     if (innermost.empty()) innermost = line(frame.file, frame.line);
   }
   return own;
+}
+
+void name_by_lines(const std::map<std::int64_t, std::string>& names, pjrt::HloModule& module) {
+  if (names.empty()) return;
+  std::unordered_map<std::string, std::int64_t> lines;  // by name; 0: of several ops
+  for (const auto& [line, name] : names) {
+    auto [found, is_new] = lines.emplace(name, line);
+    if (!is_new) found->second = 0;
+  }
+  for (pjrt::HloComputation& computation : module.computations)
+    for (pjrt::HloInstruction& each : computation.instructions) {
+      pjrt::HloMetadata& metadata = each.metadata;
+      if (metadata.op_name.empty() && metadata.source_file == "-") {
+        auto found = names.find(metadata.source_line);
+        if (found != names.end()) metadata.op_name = found->second;
+      } else if (!metadata.op_name.empty() && metadata.source_file.empty()) {
+        auto found = lines.find(op_of_instruction(metadata.op_name));
+        if (found == lines.end() || found->second == 0) continue;
+        metadata.source_file = "-";
+        metadata.source_line = found->second;
+      }
+    }
 }
 
 }  // namespace meshard

@@ -1,6 +1,7 @@
 // The source lines of a compiled module's instructions, as a user wants to read them.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -42,5 +43,11 @@ class SourcePlaces {
   const pjrt::HloModule* module_ = nullptr;
   std::unordered_map<std::string, std::string> short_names_;
 };
+
+/// Names the instructions that have no name of an op but a line of the module's own text, in the
+/// file `-`: MLIR's parser gives ops without a location this place. An instruction with XLA's own
+/// name, `call.1/all-reduce.1`, gets the line of the op if the text has one such op.
+/// @param names the names of the ops, by line
+void name_by_lines(const std::map<std::int64_t, std::string>& names, pjrt::HloModule& module);
 
 }  // namespace meshard

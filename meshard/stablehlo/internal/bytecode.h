@@ -21,6 +21,7 @@ class ByteCursor {
 
   bool at_end() const { return position_ == bytes_.size(); }
   std::size_t position() const { return position_; }
+  std::string_view bytes() const { return bytes_; }
   std::uint8_t byte();
   /// Reads a variable-length integer; the first byte's trailing zero bits count the bytes that
   /// follow.
@@ -56,6 +57,7 @@ class Bytecode {
   std::string_view string(std::uint64_t index) const { return at(strings_, index, "string"); }
   /// The full name of an operation: `func.func`.
   const std::string& op_name(std::uint64_t index) const { return at(ops_, index, "operation"); }
+  const std::vector<std::string>& op_names() const { return ops_; }
   const BytecodeEntry& attribute(std::uint64_t index) const {
     return at(attributes_, index, "attribute");
   }

@@ -37,7 +37,20 @@ class BytecodeModuleReader {
         fail_bytecode(cat("`", op.name, "` appears outside a module"));
       read_module(op, cursor);
     }
-    if (!found_main_) fail_bytecode("there is no function `main`");
+    if (!found_main_)
+      fail_bytecode(cat("there is no function `main`",
+                        functions_.empty() ? "" : cat(", but ", join(functions_, ", ")),
+                        functions_.empty() ? ""
+                                           : ": call it `main`, or write the module as text, "
+                                             "whose entry may have any name"));
+    for (std::string_view name : bytecode_.op_names()) {
+      name.remove_prefix(std::min(name.find('.') + 1, name.size()));
+      if (std::size_t version = name.rfind("_v");
+          version != std::string_view::npos &&
+          name.find_first_not_of("0123456789", version + 2) == std::string_view::npos)
+        name = name.substr(0, version);
+      if (is_collective_op(name)) facts_.op_names.has_collectives = true;
+    }
     return std::move(facts_);
   }
 
@@ -170,7 +183,10 @@ class BytecodeModuleReader {
       result_attributes = maybe();
       name = properties.number();
     }
-    if (values_.text(name) != "main") return;
+    if (values_.text(name) != "main") {
+      if (functions_.size() < kMostNamed) functions_.push_back(cat("`", values_.text(name), "`"));
+      return;
+    }
     found_main_ = true;
     if (block)
       block_begin(*block);
@@ -218,6 +234,8 @@ class BytecodeModuleReader {
   ModuleFacts facts_;
   std::vector<std::string> block_arguments_;  // their names
   bool found_main_ = false;
+  std::vector<std::string> functions_;  // the names of the others
+  static constexpr std::size_t kMostNamed = 8;
 };
 
 }  // namespace

@@ -439,13 +439,14 @@ class ModuleParser {
   void read_signature(Draft& draft, std::size_t begin) {
     std::size_t before = cursor_.position();
     std::string_view word = cursor_.word();
+    ModuleFunction function;
     while (word == "public" || word == "private" || word == "nested") {
+      function.is_private = word != "public";
       before = cursor_.position();
       word = cursor_.word();
     }
     cursor_.jump(before);
     if (!word.starts_with('@')) return;  // not a function
-    ModuleFunction function;
     function.name = draft.op.symbol = read_symbol();
     cursor_.expect("(");
     while (!cursor_.accept(")")) {
@@ -501,6 +502,8 @@ class ModuleParser {
   // The signature of `"func.func"() <{arg_attrs = [...], function_type = (T) -> T, ...}>`.
   void read_generic_function(ModuleOp& op, ModuleFunction& function) {
     function.name = op.symbol = plain_text(find_attribute(op.attributes, "sym_name"));
+    std::string visibility = plain_text(find_attribute(op.attributes, "sym_visibility"));
+    function.is_private = visibility == "private" || visibility == "nested";
     TextCursor type(find_attribute(op.attributes, "function_type"));
     if (!type.at_end()) {
       read_types(type, function.arguments);

@@ -1,6 +1,8 @@
 // Tested in meshard/stablehlo/module_reader_test.cc.
 #include "meshard/stablehlo/internal/text_module.h"
 
+#include <algorithm>
+
 #include "meshard/stablehlo/internal/boundary_attributes.h"
 #include "meshard/stablehlo/internal/module_parser.h"
 #include "meshard/stablehlo/module.h"
@@ -16,6 +18,7 @@ class FactsReader {
     for_each_op(module_.ops(), [&](const ModuleOp& op) {
       if (op.mnemonic == "builtin.module") read_module(op);
       if (op.mnemonic == "sdy.mesh") read_mesh(op);
+      read_names(op);
     });
     const ModuleFunction* main = module_.function("main");
     if (!main) {
@@ -49,6 +52,30 @@ class FactsReader {
       }
       set_module_attribute(name, plain_text(value), facts_);
     }
+  }
+
+  void read_names(const ModuleOp& op) {
+    std::string name = op.mnemonic.substr(op.mnemonic.find('.') + 1);
+    if (name == "custom_call" && !op.symbol.empty()) name = op.symbol;
+    ModuleOpNames& names = facts_.op_names;
+    if (is_collective_op(name)) {
+      names.has_collectives = true;
+      std::string own = module_.location_name(op.location);
+      if (!own.empty()) names.collectives.insert(std::move(own));
+    }
+    if (!op.location.empty() || op.mnemonic == "builtin.module" || op.mnemonic == "func.func")
+      return;
+    // The place of an op is that of its name, after its results.
+    std::size_t at = module_.range(op.text).begin;
+    if (op.text.starts_with('%')) at += std::min(op.text.find('='), op.text.size());
+    names.by_line.emplace(line_of(at), std::move(name));
+  }
+
+  // The ops are read in the order of the text.
+  std::int64_t line_of(std::size_t at) {
+    std::string_view text = module_.text();
+    while (counted_ < at && counted_ < text.size()) line_ += text[counted_++] == '\n';
+    return line_;
   }
 
   void read_mesh(const ModuleOp& op) {
@@ -85,6 +112,8 @@ class FactsReader {
 
   const Module& module_;
   ModuleFacts facts_;
+  std::size_t counted_ = 0;  // up to here, the lines are counted
+  std::int64_t line_ = 1;
 };
 
 }  // namespace

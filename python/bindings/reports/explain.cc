@@ -121,6 +121,7 @@ void bind_options(nb::module_& module) {
       .def_rw("partitions", &ReportOptions::partitions, nb::arg().none(), "Number of devices.")
       .def_rw("part_of_target", &ReportOptions::part_of_target,
               "Allows the program to use only the first devices of the target.")
+      .def_rw("entry", &ReportOptions::entry, "The function that runs the program, or empty.")
       .def_rw("partitioner", &ReportOptions::partitioner, "`shardy`, `gspmd`, or empty.")
       .def_rw("overrides", &ReportOptions::overrides, "Compiler options by name.")
       .def_rw("processes", &ReportOptions::processes, nb::arg().none(),
@@ -185,6 +186,7 @@ ExplainModuleOptions ReportOptions::module() const {
   options.layout.device_ids = device_ids;
   options.layout.partitions = partitions;
   options.layout.part_of_target = part_of_target;
+  options.entry = entry;
   if (!partitioner.empty() && partitioner != "shardy" && partitioner != "gspmd")
     invalid(cat("[explain] partitioner \"", partitioner, "\": must be shardy or gspmd"));
   if (!partitioner.empty()) options.use_shardy = partitioner == "shardy";
@@ -221,6 +223,12 @@ TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs
     Unlocked unlocked;
     traced.program.graph = internal::trace_function(pointers, tracer, line.where());
   }
+  if (pointers.empty() && traced.program.graph.results().empty())
+    throw Error(ErrorCode::kInvalidArgument,
+                "[explain] there is no tensor of meshard among the arguments and results of the "
+                "function: there is nothing to explain. A program of PyTorch is explained as a "
+                "torch.export.ExportedProgram",
+                line.where());
   traced.program.donated = internal::donated_parameters(options.donate, paths.leaves, line.where());
   traced.program.parameter_names = std::move(paths.tensors);
   return traced;

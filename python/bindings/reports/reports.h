@@ -36,6 +36,8 @@ struct ReportOptions {
   std::vector<std::int64_t> device_ids;
   std::optional<std::int64_t> partitions;
   bool part_of_target = false;
+  /// The function that runs the program; empty: `main`, or the only public one.
+  std::string entry;
   /// `shardy`, `gspmd`, or empty.
   std::string partitioner;
   std::map<std::string, pjrt::CompileOptions::Override> overrides;

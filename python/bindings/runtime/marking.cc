@@ -21,6 +21,7 @@
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/mesh/mesh_casters.h"
 #include "python/bindings/transforms/python_function.h"
 #include "python/bindings/transforms/pytree.h"
 

@@ -30,6 +30,7 @@
 #include "python/bindings/interpreter/release_later.h"
 #include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/interpreter/waiting.h"
+#include "python/bindings/mesh/mesh_casters.h"
 #include "python/bindings/transforms/pytree.h"
 
 namespace nb = nanobind;

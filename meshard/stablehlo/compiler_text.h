@@ -1,0 +1,35 @@
+// Prepares module text of other programs for compilers: the entry is `main`, and attributes of
+// unknown dialects are removed.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "meshard/base/result.h"
+
+namespace meshard::stablehlo {
+
+/// A value: module text that a compiler of StableHLO accepts, as far as names are concerned.
+struct CompilerText {
+  std::string text;
+  /// What was changed, for the user: attributes that were removed.
+  std::vector<std::string> notes = {};
+};
+
+/// Makes the function that runs the program's `main`, and removes attributes that a compiler cannot
+/// parse: those of dialects that it does not have, under a name with a dialect
+/// (`ttcore.shard_status = #ttcore.shard_status<presharded>`). The text stays as it is where there
+/// is nothing to do.
+///
+/// The entry is the function with the name `entry`; if that is empty, `main`; without a `main`, the
+/// only public function.
+/// @error data loss: the text is HLO, has no function, or cannot be parsed. invalid argument, with
+/// the names: no function is called `entry`, or several are public and none is `main`.
+/// unimplemented, with the line and the dialect: an op or a type of an unknown dialect
+Result<CompilerText> text_for_compiler(std::string_view text, std::string_view entry = {});
+
+/// An error if the bytes are the text of an HLO module (`HloModule jit_f, ...`), which a compiler
+/// has made and does not read.
+Result<void> check_not_hlo(std::string_view bytes);
+
+}  // namespace meshard::stablehlo
