@@ -72,11 +72,16 @@ void append_specs(const FreeValue& value, const std::vector<MeshAxis>& axes,
 
 }  // namespace
 
-std::string PlanCandidate::to_string() const {
+std::string PlanCandidate::to_string() const { return to_string({}); }
+
+std::string PlanCandidate::to_string(const std::vector<std::string>& names) const {
   std::vector<std::string> sizes;
   for (const MeshAxis& axis : axes) sizes.push_back(cat(axis.name, "=", axis.size));
   std::string text = join(sizes, ",");
-  for (const PartitionSpec& spec : specs) append(text, cat("; ", spec));
+  for (std::size_t i = 0; i < specs.size(); ++i) {
+    bool named = i < names.size() && !names[i].empty();
+    append(text, cat("; ", named ? cat(names[i], ": ") : "", specs[i]));
+  }
   return text;
 }
 

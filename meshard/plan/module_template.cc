@@ -9,6 +9,7 @@
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/plan/next_results.h"
 #include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/compiler_text.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {
@@ -28,6 +29,14 @@ std::size_t number_of(std::string_view digits) {
   std::size_t number = 0;
   for (char c : digits) number = number * 10 + static_cast<std::size_t>(c - '0');
   return number;
+}
+
+// The axes as JAX repeats them for StableHLO: ` {stablehlo.mesh = {axes = [{name = "x", ...}]}}`.
+std::string axes_again(const Mesh& mesh) {
+  std::vector<std::string> axes;
+  for (const MeshAxis& axis : mesh.axes())
+    axes.push_back(cat("{name = \"", axis.name, "\", size = ", axis.size, " : i64}"));
+  return cat(" {stablehlo.mesh = {axes = [", join(axes, ", "), "]}}");
 }
 
 // The spec extended to the value's rank, so that it covers every dimension.
@@ -50,7 +59,9 @@ class ModuleTemplateReader {
     if (out_.module_.functions().empty())
       fail_module(ErrorCode::kDataLoss, "the module has no function");
     if (!main || main->generic)
-      fail_module(ErrorCode::kDataLoss, "the module has no function `func.func @main(`");
+      fail_module(ErrorCode::kDataLoss,
+                  "the module has no function `func.func @main(`: the generic form "
+                  "`\"func.func\"()` cannot be planned");
     for_each_op(out_.module_.ops(), [&](const ModuleOp& op) {
       if (op.mnemonic == "sdy.mesh") read_mesh(op);
       if (op.mnemonic == "builtin.module") read_num_partitions(op);
@@ -84,21 +95,29 @@ class ModuleTemplateReader {
                   cat("`sdy.mesh` at byte ", range(op.text).begin, " has no axes"));
     // A Shardy mesh without axes has a single device.
     if (shown == "<[]>") return;
-    if (found_mesh_) fail_module(ErrorCode::kUnimplemented, "the module has several meshes");
-    found_mesh_ = true;
     Mesh mesh = parse_shardy_mesh(shown).value();
+    if (found_mesh_ && mesh != *found_mesh_)
+      fail_module(ErrorCode::kUnimplemented,
+                  cat("the module has meshes that differ, @", out_.mesh_name_, " ",
+                      shardy_text(*found_mesh_), " and @", op.symbol, " ", shown,
+                      ": only a module with one mesh can be planned"));
+    // What follows the axes repeats the sizes in another form.
+    Range whole = {range(shown).begin, range(op.text_before_location()).end};
+    std::string_view rest = out_.module_.text().substr(whole.begin, whole.end - whole.begin);
+    bool repeats = rest.find("stablehlo.mesh") != std::string_view::npos;
+    out_.mesh_sites_.push_back({whole, "", "", repeats});
+    if (found_mesh_) return;
+    found_mesh_ = mesh;
     out_.orders_devices_ =
         mesh != Mesh(std::vector<MeshAxis>(mesh.axes().begin(), mesh.axes().end()));
     out_.mesh_name_ = op.symbol;
-    // What follows the axes repeats the sizes in another form.
-    out_.mesh_site_.range = {range(shown).begin, range(op.text_before_location()).end};
     out_.axes_.assign(mesh.axes().begin(), mesh.axes().end());
   }
 
   // Inserts the mesh before the first function, which every module has.
   void insert_mesh() {
     std::size_t at = range(out_.module_.functions()[0].op->text).begin;
-    out_.mesh_site_ = {{at, at}, "sdy.mesh @mesh = ", "\n  "};
+    out_.mesh_sites_ = {{{at, at}, "sdy.mesh @mesh = ", "\n  "}};
   }
 
   void read_num_partitions(const ModuleOp& op) {
@@ -152,8 +171,8 @@ class ModuleTemplateReader {
   }
 
   std::string text_without_sites() const {
-    std::vector<Range> sites = {out_.mesh_site_.range};
-    for (const auto* all : {&out_.argument_sites_, &out_.result_sites_})
+    std::vector<Range> sites;
+    for (const auto* all : {&out_.mesh_sites_, &out_.argument_sites_, &out_.result_sites_})
       for (const ModuleTemplate::Site& site : *all) sites.push_back(site.range);
     std::sort(sites.begin(), sites.end(),
               [](const Range& a, const Range& b) { return a.begin < b.begin; });
@@ -169,26 +188,33 @@ class ModuleTemplateReader {
 
   void read_pins(const ModuleOp& op) {
     bool lists_devices = op.mnemonic == "stablehlo.partition_id";
-    for (const stablehlo::ModuleAttribute& attribute : op.attributes)
-      lists_devices = lists_devices || attribute.name == "replica_groups" ||
-                      attribute.name == "source_target_pairs";
-    std::string_view manual = stablehlo::find_attribute(op.attributes, "manual_axes");
+    std::string named(stablehlo::find_attribute(op.attributes, "manual_axes"));
+    for (const stablehlo::ModuleAttribute& attribute : op.attributes) {
+      if (attribute.name != "replica_groups" && attribute.name != "source_target_pairs") continue;
+      // Groups along axes, as JAX 0.12 writes them, instead of numbers of devices.
+      std::string_view groups = out_.module_.resolve(attribute.value);
+      bool along_axes = groups.find("replica_group_mesh_axes") != std::string_view::npos;
+      lists_devices = lists_devices || !along_axes;
+      if (along_axes) append(named, groups);
+    }
     for (const MeshAxis& axis : out_.axes_)
-      if (lists_devices || manual.find(cat("\"", axis.name, "\"")) != std::string_view::npos)
+      if (lists_devices || named.find(cat("\"", axis.name, "\"")) != std::string::npos)
         out_.pinned_[axis.name] = axis.size;
   }
 
   ModuleTemplate out_;
   std::vector<bool> donors_;  // by argument
-  bool found_mesh_ = false;
+  std::optional<Mesh> found_mesh_;
 };
 
-Result<ModuleTemplate> ModuleTemplate::parse(std::string text) {
+Result<ModuleTemplate> ModuleTemplate::parse(std::string text, std::string_view entry) {
   if (text.starts_with("ML\xefR"))
     return Error(
         ErrorCode::kUnimplemented,
         "[plan] the module is MLIR bytecode: its shardings can be replaced only in MLIR text");
-  MESHARD_ASSIGN_OR_RETURN(stablehlo::Module module, stablehlo::Module::parse(std::move(text)));
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made, stablehlo::text_for_compiler(text, entry));
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::Module module,
+                           stablehlo::Module::parse(std::move(made.text)));
   try {
     return ModuleTemplateReader(std::move(module)).read();
   } catch (const Error& error) {
@@ -347,7 +373,8 @@ std::string ModuleTemplate::with(const std::optional<std::vector<MeshAxis>>& axe
   Mesh mesh(axes ? *axes : axes_);
   std::vector<std::pair<Site, std::string>> edits;
   if (axes) {
-    edits.emplace_back(mesh_site_, shardy_text(mesh));
+    for (const Site& site : mesh_sites_)
+      edits.emplace_back(site, cat(shardy_text(mesh), site.repeats_axes ? axes_again(mesh) : ""));
     if (num_partitions_) edits.emplace_back(Site{*num_partitions_, "", ""}, cat(mesh.size()));
   }
   auto add = [&](const TemplateValue& value, const Site& site, const PartitionSpec& spec) {

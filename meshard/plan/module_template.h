@@ -45,9 +45,11 @@ struct FreeArguments {
 class ModuleTemplate {
  public:
   /// Parses StableHLO text in its pretty (not generic) form.
-  /// @error data loss: no main function, errors of stablehlo::Module, an invalid sharding;
-  /// unimplemented: bytecode, several meshes
-  static Result<ModuleTemplate> parse(std::string text);
+  /// Meshes that are equal count as one.
+  /// @param entry the function that runs the program, as for stablehlo::text_for_compiler()
+  /// @error data loss: errors of stablehlo::Module, an invalid sharding; errors of
+  /// text_for_compiler(); unimplemented: bytecode, meshes that differ
+  static Result<ModuleTemplate> parse(std::string text, std::string_view entry = {});
 
   const stablehlo::Module& module() const { return module_; }
   const std::vector<TemplateValue>& arguments() const { return arguments_; }
@@ -112,6 +114,7 @@ class ModuleTemplate {
   struct Site {
     stablehlo::TextRange range;
     std::string before, after;
+    bool repeats_axes = false;  // of a mesh: in an attribute `stablehlo.mesh`
   };
   friend class ModuleTemplateReader;
   explicit ModuleTemplate(stablehlo::Module module) : module_(std::move(module)) {}
@@ -124,7 +127,7 @@ class ModuleTemplate {
   bool orders_devices_ = false;
   std::map<std::string, std::int64_t> pinned_;
   std::vector<std::string> fixed_names_;  // axes that the rest of the text names
-  Site mesh_site_;
+  std::vector<Site> mesh_sites_;          // of the first mesh, and of others that are equal
   std::optional<stablehlo::TextRange> num_partitions_;
 };
 

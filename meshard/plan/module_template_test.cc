@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/base/cat.h"
+
 namespace meshard {
 namespace {
 
@@ -83,7 +85,10 @@ TEST(ModuleTemplate, TheTextForACandidate) {
   FreeArguments free = read.free({}).value();
   std::string text = read.with(step_candidate(), free);
   EXPECT_THAT(text, HasSubstr("mhlo.num_partitions = 16 : i32, mhlo.num_replicas = 1"));
-  EXPECT_THAT(text, HasSubstr("sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=8]> loc(#loc)\n"));
+  EXPECT_THAT(text,
+              HasSubstr("sdy.mesh @mesh = <[\"dp\"=2, \"tp\"=8]> {stablehlo.mesh = {axes = "
+                        "[{name = \"dp\", size = 2 : i64}, {name = \"tp\", size = 8 : i64}]}} "
+                        "loc(#loc)\n"));
   EXPECT_THAT(text, Not(HasSubstr("{?}")));
   ModuleTemplate again = ModuleTemplate::parse(text).value();
   EXPECT_EQ(again.arguments()[0].spec, P("dp", none));
@@ -136,6 +141,50 @@ TEST(ModuleTemplate, SizesThatTheTextDependsOnArePinned) {
             (std::map<std::string, std::int64_t>{{"dp", 4}, {"tp", 2}}));
 }
 
+// As JAX 0.12 writes a shard_map with a psum: two equal meshes, and groups along axes.
+constexpr std::string_view kGroupsAlongAxes =
+    R"(module @jit_g attributes {mhlo.num_partitions = 8 : i32} {
+  sdy.mesh @mesh = <["data"=2, "model"=4]> {stablehlo.mesh = {axes = [{name = "data", size = 2 : i64}, {name = "model", size = 4 : i64}]}}
+  sdy.mesh @mesh_0 = <["data"=2, "model"=4]> {stablehlo.mesh = {axes = [{name = "data", size = 2 : i64}, {name = "model", size = 4 : i64}]}}
+  func.func public @main(%arg0: tensor<16x64xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data"}, {"model"}]>} loc("x")) -> (tensor<16x16xf32>) {
+    %0 = sdy.manual_computation(%arg0) in_shardings=[<@mesh, [{"data"}, {"model"}]>] out_shardings=[<@mesh, [{"data"}, {}]>] manual_axes={"model"} (%arg1: tensor<16x16xf32>) {
+      %1 = "stablehlo.all_reduce"(%arg1) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh_0, axes = [#stablehlo.axis_ref<name = "model">]>, use_global_device_ids}> ({
+      ^bb0(%arg2: tensor<f32>, %arg3: tensor<f32>):
+        %2 = stablehlo.add %arg2, %arg3 : tensor<f32>
+        stablehlo.return %2 : tensor<f32>
+      }) : (tensor<16x16xf32>) -> tensor<16x16xf32>
+      sdy.return %1 : tensor<16x16xf32>
+    } : (tensor<16x64xf32>) -> tensor<16x16xf32>
+    return %0 : tensor<16x16xf32>
+  }
+}
+)";
+
+TEST(ModuleTemplate, EqualMeshesAreOneMesh) {
+  ModuleTemplate read = ModuleTemplate::parse(std::string(kGroupsAlongAxes)).value();
+  EXPECT_EQ(read.axes(), (std::vector<MeshAxis>{{"data", 2}, {"model", 4}}));
+  // Groups along an axis list no devices: the sizes of other axes are free.
+  EXPECT_EQ(read.pinned(), (std::map<std::string, std::int64_t>{{"model", 4}}));
+  FreeArguments free = read.free({"x"}).value();
+  std::string text = read.with(PlanCandidate{{{"data", 4}, {"model", 4}}, {P("data", none)}}, free);
+  constexpr std::string_view kMesh =
+      "= <[\"data\"=4, \"model\"=4]> {stablehlo.mesh = {axes = [{name = \"data\", size = 4 : i64}, "
+      "{name = \"model\", size = 4 : i64}]}}\n";
+  EXPECT_THAT(text, HasSubstr(cat("@mesh ", kMesh)));
+  EXPECT_THAT(text, HasSubstr(cat("@mesh_0 ", kMesh)));
+  EXPECT_THAT(text, HasSubstr("@mesh, [{\"data\"}, {}]>} loc(\"x\")"));
+}
+
+TEST(ModuleTemplate, AnEntryOfAnyName) {
+  std::string text = kStep;
+  text.replace(text.find("@main"), 5, "@\"my step\"");
+  EXPECT_EQ(ModuleTemplate::parse(text)->arguments().size(), 4u);
+  text.insert(text.rfind('}'), "func.func @other() {\n    return\n  }\n");
+  EXPECT_THAT(ModuleTemplate::parse(text).error().message(),
+              HasSubstr("several public functions: `my step`, `other`"));
+  EXPECT_EQ(ModuleTemplate::parse(text, "my step")->arguments().size(), 4u);
+}
+
 TEST(ModuleTemplate, WhatCannotBeRead) {
   auto refusal = [](std::string text) {
     Result<ModuleTemplate> read = ModuleTemplate::parse(std::move(text));
@@ -143,7 +192,7 @@ TEST(ModuleTemplate, WhatCannotBeRead) {
   };
   EXPECT_THAT(refusal(""), HasSubstr("no function"));
   EXPECT_THAT(refusal("ML\xefR\x06"), HasSubstr("bytecode"));
-  EXPECT_THAT(refusal("func.func @f()"), HasSubstr("@main("));
+  EXPECT_THAT(refusal("func.func @f()"), HasSubstr("no function"));
   EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>"), HasSubstr("is not closed"));
   EXPECT_THAT(refusal("func.func @main(%arg0: tensor<8xf32>} )"), HasSubstr("unmatched `}`"));
   std::string text = kStep;
@@ -151,7 +200,7 @@ TEST(ModuleTemplate, WhatCannotBeRead) {
   EXPECT_THAT(refusal(text), HasSubstr("zz"));
   text = kStep;
   text.insert(text.find("  func"), "  sdy.mesh @other = <[\"a\"=8]>\n");
-  EXPECT_THAT(refusal(text), HasSubstr("several meshes"));
+  EXPECT_THAT(refusal(text), HasSubstr("meshes that differ"));
 }
 
 // Truncated texts and changed bytes never cause a crash or a hang.

@@ -112,6 +112,7 @@ ReturnCost return_cost_of(const PlannedModule& plan, const ProgramReport& report
 ExplainModuleOptions options_of_search(ExplainModuleOptions options,
                                        std::shared_ptr<std::atomic<bool>> ended) {
   options.compile = internal::compile_in_search(std::move(options.compile), std::move(ended));
+  options.entry.clear();  // the text of a ModuleTemplate has it already
   return options;
 }
 
@@ -152,7 +153,8 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
   std::string identity = cat(fingerprint(text), "\n", target.name(), "\n",
                              options.explain.use_shardy.value_or(true) ? "shardy" : "gspmd");
   for (const auto& [name, value] : options.explain.overrides) append(identity, cat("\n", name));
-  ModuleTemplate module = ModuleTemplate::parse(std::move(text)).value();
+  if (!options.explain.entry.empty()) append(identity, cat("\nentry ", options.explain.entry));
+  ModuleTemplate module = ModuleTemplate::parse(std::move(text), options.explain.entry).value();
   FreeArguments free = module.free(options.free).value();
   ModuleProgram program = ModuleProgram::of(module.module()).value();
   auto ended = std::make_shared<std::atomic<bool>>(false);

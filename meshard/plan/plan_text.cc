@@ -37,8 +37,8 @@ std::string verdict_text(const PlanVerdict& verdict) {
   return text;
 }
 
-std::string title_of(const PlannedCandidate& planned) {
-  return cat(planned.as_given ? "as given: " : "", planned.candidate);
+std::string title_of(const PlannedCandidate& planned, const std::vector<std::string>& names) {
+  return cat(planned.as_given ? "as given: " : "", planned.candidate.to_string(names));
 }
 
 const PlannedCandidate* PlanResult::given() const {
@@ -78,17 +78,18 @@ std::string PlanResult::to_string(std::size_t most) const {
   if (!exhaustive && ended_by.empty()) append(out, "not all combinations were considered\n");
   if (!anything_fits()) append(out, "nothing fits\n");
   if (const PlannedCandidate* own = given())
-    append(out, cat(title_of(*own), "\n   ", verdict_text(own->verdict), "\n"));
+    append(out, cat(title_of(*own, names), "\n   ", verdict_text(own->verdict), "\n"));
   if (given_is_best()) append(out, "nothing better than the given program was found\n");
   for (std::size_t i = 0; i < ranking.size() && i < most; ++i)
-    append(out,
-           cat(i + 1, ". ", title_of(ranking[i]), "\n   ", verdict_text(ranking[i].verdict), "\n"));
+    append(out, cat(i + 1, ". ", title_of(ranking[i], names), "\n   ",
+                    verdict_text(ranking[i].verdict), "\n"));
   std::vector<std::size_t> least = front();
   if (least.size() < 2 || most == 0) return out;
   append(out, "time and memory: the fastest candidates that need so little memory\n");
   for (std::size_t i : least)
-    append(out, cat("   ", byte_text(ranking[i].verdict.memory), ", ",
-                    speed_text(ranking[i].verdict), ": ", i + 1, ". ", title_of(ranking[i]), "\n"));
+    append(out,
+           cat("   ", byte_text(ranking[i].verdict.memory), ", ", speed_text(ranking[i].verdict),
+               ": ", i + 1, ". ", title_of(ranking[i], names), "\n"));
   return out;
 }
 

@@ -94,6 +94,7 @@ class Search {
 
   Result<PlanResult> run() {
     begun_ = std::chrono::steady_clock::now();
+    for (const FreeValue& value : problem_.values) result_.names.push_back(value.name);
     if (problem_.ended) problem_.ended->store(false);
     std::vector<PlannedCandidate> all;
     try {
@@ -292,7 +293,8 @@ class Search {
     PlanProgress progress{.done = result_.ranking.size(),
                           .of = pool_.size() - result_.ruled_out - result_.repeated,
                           .resumed = result_.resumed,
-                          .next = next};
+                          .next = next,
+                          .names = result_.names};
     if (best_ != kNone && pool_[best_].verdict.outcome == PlanOutcome::kFits) {
       progress.best = &pool_[best_].candidate;
       progress.best_verdict = &pool_[best_].verdict;

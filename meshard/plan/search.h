@@ -138,6 +138,8 @@ struct PlanProgress {
   /// The best candidate so far that fits; null if none does.
   const PlanCandidate* best = nullptr;
   const PlanVerdict* best_verdict = nullptr;
+  /// The names of the free values, in the order of a candidate's specs.
+  std::vector<std::string> names = {};
 };
 
 struct PlanOptions {
@@ -178,6 +180,8 @@ struct PlanResult {
   /// Candidates with a verdict, best first. Of equal ones the given one is first; if it leaves
   /// dimensions open, it is last, because the others name what the compiler chose for it.
   std::vector<PlannedCandidate> ranking;
+  /// The names of the free values, in the order of a candidate's specs.
+  std::vector<std::string> names = {};
   /// Numbers of candidates: all; left out without compiling, because their arguments alone do not
   /// fit, or because another one is the same program; compiled in this run; taken from the journal.
   std::size_t candidates = 0, ruled_out = 0, repeated = 0, compiled = 0, resumed = 0;

@@ -232,7 +232,7 @@ TEST(Search, TheGivenProgramIsCompiledFirstAndNeverRankedBelowAWorseOne) {
   EXPECT_TRUE(one.ranking[0].as_given);
   EXPECT_EQ(one.ranking[0].candidate, *problem.given);
   EXPECT_TRUE(one.given_is_best());
-  EXPECT_THAT(one.to_string(), HasSubstr("as given: x=4,y=2; P(\"y\", \"x\"); P(none)"));
+  EXPECT_THAT(one.to_string(), HasSubstr("as given: x=4,y=2; w: P(\"y\", \"x\"); b: P(none)"));
   EXPECT_THAT(one.to_string(), HasSubstr("nothing better than the given program was found"));
 
   PlanResult all = search(problem);

@@ -271,11 +271,12 @@ Result<std::string> apply(const ShardingTrial& trial, const ModuleTemplate& modu
 TriedShardings try_shardings(std::string_view module, const Target& target,
                              const ShardingTrial& trial, const ExplainModuleOptions& options,
                              SourceLocation where) try {
-  ModuleTemplate parsed = ModuleTemplate::parse(std::string(module)).value();
+  ModuleTemplate parsed = ModuleTemplate::parse(std::string(module), options.entry).value();
   std::string changed = apply(trial, parsed).value();
   ExplainModuleOptions shared = options;
+  shared.entry.clear();  // the changed text has its entry
   if (!shared.compile.workers) shared.compile.workers = std::make_shared<CompileWorkers>();
-  ProgramReport before = explain_module(module, target, shared, where);
+  ProgramReport before = explain_module(parsed.module().text(), target, shared, where);
   ProgramReport after = explain_module(changed, target, shared, where);
   ReportDiff found = diff(before, after);
   return {std::move(before), std::move(after), std::move(found), std::move(changed)};

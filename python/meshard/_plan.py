@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _meshard
 from ._progress import progress_of
-from ._reports import Target, compile_options, foreign_module, jitted, mesh_axes, target_of
+from ._reports import Target, compile_options, foreign_module, in_python_terms, jitted, mesh_axes, target_of, traced
 
 __all__ = ["plan", "plan_candidates", "try_shardings", "FreeValue", "PlanResult", "PlannedCandidate", "TriedShardings"]
 
@@ -38,7 +38,7 @@ def _line(done, of, following, best):
 def _module_text(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
-        return _meshard.trace_program(jitted(what, donate), args, kwargs).module_text()
+        return traced(jitted(what, donate), args, kwargs).module_text()
     from . import _foreign
 
     try:
@@ -58,12 +58,13 @@ def _search_options(time_limit, most_compiled, most_candidates, margin, journal,
     return search
 
 
+@in_python_terms
 def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
          pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
          values: Sequence[FreeValue] | None = None, donate: int | Sequence[int] | None = None,
          time_limit: float | None = None, most_compiled: int = 0, most_candidates: int = 20000, margin: float = 0.0,
          journal: str | os.PathLike[str] = "", identity: str = "", jobs: int = 0,
-         progress: Callable[[str], Any] | bool | None = None, compile_limit: float | None = None,
+         progress: Callable[[str], Any] | bool | None = None, compile_limit: float | None = None, entry: str = "",
          overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
          links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
          cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "", **kwargs: Any) -> PlanResult:
@@ -86,7 +87,7 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
     """
     target = target_of(topology)
     search = _search_options(time_limit, most_compiled, most_candidates, margin, journal, jobs)
-    compiling = compile_options(overrides=overrides, partitioner=partitioner, links=links, processes=processes,
+    compiling = compile_options(entry=entry, overrides=overrides, partitioner=partitioner, links=links, processes=processes,
                                 time_limit=compile_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     sizes = dict(mesh_axes(pinned))
     with progress_of(progress) as show:
@@ -101,24 +102,27 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
                                     [str(name) for name in ([free] if isinstance(free, str) else free)])
 
 
+@in_python_terms
 def plan_candidates(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str] | None = None,
                     pinned: str | Mapping[str, int] | None = None, free: str | Sequence[str | int] = (),
                     donate: int | Sequence[int] | None = None, most_candidates: int = 20000, margin: float = 0.0,
-                    **kwargs: Any) -> tuple[list[PlannedCandidate], bool]:
+                    entry: str = "", **kwargs: Any) -> tuple[list[PlannedCandidate], bool]:
     """The candidates that plan() would compile, most promising first, and whether these are all. Compiles nothing."""
     search = _search_options(None, 0, most_candidates, margin, "")
     target = target_of(topology)
-    return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(), search,
+    return _meshard.plan_list(_module_text(what, args, kwargs, donate, target), target, compile_options(entry=entry),
+                              search,
                               _names(axes), dict(mesh_axes(pinned)),
                               [str(name) for name in ([free] if isinstance(free, str) else free)])
 
 
+@in_python_terms
 def try_shardings(what: Any, *args: Any, shardings: Mapping[str | int, Any] | str | None = None, mesh: Any = None,
                   topology: str | Target, donate: int | Sequence[int] | None = None, time_limit: float | None = None,
                   overrides: Mapping[str, str | bool | int | float] | None = None, partitioner: str | None = None,
                   links: Mapping[str, str] | None = None, processes: int | None = None, use_cache: bool = True,
                   cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
-                  progress: Callable[[str], Any] | bool | None = None, **kwargs: Any) -> TriedShardings:
+                  progress: Callable[[str], Any] | bool | None = None, entry: str = "", **kwargs: Any) -> TriedShardings:
     """Compiles a program as it is and with other shardings, and compares both: times, memory, collectives.
 
     `what` is a program as plan() takes it. `shardings` gives specs by the names (`*` matches any text) or numbers of
@@ -130,7 +134,7 @@ def try_shardings(what: Any, *args: Any, shardings: Mapping[str | int, Any] | st
     if not shardings and mesh is None:
         raise TypeError("try_shardings needs `shardings`, `mesh`, or both")
     target = target_of(topology)
-    options = compile_options(overrides=overrides, partitioner=partitioner, links=links, processes=processes,
+    options = compile_options(entry=entry, overrides=overrides, partitioner=partitioner, links=links, processes=processes,
                               time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
     is_text = isinstance(shardings, str)
     changes = [] if is_text else [(str(value), spec) for value, spec in (shardings or {}).items()]

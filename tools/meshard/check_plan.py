@@ -35,7 +35,7 @@ with tempfile.TemporaryDirectory() as folder:
     module, journal = f"{folder}/mlp.mlir", f"{folder}/journal"
     pathlib.Path(module).write_text(MODULE)
     common = [module, "--topology", "cpu:8", "--pin", "model=4", "--journal", journal, "--cache", f"{folder}/cache", "--quiet"]
-    best = 'data=2,model=4; P("model", none)'
+    best = 'data=2,model=4; w: P("model", none)'
 
     def ends(arguments, code, *parts):
         found, out, err = checks.run(*arguments)
@@ -65,7 +65,7 @@ with tempfile.TemporaryDirectory() as folder:
     first = pathlib.Path(journal).read_text(encoding="utf-8").splitlines()[1]
     checks.check("the given program comes first", first.startswith("as given: "), first)
     out = ends([*common, "--best", f"{folder}/best.mlir", "--json", f"{folder}/reports"], 0, f"{known} read from the journal",
-               "as given: data=2,model=4; P(unconstrained, unconstrained)", f"1. {best}", "4 KiB in collectives")
+               "as given: data=2,model=4; w: P(unconstrained, unconstrained)", f"1. {best}", "4 KiB in collectives")
     checks.check("the rest is compiled", f"{10 - known} compiled" in out, out)
     text = pathlib.Path(folder, "best.mlir").read_text(encoding="utf-8")
     checks.check("the best module", '[{"model"}, {}]>} loc("w")' in text, text)

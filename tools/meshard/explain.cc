@@ -24,8 +24,8 @@ namespace {
 constexpr int kNotMet = 1, kNoReport = 2;
 
 struct ExplainArguments {
-  std::string file, topology, mesh, order = "default", json, html, partitioner, plugin, cache,
-                                    measured;
+  std::string file, topology, mesh, entry, order = "default", json, html, partitioner, plugin,
+                                           cache, measured;
   std::vector<std::string> expect, options;
   std::vector<std::string> links, tries, costs;
   std::string try_mesh;
@@ -103,6 +103,7 @@ ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& pro
   if (arguments.order == "ids") options.layout.order = DeviceOrder::kIds;
   if (arguments.order == "torus") options.layout.order = DeviceOrder::kTorus;
   options.layout.device_ids = arguments.device_ids;
+  options.entry = arguments.entry;
   if (arguments.partitions > 0) options.layout.partitions = arguments.partitions;
   options.layout.part_of_target = arguments.part;
   if (!arguments.partitioner.empty()) options.use_shardy = arguments.partitioner == "shardy";
@@ -163,14 +164,16 @@ std::vector<ShardingTrial> trials_of(const ExplainArguments& arguments) {
 // Compiles the module as it is and with each trial, and shows what changes.
 int try_file(const ExplainArguments& arguments, const std::string& text, const Target& target,
              const std::vector<ShardingTrial>& trials, const std::vector<Expectations>& expected) {
-  ModuleTemplate module = ModuleTemplate::parse(text).value();
+  ModuleTemplate module = ModuleTemplate::parse(text, arguments.entry).value();
   std::vector<std::string> changed;  // before the slow compiles, so that errors precede them
   for (const ShardingTrial& trial : trials) changed.push_back(apply(trial, module).value());
   auto compiled = [&](const std::string& one) {
     Progress progress(arguments.quiet);
-    return explain_module(one, target, options_of(arguments, progress), /*where=*/{});
+    ExplainModuleOptions options = options_of(arguments, progress);
+    options.entry.clear();  // the text has its entry
+    return explain_module(one, target, options, /*where=*/{});
   };
-  ProgramReport before = compiled(text);
+  ProgramReport before = compiled(std::string(module.module().text()));
   bool is_silent = arguments.quiet || arguments.json == "-" || arguments.html == "-";
   bool met = true;
   std::string json;
@@ -236,6 +239,8 @@ void add_target_options(CLI::App& command, ExplainArguments& arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->excludes("--device-order");
+  command.add_option("--entry", arguments.entry,
+                     "the function that runs the program; default: main, or the only public one");
   command.add_option("--partitions", arguments.partitions,
                      "number of devices of the program; default: as the module specifies");
   command.add_flag("--devices", arguments.part,

@@ -28,7 +28,7 @@ namespace meshard::tool {
 namespace {
 
 struct PlanArguments {
-  std::string file, axes, pin, margin, journal, json, html, best;
+  std::string file, entry, axes, pin, margin, journal, json, html, best;
   std::vector<std::string> free;
   double time_limit = 0;
   std::size_t most = 0, candidates = 20000, show = 3, jobs = 0;
@@ -69,9 +69,10 @@ void show_progress(const PlanProgress& progress) {
   bool terminal = ::isatty(STDERR_FILENO) != 0;
   std::string line = cat(progress.done, " of ", progress.of);
   if (progress.best_verdict)
-    append(line, cat(", best so far ", shortened(progress.best->to_string()), ": ",
+    append(line, cat(", best so far ", shortened(progress.best->to_string(progress.names)), ": ",
                      summary(*progress.best_verdict)));
-  if (progress.next) append(line, cat(", now ", shortened(progress.next->to_string())));
+  if (progress.next)
+    append(line, cat(", now ", shortened(progress.next->to_string(progress.names))));
   std::fprintf(stderr, terminal ? "\r\033[K%s" : "%s\n", line.c_str());
   if (terminal && !progress.next) std::fprintf(stderr, "\n");
 }
@@ -101,6 +102,7 @@ PlanModuleOptions options_of(const PlanArguments& arguments) {
     for (const MeshAxis& axis : pinned.axes()) options.pinned[axis.name] = axis.size;
   }
   options.free = arguments.free;
+  options.explain.entry = arguments.entry;
   options.explain.compile = arguments.source.compile_options();
   options.search.most_compiled = arguments.most;
   options.search.most_candidates = arguments.candidates;
@@ -143,10 +145,12 @@ std::string module_text(const ModulePlan& plan, const PlannedCandidate& planned)
 
 int list_candidates(const ModulePlan& plan, const PlanOptions& options) {
   bool complete = true;
+  std::vector<std::string> names;
+  for (const FreeValue& value : plan.problem.values) names.push_back(value.name);
   for (const PlannedCandidate& one : plan_candidates(plan.problem, options, complete))
     std::printf(
         "%s\t%s of arguments, %s of communication%s by estimate\n",
-        one.candidate.to_string().c_str(),
+        one.candidate.to_string(names).c_str(),
         byte_text(static_cast<std::int64_t>(one.estimate.least_memory)).c_str(),
         byte_text(static_cast<std::int64_t>(one.estimate.communication)).c_str(),
         one.estimate.seconds > 0 ? cat(", ", seconds_text(one.estimate.seconds)).c_str() : "");
@@ -202,6 +206,8 @@ void add_plan(CLI::App& app, int& exit_code) {
   arguments->source.add_options(*command);
   command->get_option("--topology")->required();
   command->remove_option(command->get_option("--mesh"));
+  command->add_option("--entry", arguments->entry,
+                      "the function that runs the program; default: main, or the only public one");
   command->add_option("--axes", arguments->axes,
                       "the mesh axes: data,model; default: the module's");
   command->add_option("--pin", arguments->pin, "axes with a fixed size: data=4");

@@ -305,6 +305,27 @@ TEST(ModuleProgram, ManualComputations) {
             8 * 64 * 4 + 16 * 64 * 4);
 }
 
+// The same groups along an axis, of a second mesh that is equal: as JAX 0.12 writes them.
+TEST(ModuleProgram, GroupsAlongAxes) {
+  std::string text = kManual;
+  std::string_view listed = "dense<[[0, 1, 2, 3], [4, 5, 6, 7]]> : tensor<2x4xi64>";
+  text.replace(text.find(listed), listed.size(),
+               "#stablehlo.replica_group_mesh_axes<mesh = @mesh_0, axes = "
+               "[#stablehlo.axis_ref<name = \"y\">]>");
+  text.insert(2, "sdy.mesh @mesh_0 = <[\"x\"=2, \"y\"=4]>\n  ");
+  ModuleProgram program = program_of(text).value();
+  for (std::int64_t y : {4, 2}) {  // the groups follow the mesh
+    Mesh mesh({{"x", 8 / y}, {"y", y}});
+    ProgramMoves found = predict_moves(mesh, program.rules(),
+                                       program.shardings(mesh, {P("x", "y"), P("y", none)}, {}));
+    ASSERT_EQ(found.moves.size(), 1u);
+    EXPECT_EQ(found.moves[0].axes, AxisList({"y"}));
+    EXPECT_EQ(found.moves[0].bytes, 16 * y / 8 * 64 * 4);
+  }
+  Mesh alone({{"x", 8}, {"y", 1}});
+  EXPECT_EQ(program.communication(alone, {P("x", none), P(none, none)}), 0);
+}
+
 TEST(ModuleProgram, ACollectiveInALoopOfAManualComputation) {
   constexpr const char* kRing =
       R"(  sdy.mesh @mesh = <["x"=2, "y"=4]>

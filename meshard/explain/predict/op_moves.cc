@@ -381,6 +381,14 @@ class Shardings {
   std::vector<std::optional<Sharding>> made_;
 };
 
+// How many devices are along an axis; 1 for an axis that the mesh does not have.
+std::int64_t size_on(const Mesh& mesh, const AxisRef& axis) {
+  if (!axis.is_whole()) return axis.size;
+  for (const MeshAxis& own : mesh.axes())
+    if (own.name == axis.name) return own.size;
+  return 1;
+}
+
 // The moves of a collective of the program: one for each operand.
 void add_stated(const Mesh& mesh, const RuledProgram& program, std::size_t op,
                 const std::vector<Sharding>& operands, const std::vector<Sharding>& results,
@@ -389,15 +397,19 @@ void add_stated(const Mesh& mesh, const RuledProgram& program, std::size_t op,
   const StatedCollective& stated = *facts.stated;
   bool pairs = stated.kind == CollectiveKind::kCollectivePermute;
   // Devices that are alone in their groups, and devices that send to themselves, move nothing.
-  bool moves_data = stated.groups.empty()
-                        ? !pairs
-                        : std::any_of(stated.groups.begin(), stated.groups.end(),
-                                      [&](const std::vector<std::int64_t>& group) {
-                                        return group.size() > 1 && group[0] != group[1];
-                                      });
+  AxisList named;
+  for (const AxisRef& axis : stated.axes.value_or(AxisList()))
+    if (size_on(mesh, axis) > 1) named.push_back(axis);
+  bool moves_data =
+      stated.axes ? !named.empty()
+      : stated.groups.empty()
+          ? !pairs
+          : std::any_of(stated.groups.begin(), stated.groups.end(), [&](const auto& group) {
+              return group.size() > 1 && group[0] != group[1];
+            });
   if (!moves_data) return;
-  AxisList axes;
-  if (!pairs) axes = axes_of_groups(mesh, stated.groups).value_or(AxisList());
+  AxisList axes = named;
+  if (!stated.axes && !pairs) axes = axes_of_groups(mesh, stated.groups).value_or(AxisList());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const TensorType& from = program.types[program.ops[op].operands[i]];
     const TensorType& to = program.types[program.ops[op].results[i]];

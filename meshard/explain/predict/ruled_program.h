@@ -19,6 +19,8 @@ struct StatedCollective {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The logical devices of each group; of a permutation, its pairs. Empty: a single group of all.
   std::vector<std::vector<std::int64_t>> groups = {};
+  /// The axes along which the groups are, if the program names them instead of the devices.
+  std::optional<AxisList> axes = std::nullopt;
 };
 
 /// Value type: what a prediction says about an op.

@@ -1,6 +1,7 @@
 #include "meshard/explain/predict/unruled_ops.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace meshard {
@@ -35,6 +36,35 @@ std::vector<std::vector<std::int64_t>> rows_of(std::string_view attribute) {
   return rows;
 }
 
+// Reads `(1)2`, a part of an axis. @return false if it is something else
+bool read_part_of_axis(std::string_view text, AxisRef& axis) {
+  const char* end = text.data() + text.size();
+  auto [closing, first] = std::from_chars(text.data(), end, axis.pre_size);
+  if (first != std::errc() || closing == end || *closing != ')') return false;
+  return std::from_chars(closing + 1, end, axis.size).ec == std::errc();
+}
+
+// The axes of `#stablehlo.replica_group_mesh_axes<mesh = @mesh, axes = [#stablehlo.axis_ref<name =
+// "x">, #stablehlo.axis_ref<name = "y", sub_axis_info = (1)2>]>`; none for other attributes.
+std::optional<AxisList> group_axes_of(std::string_view attribute) {
+  if (attribute.find("replica_group_mesh_axes<") == std::string_view::npos) return std::nullopt;
+  AxisList axes;
+  constexpr std::string_view kRef = "axis_ref<", kName = "name = \"", kPart = "sub_axis_info = (";
+  for (std::size_t at = attribute.find(kRef); at != std::string_view::npos;
+       at = attribute.find(kRef, at + 1)) {
+    std::string_view ref = attribute.substr(at, attribute.find('>', at) - at);
+    std::size_t begin = ref.find(kName);
+    if (begin == std::string_view::npos) return std::nullopt;
+    std::string_view name = ref.substr(begin + kName.size());
+    AxisRef axis(name.substr(0, name.find('"')));
+    std::size_t part = ref.find(kPart);
+    if (part != std::string_view::npos && !read_part_of_axis(ref.substr(part + kPart.size()), axis))
+      return std::nullopt;
+    axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
 }  // namespace
 
 std::optional<StatedCollective> collective_of(const stablehlo::Module& module,
@@ -45,7 +75,8 @@ std::optional<StatedCollective> collective_of(const stablehlo::Module& module,
   bool pairs = known->second == CollectiveKind::kCollectivePermute;
   std::string_view groups =
       stablehlo::find_attribute(op.attributes, pairs ? "source_target_pairs" : "replica_groups");
-  return StatedCollective{known->second, rows_of(module.resolve(groups))};
+  groups = module.resolve(groups);
+  return StatedCollective{known->second, rows_of(groups), group_axes_of(groups)};
 }
 
 std::optional<ShardingRule> rule_by_sizes(std::span<const TensorType> operands,

@@ -44,6 +44,26 @@ TEST(UnruledOps, KindsAndGroups) {
   EXPECT_FALSE(collective_in("%0 = stablehlo.tanh %x : tensor<8xf32>").has_value());
 }
 
+// As JAX 0.12 writes them.
+TEST(UnruledOps, GroupsAlongAxes) {
+  auto axes_of = [](std::string_view refs) {
+    return collective_in(
+               cat(R"(%0 = "stablehlo.all_gather"(%x) <{all_gather_dim = 0 : i64, replica_groups = #stablehlo.replica_group_mesh_axes<mesh = @mesh_0, axes = [)",
+                   refs, R"(]>}> : (tensor<8xf32>) -> tensor<8xf32>)"))
+        ->axes;
+  };
+  EXPECT_EQ(axes_of(R"(#stablehlo.axis_ref<name = "model">)"), AxisList({"model"}));
+  EXPECT_EQ(axes_of(R"(#stablehlo.axis_ref<name = "a">, #stablehlo.axis_ref<name = "b c", )"
+                    R"(sub_axis_info = (2)4>)"),
+            AxisList({AxisRef("a"), AxisRef("b c", 2, 4)}));
+  EXPECT_EQ(axes_of(""), AxisList());
+  EXPECT_EQ(
+      collective_in(
+          R"(%0 = "stablehlo.all_gather"(%x) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> : (tensor<8xf32>) -> tensor<8xf32>)")
+          ->axes,
+      std::nullopt);
+}
+
 TEST(UnruledOps, DimensionsOfEqualSizeCorrespond) {
   TensorType part{DType::f32, {4, 8}}, whole{DType::f32, {16, 8}};
   std::optional<ShardingRule> rule = rule_by_sizes({&part, 1}, {&whole, 1});

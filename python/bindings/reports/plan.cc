@@ -10,6 +10,7 @@
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/mesh/mesh_casters.h"
 #include "python/bindings/reports/reports.h"
 
 namespace nb = nanobind;
@@ -57,8 +58,10 @@ PlanOptions options_of(const SearchSettings& settings) {
     if (!callback) return;
     nb::handle(callback.get())(
         progress.done, progress.of,
-        progress.next ? nb::object(nb::str(progress.next->to_string().c_str())) : nb::none(),
-        progress.best ? nb::object(nb::str(progress.best->to_string().c_str())) : nb::none());
+        progress.next ? nb::object(nb::str(progress.next->to_string(progress.names).c_str()))
+                      : nb::none(),
+        progress.best ? nb::object(nb::str(progress.best->to_string(progress.names).c_str()))
+                      : nb::none());
   };
   return options;
 }
@@ -190,8 +193,9 @@ std::string page_of(const FoundPlans& found) {
   std::size_t shown = std::min<std::size_t>(found.result.ranking.size(), 10);
   for (std::size_t i = 0; i < shown; ++i) {
     const PlannedCandidate& one = found.result.ranking[i];
-    append(rows, cat("<tr><td>", i + 1, "</td><td><code>", escaped(title_of(one)),
-                     "</code></td><td>", escaped(verdict_text(one.verdict)), "</td></tr>"));
+    append(rows,
+           cat("<tr><td>", i + 1, "</td><td><code>", escaped(title_of(one, found.result.names)),
+               "</code></td><td>", escaped(verdict_text(one.verdict)), "</td></tr>"));
   }
   return cat("<table><tr><th></th><th>mesh; shardings</th><th></th></tr>", rows, "</table><p>",
              found.result.candidates, " candidates, ", found.result.compiled, " compiled, ",
@@ -270,9 +274,9 @@ void bind_candidates(nb::module_& module) {
             return p.plan->module.with(p.candidate.candidate, p.plan->free);
           },
           "The module with this mesh and these shardings; None if plan() got no module.")
-      .def("__str__", [](const FoundPlan& p) { return title_of(p.candidate); })
+      .def("__str__", [](const FoundPlan& p) { return title_of(p.candidate, p.names); })
       .def("__repr__", [](const FoundPlan& p) {
-        return cat("<PlannedCandidate: ", title_of(p.candidate), ": ",
+        return cat("<PlannedCandidate: ", title_of(p.candidate, p.names), ": ",
                    verdict_text(p.candidate.verdict), ">");
       });
 }
