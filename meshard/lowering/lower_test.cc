@@ -240,7 +240,7 @@ TEST(Lower, AManualRegionIsAManualComputation) {
   LoweredModule module = lowered({{{DType::f32, {3}}}}, [&](const Tensors& p) {
     auto f = manual(mesh, P("x"), P("x"),
                     [](const Tensor& part) { return part + all_reduce(part, "x"); },
-                    {.out_shapes = {{3}}});
+                    {.out_shapes = {{3}}, .pad = 0});
     return Tensors{f(p[0])};
   });
   EXPECT_THAT(module.text, HasSubstr(R"(

@@ -7,7 +7,7 @@ from ._array_api.common import as_tensor
 from ._errors import Error
 
 __all__ = ["mark_sharding", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
-           "disable_manual_sharding", "mark_manual_sharding", "abstract_tensor", "is_abstract", "LocalShard",
+           "disable_manual_sharding", "mark_manual_sharding", "valid_size", "abstract_tensor", "is_abstract", "LocalShard",
            "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
 
 StrictSpecs = _meshard.StrictSpecs
@@ -145,7 +145,7 @@ def _is_shape(value):
     return isinstance(value, (list, tuple)) and all(isinstance(size, int) for size in value)
 
 
-def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
+def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None, pad=None):
     """A function that runs `f` on the shards of every device of `mesh`. JAX calls this shard_map.
 
         @manual(mesh, in_specs=P("x"), out_specs=P())
@@ -161,11 +161,13 @@ def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
     of this kind nest, over other axes of the same mesh.
 
     A local value varies over the axes that split it. In an out_spec, an axis may be left out only if the result does
-    not vary over it. A dimension that does not divide evenly is padded with zeros on entry; `out_shapes`, the full
-    shapes of the results as a structure like out_specs, says where the padding is removed.
+    not vary over it. A dimension of an argument that does not divide evenly is an error unless `pad` says with what the
+    last parts are padded: a number, or "sum", "prod", "max" or "min" for the element that does not change this
+    reduction. `valid_size(part, axis)` is the number of other elements; gradients of the padding are dropped.
+    `out_shapes`, the full shapes of the results as a structure like out_specs, says where the padding is removed.
     """
     if f is None:
-        return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes)
+        return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes, pad=pad)
     names = [axes] if isinstance(axes, str) else list(axes)
 
     def specs_of(result):
@@ -177,17 +179,19 @@ def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None):
     @functools.wraps(f)
     def on_each_device(*args):
         specs = tree.broadcast_prefix(in_specs if _is_spec(in_specs) else tuple(in_specs), args, _is_spec)
-        return _meshard.call_manual(f, args, mesh, specs, specs_of, None if out_shapes is None else shapes_of, names)
+        shapes = None if out_shapes is None else shapes_of
+        return _meshard.call_manual(f, args, mesh, specs, specs_of, shapes, names, pad)
 
     return on_each_device
 
 
-def enable_manual_sharding(x, *where):
+def enable_manual_sharding(x, *where, pad=None):
     """Each device's part of `x`, as a spec splits it: `enable_manual_sharding(x, mesh, spec)`, or over the global mesh.
 
-    From here on, all axes of the mesh are manual, until disable_manual_sharding. `manual` does both for a function.
+    From here on, all axes of the mesh are manual, until disable_manual_sharding. `manual` does both for a function; its
+    documentation explains `pad`.
     """
-    return _meshard.ops.enable_manual_sharding(x, *where)
+    return _meshard.ops.enable_manual_sharding(x, *where, pad=pad)
 
 
 def disable_manual_sharding(x, *where):
@@ -198,6 +202,15 @@ def disable_manual_sharding(x, *where):
 def mark_manual_sharding(x, *mesh):
     """`x` as a local value on each device of the mesh, with the shape of x, which does not vary."""
     return _meshard.ops.mark_manual_sharding(x, *mesh)
+
+
+def valid_size(part, axis):
+    """The number of elements along `axis` of this device's part that are not padding: an integer of rank 0.
+
+    `part` is an argument of a function given to `manual`, or a result of enable_manual_sharding. The last parts are
+    shorter, and may be empty: of 7 elements, four devices have 2, 2, 2 and 1.
+    """
+    return _meshard.ops.valid_size(part, axis)
 
 
 def abstract_tensor(shape, dtype, *where):

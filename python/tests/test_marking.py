@@ -177,10 +177,75 @@ def test_manual_over_some_axes_and_nested():
 
 
 def test_manual_uneven_sizes():
-    double = ms.manual(MESH, P("x"), P("x"), lambda part: part * 2, axes="x", out_shapes=(6, 4))
+    double = ms.manual(MESH, P("x"), P("x"), lambda part: part * 2, axes="x", out_shapes=(6, 4), pad=0)
     np.testing.assert_array_equal(double(tensor(DATA[:6])).numpy(), DATA[:6] * 2)
-    both = ms.manual(MESH, P("x"), P("x"), lambda part: [part, part + 1], axes="x", out_shapes=[(6, 4), (6, 4)])
+    both = ms.manual(MESH, P("x"), P("x"), lambda part: [part, part + 1], axes="x", pad=0,
+                     out_shapes=[(6, 4), (6, 4)])
     np.testing.assert_array_equal(both(tensor(DATA[:6]))[1].numpy(), DATA[:6] + 1)
+
+
+@pytest.mark.parametrize("pad, reduce, kind", [
+    (0, ops.sum, "sum"), ("sum", ops.sum, "sum"), ("prod", ops.prod, "prod"), (1, ops.prod, "prod"),
+    ("max", ops.max, "max"), (-np.inf, ops.max, "max"), ("min", ops.min, "min"), (np.float32(9), ops.min, "min"),
+])
+def test_manual_pads_uneven_sizes(pad, reduce, kind):
+    x = tensor(DATA[:7, 0] / 4 - 8)
+    f = ms.manual(MESH, P("x"), P(), lambda part: ops.all_reduce(reduce(part), "x", kind), axes="x", pad=pad)
+    assert float(f(x)) == float(reduce(x))
+
+
+def test_manual_without_padding():
+    f = ms.manual(MESH, P("x"), P(), lambda part: ops.all_reduce(ops.sum(part + 1), "x"), axes="x")
+    with pytest.raises(ms.InvalidArgumentError, match=r"dimension 0 of f32\[7\].* is 7.*4 devices.*pad"):
+        f(tensor(DATA[:7, 0]))
+    for pad in ("mean", [0], int):
+        with pytest.raises((TypeError, ms.Error)):
+            ms.manual(MESH, P("x"), P(), lambda part: ops.all_reduce(ops.sum(part), "x"), axes="x", pad=pad)(tensor())
+    with pytest.raises(ms.InvalidArgumentError, match="is 7"):
+        ms.enable_manual_sharding(tensor(DATA[:7, 0]), MESH, P("x"))
+    assert ms.enable_manual_sharding(tensor(DATA[:7, 0]), MESH, P("x"), pad="max").shape == (2,)
+
+
+def test_valid_size():
+    def mean_of(part):
+        return ops.all_reduce(ops.sum(part), "x") / ops.all_reduce(ms.valid_size(part, 0), "x")
+    f = ms.manual(MESH, P("x"), P(), mean_of, axes="x", pad=0)
+    assert float(f(tensor(DATA[:7, 0]))) == DATA[:7, 0].mean()
+    sizes = ms.manual(MESH, P("x"), P("x"), lambda part: ops.reshape(ms.valid_size(part, 0), (1,)), axes="x", pad=0)
+    assert sizes(tensor(DATA[:5, 0])).tolist() == [2, 2, 1, 0]
+
+
+def test_a_collective_in_a_branch_that_varies():
+    def local(axis):
+        def f(part):
+            return ms.cond(ops.axis_index("x") == 0, lambda t: ops.vary(ops.all_reduce(t, axis), axis),
+                           lambda t: t * 2, part)
+        return ms.manual(MESH, P("x", "y"), P("x", "y"), f)
+    with pytest.raises(ms.InvalidArgumentError, match="runs over .*x.* in a branch at .*test_marking.py"):
+        local("x")(tensor())
+    with pytest.raises(ms.InvalidArgumentError, match="predicate varies over"):
+        ms.jit(ms.grad(lambda x: ops.sum(local("x")(x))))(tensor())
+    expected = DATA * 2
+    expected[:2] = np.tile(DATA[:2, :2] + DATA[:2, 2:], 2)
+    np.testing.assert_array_equal(local("y")(tensor()).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_a_mark_of_unreduced_axes_keeps_the_value(dtype):
+    partial = ms.Sharding(MESH, P("x"), unreduced="y")
+    data = DATA.astype(dtype)
+    placed = ms.mark_sharding(tensor(data), MESH, P("x"))
+    ms.sync(placed)
+    np.testing.assert_array_equal(ms.mark_sharding(tensor(data), partial).numpy(), data)
+    np.testing.assert_array_equal(ms.mark_sharding(placed, partial).numpy(), data)
+    np.testing.assert_array_equal(ms.mark_sharding(tensor(data), MESH, [ms.Shard(0), ms.Partial()]).numpy(), data)
+    np.testing.assert_array_equal(ms.transfer(placed, partial).numpy(), data)
+    made = ms.jit(lambda x: ms.sharding_constraint(x + 1, partial))(placed)
+    assert made.sharding == ms.Sharding(MESH, P("x", None), unreduced="y")
+    np.testing.assert_array_equal(made.numpy(), data + 1)
+    np.testing.assert_array_equal((made * 2).numpy(), data * 2 + 2)
+    rows = ms.from_callback((8, 4), partial, lambda index: data[index], dtype)
+    np.testing.assert_array_equal(rows.numpy(), data)
 
 
 def test_manual_derivative():

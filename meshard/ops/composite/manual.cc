@@ -2,7 +2,6 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/ops/composite/manual_sharding.h"
-#include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/vary.h"
 
 namespace meshard::internal {
@@ -26,6 +25,7 @@ ManualRegion::ManualRegion(const Mesh& mesh, SpecList in_specs, SpecList out_spe
       in_specs_(std::move(in_specs)),
       out_specs_(std::move(out_specs)),
       out_shapes_(options.out_shapes),
+      pad_(options.pad),
       where_(where) {
   place_.axes = manual_axes_of(mesh, place_.mesh, options, where);
 }
@@ -102,7 +102,7 @@ Tensor ManualRegion::enter(const Tensor& full, const PartitionSpec& spec) const 
   Sharding sharding(place_.mesh, spec, static_cast<std::size_t>(type.rank()), where_);
   Tensor around = full;
   if (place_.depth() > 1) around = widened(full, place_.at_depth(place_.depth() - 1));
-  return full_to_shard(In(around, where_), sharding, place_.own());
+  return enter_with_padding(around, sharding, place_.own(), pad_, "manual", where_);
 }
 
 Tensor ManualRegion::leave(const Tensor& local, std::size_t i, std::size_t tensors) const {

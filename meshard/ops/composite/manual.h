@@ -15,6 +15,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
+#include "meshard/ops/composite/uneven_parts.h"
 #include "meshard/sharding/partition_spec.h"
 
 namespace meshard {
@@ -41,6 +42,10 @@ struct ManualOptions {
   /// The full shape of each tensor of the result. Needed if a dimension does not divide evenly.
   /// Empty (default): local sizes are multiplied by the number of devices that split them.
   std::vector<Shape> out_shapes = {};
+  /// The padding of arguments whose dimensions the devices do not divide evenly. Empty (default):
+  /// such an argument is an error. For an f that sums its parts, 0 or ReduceKind::kSum; for one
+  /// that takes their maximum, ReduceKind::kMax. valid_size() gives the number of other elements.
+  std::optional<PadValue> pad = std::nullopt;
 };
 
 }  // namespace meshard
@@ -76,6 +81,7 @@ class ManualRegion {
   ManualAxes place_;
   SpecList in_specs_, out_specs_;
   std::vector<Shape> out_shapes_;
+  std::optional<PadValue> pad_;
   SourceLocation where_;
 };
 
@@ -101,8 +107,9 @@ namespace meshard {
 /// all_to_all, collective_permute) and axis_index over the manual axes.
 ///
 /// A local value varies over the axes that split it. In an out_spec, an axis may be omitted only if
-/// the result does not vary over it. A dimension that does not divide evenly is padded with zeros
-/// on entry; ManualOptions::out_shapes specifies where the padding is removed from the results.
+/// the result does not vary over it. A dimension that does not divide evenly is an error, unless
+/// ManualOptions::pad specifies with what the last parts are padded. Gradients of the padding are
+/// dropped; ManualOptions::out_shapes specifies where it is removed from the results.
 ///
 /// f may use full values only as arguments, except free values: C++ numbers, constants, rank-0
 /// tensors that were not recorded or are already computed, and values computed only from these.
@@ -122,6 +129,7 @@ namespace meshard {
 /// @endcode
 ///
 /// @error a spec does not fit (see full_to_shard and shard_to_full); the number of specs is wrong;
+/// a dimension of an argument does not divide evenly, and no padding is given;
 /// in a nested call: another mesh than that of the outer function, or axes that are already manual
 /// there; a slice of a mesh whose axes are not axes of its root.
 template <class F>

@@ -4,7 +4,6 @@
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/shard_to_full.h"
 #include "meshard/ops/sharding_constraint.h"
 
@@ -36,7 +35,8 @@ Mesh manual_mesh(const Mesh& mesh, SourceLocation where) {
   return base;
 }
 
-Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec) {
+Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
+                              std::optional<PadValue> pad) {
   SourceScope line(x.where);
   SourceLocation where = effective_source(x.where);
   Tensor full = operand_tensor("enable_manual_sharding", x);
@@ -51,13 +51,14 @@ Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec)
   }
   Mesh place = manual_mesh(mesh, where);
   Sharding sharding(place, spec, static_cast<std::size_t>(full.shape().rank()), where);
-  return full_to_shard(In(full, where), sharding, AxisSet::all(place));
+  return internal::enter_with_padding(full, sharding, AxisSet::all(place), pad,
+                                      "enable_manual_sharding", where);
 }
 
-Tensor enable_manual_sharding(In x, const PartitionSpec& spec) {
+Tensor enable_manual_sharding(In x, const PartitionSpec& spec, std::optional<PadValue> pad) {
   SourceLocation where = effective_source(x.where);
   return enable_manual_sharding(In(operand_tensor("enable_manual_sharding", x), where),
-                                require_global_mesh(where), spec);
+                                require_global_mesh(where), spec, pad);
 }
 
 Tensor mark_manual_sharding(In x, const Mesh& mesh) {

@@ -3,6 +3,7 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/tensor.h"
+#include "meshard/ops/composite/uneven_parts.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -10,12 +11,14 @@ namespace meshard {
 /// Each device's part of `x`, as `spec` splits it. x is marked first (mark_sharding), so a value
 /// that already exists is placed on the devices now. From here on, all axes of the mesh are manual,
 /// until disable_manual_sharding. manual() does both for a whole function. torch_xla's function of
-/// this name.
+/// this name. `pad` is the padding of the last parts if the devices do not divide a dimension.
 /// @error as mark_sharding and full_to_shard; x has another sharding, so that data would have to
-/// move.
-Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
+/// move; a dimension does not divide evenly and no padding is given.
+Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
+                              std::optional<PadValue> pad = std::nullopt);
 /// Over the global mesh (mesh/global_mesh.h). @error there is none; as above.
-Tensor enable_manual_sharding(In x, const PartitionSpec& spec);
+Tensor enable_manual_sharding(In x, const PartitionSpec& spec,
+                              std::optional<PadValue> pad = std::nullopt);
 
 /// The full value of which each device of `mesh` holds the local value `x`. Its shape is
 /// `full_shape`, split by `spec`. If x is already a full value of that shape, it is only marked.

@@ -21,7 +21,7 @@ const Mesh& eight() {
 Tensor recorded(Shape shape) { return multiply(input(std::move(shape)), 2); }
 
 TEST(ManualSharding, FromFullToShardAndBack) {
-  Tensor local = enable_manual_sharding(recorded({8, 7}), eight(), P("x", "y"));
+  Tensor local = enable_manual_sharding(recorded({8, 7}), eight(), P("x", "y"), 0);
   EXPECT_EQ(local.shape(), (Shape{2, 4}));
   EXPECT_EQ(varying(local), R"({"x", "y"})");
   EXPECT_EQ(local.placement(), R"(manual over {"x", "y"} of mesh<x=4, y=2>)");

@@ -18,7 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 constexpr std::int64_t kLayers = 5;
-const TensorType kPair{DType::f32, {2}};
+const TensorType kRolledPair{DType::f32, {2}};
 const TensorType kStack{DType::f32, {kLayers, 2}};
 
 using Function = std::function<std::vector<Tensor>(std::span<const Tensor>)>;
@@ -57,7 +57,7 @@ Recorded record_rolled(const Function& f, const std::vector<TensorType>& types) 
 std::vector<std::string> ops_of(const std::function<Tensor(Tensor, Tensor)>& f) {
   Recorded recorded = record_rolled(
       [&](std::span<const Tensor> given) { return std::vector<Tensor>{f(given[0], given[1])}; },
-      {kStack, kPair});
+      {kStack, kRolledPair});
   EXPECT_THAT(recorded.unrolled, IsEmpty());
   return recorded.ops;
 }
@@ -65,7 +65,7 @@ std::vector<std::string> ops_of(const std::function<Tensor(Tensor, Tensor)>& f) 
 std::string reason_of(const std::function<Tensor(Tensor, Tensor)>& f) {
   Recorded recorded = record_rolled(
       [&](std::span<const Tensor> given) { return std::vector<Tensor>{f(given[0], given[1])}; },
-      {kStack, kPair});
+      {kStack, kRolledPair});
   EXPECT_THAT(recorded.ops, testing::Not(testing::Contains("scan")));
   return recorded.unrolled.empty() ? "" : recorded.unrolled[0];
 }
@@ -79,7 +79,7 @@ TEST(RollLayers, EqualLayersAreOneScan) {
         for (int i = 0; i < kLayers; ++i) x = layer(layer_slice(given[0], i), x);
         return std::vector<Tensor>{sin(x)};
       },
-      {kStack, kPair});
+      {kStack, kRolledPair});
   EXPECT_THAT(recorded.ops, ElementsAre("exp", "scan", "sin"));
   EXPECT_THAT(recorded.inner, ElementsAre("multiply", "tanh"));
   EXPECT_THAT(recorded.unrolled, IsEmpty());
@@ -129,7 +129,7 @@ TEST(RollLayers, SmallValuesThatDifferByLayerAreStacked) {
           x = layer(layer_slice(given[0], i), x) * exp(slice(given[1], {i}, {i + 1})) * i;
         return std::vector<Tensor>{x};
       },
-      {kStack, {DType::f32, {kLayers}}, kPair});
+      {kStack, {DType::f32, {kLayers}}, kRolledPair});
   EXPECT_THAT(recorded.ops, testing::Contains("scan").Times(1));
   EXPECT_THAT(recorded.unrolled, IsEmpty());
 }
@@ -192,7 +192,7 @@ TEST(RollLayers, SeveralStacks) {
                       x = layer(layer_slice(given[0], i), x) + layer_slice(given[1], i);
                     return std::vector<Tensor>{x};
                   },
-                  {kStack, kStack, kPair})
+                  {kStack, kStack, kRolledPair})
                   .ops,
               ElementsAre("scan"));
 }
@@ -205,7 +205,7 @@ TEST(RollLayers, TwoSequencesAreTwoScans) {
                     for (int i = 0; i < kLayers; ++i) x = exp(x + layer_slice(given[1], i));
                     return std::vector<Tensor>{x};
                   },
-                  {kStack, kStack, kPair})
+                  {kStack, kStack, kRolledPair})
                   .ops,
               ElementsAre("scan", "scan"));
 }
@@ -218,7 +218,7 @@ TEST(RollLayers, TheSameStackTwice) {
         for (int i = 0; i < kLayers; ++i) y = exp(y + layer_slice(given[0], i));
         return std::vector<Tensor>{x, y};
       },
-      {kStack, kPair});
+      {kStack, kRolledPair});
   // Both uses of slice i are regarded as layer i's.
   EXPECT_THAT(recorded.ops, ElementsAre("scan"));
 }
@@ -234,7 +234,7 @@ TEST(RollLayers, LayersOfLayers) {
         }
         return std::vector<Tensor>{x};
       },
-      {{DType::f32, {4, 3, 2}}, kPair});
+      {{DType::f32, {4, 3, 2}}, kRolledPair});
   EXPECT_THAT(recorded.ops, ElementsAre("scan"));
   EXPECT_THAT(recorded.inner, ElementsAre("scan", "sin"));
 }
@@ -246,7 +246,7 @@ TEST(RollLayers, AResultMayBeTheLastValueItself) {
         for (int i = 0; i < kLayers; ++i) x = layer(layer_slice(given[0], i), x);
         return std::vector<Tensor>{x, x + 1, given[1]};
       },
-      {kStack, kPair});
+      {kStack, kRolledPair});
   EXPECT_THAT(recorded.ops,
               testing::UnorderedElementsAre("scan", "constant", "broadcast_in_dim", "add"));
 }
@@ -258,7 +258,7 @@ TEST(RollLayers, FewLayersStay) {
         for (int i = 0; i < 2; ++i) x = layer(layer_slice(given[0], i), x);
         return std::vector<Tensor>{x};
       },
-      {{DType::f32, {2, 2}}, kPair});
+      {{DType::f32, {2, 2}}, kRolledPair});
   EXPECT_THAT(recorded.ops, testing::Not(testing::Contains("scan")));
   EXPECT_THAT(recorded.unrolled, IsEmpty());
 }

@@ -15,6 +15,22 @@ bool load_integer(PyObject* object, std::int64_t& number) noexcept {
   return overflow == 0;
 }
 
+std::optional<PadValue> load_pad_value(PyObject* object) noexcept {
+  if (PyUnicode_Check(object)) {
+    const char* text = PyUnicode_AsUTF8(object);
+    if (!text) PyErr_Clear();
+    for (const auto& [kind, name] : EnumNames<ReduceKind>::kNames)
+      if (text && name == std::string_view(text)) return PadValue(kind);
+    return std::nullopt;
+  }
+  if (PyBool_Check(object)) return PadValue(object == Py_True);
+  if (std::int64_t integer = 0; load_integer(object, integer)) return PadValue(integer);
+  const double number = PyFloat_AsDouble(object);
+  if (!PyErr_Occurred()) return PadValue(number);
+  PyErr_Clear();
+  return std::nullopt;
+}
+
 bool load_dimensions(PyObject* object, Dimensions& dimensions) noexcept {
   std::int64_t one = 0;
   if (load_integer(object, one)) {

@@ -8,8 +8,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "meshard/array/shape.h"
+#include "meshard/ops/composite/uneven_parts.h"
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/reshape.h"
 #include "python/bindings/interpreter/dtypes.h"
@@ -23,6 +25,10 @@ bool load_integer(PyObject* object, std::int64_t& number) noexcept;
 
 /// An integer, or a sequence of them. False if the object is something else.
 bool load_dimensions(PyObject* object, Dimensions& dimensions) noexcept;
+
+/// A number (of Python or NumPy), or the name of a reduction: "sum", "prod", "max", "min". None if
+/// the object is something else; then no Python error is set.
+std::optional<PadValue> load_pad_value(PyObject* object) noexcept;
 
 }  // namespace meshard::python
 
@@ -72,6 +78,22 @@ struct type_caster<meshard::DimensionList> {
     if (!meshard::python::load_dimensions(source.ptr(), dimensions)) return false;
     value = std::move(dimensions);
     return true;
+  }
+};
+
+template <>
+inline meshard::PadValue empty_value<meshard::PadValue>() {
+  return meshard::PadValue(0);
+}
+
+// A number, or the name of a reduction.
+template <>
+struct type_caster<meshard::PadValue> : ExplainingCaster<meshard::PadValue> {
+  static constexpr auto Name = const_name("bool | int | float | str");
+  bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+    std::optional<meshard::PadValue> loaded = meshard::python::load_pad_value(source.ptr());
+    if (loaded) value = *loaded;
+    return loaded.has_value();
   }
 };
 

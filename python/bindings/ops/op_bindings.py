@@ -62,9 +62,10 @@ PLAIN = {
         ("const std::vector<std::pair<std::int64_t, std::int64_t>>&", "{}"),
     "WindowPadding": ("const WindowPadding&", "{}"),
     "ConvolutionLayout": ("const ConvolutionLayout&", "{}"),
+    "PadValue": ("const PadValue&", "{}"),
 }
 # Optional values: None in Python.
-OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding"}
+OPTIONAL = {"std::int64_t", "double", "DType", "Shape", "Sharding", "PadValue"}
 RESULTS = {"Tensor", "std::vector<Tensor>", "std::pair<Tensor, Tensor>", "void"}
 RENAMED = {"dimension": "axis", "channel_dimension": "channel_axis", "from": "from_", "lambda": "lambda_", "in": "in_"}
 

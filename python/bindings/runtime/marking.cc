@@ -61,12 +61,14 @@ SpecList spec_list(nb::handle list) { return nb::cast<std::vector<PartitionSpec>
 // @param shapes_of returns the full shapes of a result's tensors; None: multiples of local sizes
 nb::object call_manual(nb::object function, nb::handle args, const Mesh& mesh,
                        const std::vector<PartitionSpec>& in_specs, nb::object specs_of,
-                       nb::object shapes_of, const std::vector<std::string>& axes) {
+                       nb::object shapes_of, const std::vector<std::string>& axes,
+                       const std::optional<PadValue>& pad) {
   CallerLine line;
   PyTree given = PyTree::of(args, "argument ");
   std::vector<Tensor>& tensors = given.leaves();
   ManualOptions options;
   options.axes = axes;
+  options.pad = pad;
   internal::ManualRegion region =
       internal::ManualRegion(mesh, in_specs, SpecList(PartitionSpec()), options, line.where())
           .called_with(tensors);
@@ -118,8 +120,8 @@ void bind_marking(nb::module_& module) {
       .def("__exit__", [](StrictScope& scope, nb::args) { scope.entered.pop_back(); });
 
   module.def("call_manual", call_manual, nb::arg("function"), nb::arg("args"), nb::arg("mesh"),
-             nb::arg("in_specs"), nb::arg("specs_of"), nb::arg("shapes_of").none(),
-             nb::arg("axes"));
+             nb::arg("in_specs"), nb::arg("specs_of"), nb::arg("shapes_of").none(), nb::arg("axes"),
+             nb::arg("pad").none());
 
   module.def(
       "abstract_tensor",

@@ -204,7 +204,7 @@ Tensor run_manual(const Arguments& args) {
   for (std::int64_t axis : args.step.lists.at(0))
     axes.push_back(names.at(static_cast<std::size_t>(axis)));
   return manual(mesh, where.spec, where.spec, OneResult{&args, 0},
-                {.axes = axes, .out_shapes = {args.type(0).shape}})(args.operands[0]);
+                {.axes = axes, .out_shapes = {args.type(0).shape}, .pad = 1})(args.operands[0]);
 }
 
 // ---- Stages.
