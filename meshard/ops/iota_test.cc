@@ -14,6 +14,20 @@ TEST(Iota, Emits) {
             R"(%0 = "stablehlo.iota"() <{iota_dimension = 1 : i64}> : () -> tensor<2x3xui32>)");
 }
 
+// XLA's partitioner counts the elements of other devices in 32 bits.
+TEST(Iota, NoDimensionOfMoreThanTwoToThe31IsCounted) {
+  const std::int64_t two_to_31 = std::int64_t{1} << 31;
+  EXPECT_EQ(emitted(iota(DType::f32, {two_to_31}, 0)).find("i64>"), std::string::npos);
+  std::string text = emitted(iota(DType::f32, {2, 4 * two_to_31}, 1));
+  EXPECT_NE(text.find("tensor<2x4096x2097152xi64>"), std::string::npos) << text;
+  EXPECT_NE(text.find("iota_dimension = 2"), std::string::npos) << text;
+  EXPECT_NE(text.find("-> tensor<2x8589934592xf32>"), std::string::npos) << text;
+  EXPECT_EQ(text.find("slice"), std::string::npos) << text;
+  // A prime number of elements.
+  text = emitted(iota(DType::i64, {two_to_31 + 11}, 0));
+  EXPECT_NE(text.find("slice"), std::string::npos) << text;
+}
+
 TEST(Iota, ChecksItsDimension) {
   EXPECT_TRUE(throws_error(
       [] {

@@ -95,6 +95,20 @@ def test_arange_does_not_round_its_bounds():
     same(ms.arange(10, 0, -3, dtype=ms.uint8), np.arange(10, 0, -3).astype(np.uint8))
     same(ms.arange(2**63, 2**63 + 2, dtype=ms.uint64), np.asarray([2**63, 2**63 + 1], np.uint64))
     same(ms.arange(5, 1), np.zeros(0, np.int32))
+    for start, step, dtype in ((3, 7, np.int64), (2**40, -3, np.int64), (2**63, 5, np.uint64), (5, 1, np.float64),
+                               (-2**62, 2**40, np.int64)):
+        stop = start + 70000 * step
+        same(ms.arange(start, stop, step, dtype=dtype), np.array(range(start, stop, step), dtype=dtype))
+
+
+def test_arange_of_more_elements_than_the_host_has_memory_for():
+    f = ms.jit(lambda k: ms.arange(2**33)[::2**27] + k)
+    np.testing.assert_array_equal(f(np.int64(0)).numpy(), np.arange(0, 2**33, 2**27))
+    sharding = ms.Sharding(ms.Mesh({"x": 8}), P("x"))
+    f = ms.jit(lambda k: ms.mark_sharding(ms.arange(5, 2**33 + 5), sharding)[::2**27] + k)
+    np.testing.assert_array_equal(f(np.int64(0)).numpy(), np.arange(5, 2**33 + 5, 2**27))
+    f = ms.jit(lambda k: ms.arange(0.5, 2.0**32, dtype=np.float64)[::2**27] + k)
+    np.testing.assert_array_equal(f(np.float64(0)).numpy(), np.arange(0.5, 2.0**32, 2**27))
 
 
 def test_clip_shows_the_signature_of_the_standard():

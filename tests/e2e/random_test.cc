@@ -66,6 +66,30 @@ TEST_F(RandomOnMeshes, EveryMeshGivesTheSameWithoutTalking) {
 
 // (high words * 2^64 + low words) % span, computed in 128 bits. (This is JAX's algorithm, which
 // computes exactly this for spans below 2^32.)
+// Devices make only the elements that are kept: every 2^27th.
+TEST_F(RandomOnMeshes, MoreElementsThanFit32Bits) {
+  const std::int64_t step = std::int64_t{1} << 27, size = 64 * step;
+  auto kept = [&](Tensor (*make)(const Tensor&, std::int64_t), std::optional<Sharding> sharding) {
+    auto f = jit([=](const Tensor& key) {
+      Tensor all = make(key, size);
+      if (sharding) all = mark_sharding(all, *sharding);
+      return slice(all, {0}, {size}, {step});
+    });
+    return f(random::key(1)).to_host();
+  };
+  const Sharding split(Mesh({{"x", 8}}), P("x")),
+      half(Mesh({{"y", 2}, {"z", 2}}, {5, 2, 7, 0}), P("z"));
+  auto counted = [](const Tensor&, std::int64_t n) { return iota(DType::i64, {n}, 0); };
+  std::vector<std::int64_t> places;
+  for (std::int64_t i = 0; i < size; i += step) places.push_back(i);
+  EXPECT_EQ(kept(counted, split).to_vector<std::int64_t>(), places);
+  EXPECT_EQ(kept(counted, half).to_vector<std::int64_t>(), places);
+  EXPECT_TRUE(kept([](const Tensor&, std::int64_t n) { return iota(DType::f32, {n}, 0); }, split)
+                  .same_bits(HostArray::from_vector(places).astype(DType::f32)));
+  auto uniform = [](const Tensor& key, std::int64_t n) { return random::uniform(key, {n}); };
+  EXPECT_TRUE(kept(uniform, split).same_bits(kept(uniform, std::nullopt)));
+}
+
 TEST_F(RandomOnMeshes, Randint64UsesTwiceTheBits) {
   constexpr std::int64_t kLow = -3, kHigh = 4'000'000'007;
   Tensor key = random::key(9);

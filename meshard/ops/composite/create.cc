@@ -1,6 +1,7 @@
 #include "meshard/ops/composite/create.h"
 
 #include <cmath>
+#include <limits>
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/add.h"
@@ -57,7 +58,11 @@ std::int64_t last_number(std::int64_t start, std::int64_t step, std::int64_t cou
 
 // The diagonal number of each element of the last two dimensions: column index minus row index.
 Tensor diagonal_number(const Shape& shape) {
-  return subtract(iota(kDefaultInteger, shape, -1), iota(kDefaultInteger, shape, -2));
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  int rank = shape.rank();
+  bool fits = shape[rank - 1] <= kMost && shape[rank - 2] <= kMost;
+  DType index = fits ? kDefaultInteger : DType::i64;
+  return subtract(iota(index, shape, -1), iota(index, shape, -2));
 }
 
 Shape matrix(std::string_view op, std::int64_t rows, std::optional<std::int64_t> columns,

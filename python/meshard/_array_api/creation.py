@@ -28,6 +28,7 @@ __all__ = ["arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "fu
 
 
 _MOST_HOST_ELEMENTS = 1 << 16  # more elements are made on the devices
+_MOST_HOST_FLOATS = 1 << 22  # on the devices, a product and a sum may be rounded once or twice
 
 
 def asarray(obj, /, *, dtype=None, device=None, copy=None):
@@ -153,7 +154,18 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
         if wide is numpy.int64 and (dtype == dtypes.int32 or dtype == dtypes.int64):
             if INT32.min <= min(start, stop, last) and max(start, stop, last) <= INT32.max:
                 return ops.arange(start, stop, step, dtype)
+        if count > _MOST_HOST_ELEMENTS:
+            if wide is numpy.int64 and start >= -2**63:
+                beyond = last + (1 if step > 0 else -1)
+                if -2**63 <= beyond < 2**63:
+                    return _as_dtype(ops.arange(start, beyond, step, dtypes.int64), dtype)
+            numbers = ops.astype(ops.arange(0, count, 1, dtypes.int64), dtypes.uint64)  # modulo 2**64
+            first, by = (_of_numpy(numpy.array(each % 2**64, dtype=numpy.uint64)) for each in (start, step))
+            return _as_dtype(ops.add(ops.multiply(numbers, by), first), dtype)
         values = numpy.array(range(start, start + count * step, step), dtype=wide)
+    elif count > _MOST_HOST_FLOATS:
+        numbers = ops.astype(ops.arange(0, count, 1, dtypes.int64), dtypes.float64)
+        return _as_dtype(ops.add(ops.multiply(numbers, float(step)), float(start)), dtype)
     else:
         values = start + numpy.arange(count, dtype=numpy.float64) * step
     return _of_numpy(values.astype(dtype))
