@@ -38,7 +38,8 @@ Tensor as_primal(const Value& primal, const Tensor& cotangent) {
   const Sharding* said = explicit_sharding(primal);
   if (!said) return gathered(cotangent);
   const Sharding* present = explicit_sharding(cotangent.value());
-  return present && *present == *said ? cotangent : sharding_constraint(cotangent, *said);
+  const Sharding wanted = said->with_unreduced({});  // it is used, not only summed
+  return present && *present == wanted ? cotangent : sharding_constraint(cotangent, wanted);
 }
 
 // What a node is computed from: its operands, or the outer value if the node represents one in the
@@ -312,6 +313,7 @@ class Backward {
 
 Tensor with_sharding_of(const Tensor& primal, Tensor cotangent) {
   std::optional<Sharding> sharding = primal.sharding();
+  if (sharding) sharding = sharding->with_unreduced({});
   const Sharding* present = explicit_sharding(cotangent.value());
   if (!sharding || (present && *present == *sharding)) return cotangent;
   return sharding_constraint(cotangent, *sharding);

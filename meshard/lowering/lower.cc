@@ -9,6 +9,7 @@
 #include "meshard/lowering/internal/boundary_padding.h"
 #include "meshard/lowering/internal/dropped_shardings.h"
 #include "meshard/lowering/internal/node_writer.h"
+#include "meshard/lowering/internal/partial_sums.h"
 #include "meshard/lowering/internal/source_locations.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/host_call.h"
@@ -170,7 +171,7 @@ class Lowering {
     std::vector<ArgumentText> arguments;
     for (std::size_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
-      if (argument.sharding) texts[i] = meshes_.border_text(*argument.sharding);
+      if (argument.sharding) texts[i] = border_text(*argument.sharding);
       names[i] = cat("n", i);
       if (for_file_) {
         const std::vector<std::string>& given = program_.parameter_names;
@@ -188,7 +189,7 @@ class Lowering {
     for (std::size_t i = 0; i < module_.results.size(); ++i) {
       const LoweredValue& result = module_.results[i];
       std::string& text = texts[module_.arguments.size() + i];
-      if (result.sharding) text = meshes_.border_text(*result.sharding);
+      if (result.sharding) text = border_text(*result.sharding);
       std::string& attributes = more[module_.arguments.size() + i];
       if (for_file_) attributes = for_file(result, graph_.results()[i]->where());
       results.push_back({.type = &result.padded, .sharding = text, .attributes = attributes});
@@ -197,11 +198,16 @@ class Lowering {
     writer.begin_function("main", arguments, results);
   }
 
+  std::string border_text(const Sharding& sharding) const {
+    return meshes_.border_text(has_summands(sharding) ? sharding : summed(sharding));
+  }
+
   // Converts a value at the program's boundary to the device order that is used inside.
   SsaValue in_order(stablehlo::ModuleWriter& writer, SsaValue value, const LoweredValue& lowered) {
     if (!lowered.sharding) return value;
-    std::string inside = meshes_.sharding_text(*lowered.sharding);
-    if (inside == meshes_.border_text(*lowered.sharding)) return value;
+    const Sharding sharding = summed(*lowered.sharding);
+    std::string inside = meshes_.sharding_text(sharding);
+    if (inside == meshes_.border_text(sharding)) return value;
     SsaValue ordered = writer.temporary();
     writer.sharding_constraint(ordered, value, lowered.padded, inside);
     return ordered;
@@ -210,7 +216,14 @@ class Lowering {
   void unpad_arguments(stablehlo::ModuleWriter& writer, NodeWriter& nodes) {
     for (std::uint32_t i = 0; i < module_.arguments.size(); ++i) {
       const LoweredValue& argument = module_.arguments[i];
-      SsaValue given = in_order(writer, SsaValue::argument(static_cast<std::int32_t>(i)), argument);
+      SsaValue given = SsaValue::argument(static_cast<std::int32_t>(i));
+      if (argument.sharding && has_summands(*argument.sharding)) {
+        SsaValue whole = writer.temporary();
+        writer.sharding_constraint(whole, given, argument.padded,
+                                   meshes_.border_text(summed(*argument.sharding)));
+        given = whole;
+      }
+      given = in_order(writer, given, argument);
       nodes.name_leaf(i, nodes.cut(given, argument.padded, argument.type, i));
     }
   }
@@ -221,11 +234,35 @@ class Lowering {
       nodes.check_result(i);
       const LoweredValue& result = module_.results[i];
       const Value& value = graph_.results()[i];
+      if (result.sharding && has_summands(*result.sharding)) {
+        returned.emplace_back(summands(writer, nodes, value, result), result.padded);
+        continue;
+      }
       SsaValue padded =
           nodes.pad(nodes.value_of(value), result.type, result.padded, graph_.number(value.node()));
       returned.emplace_back(in_order(writer, padded, result), result.padded);
     }
     writer.end_function(returned);
+  }
+
+  // An unreduced result.
+  SsaValue summands(stablehlo::ModuleWriter& writer, NodeWriter& nodes, const Value& value,
+                    const LoweredValue& result) {
+    const Sharding& sharding = *result.sharding;
+    std::uint32_t number = graph_.number(value.node());
+    const Sharding* given = number < graph_.num_leaves() ? leaf_sharding(value) : nullptr;
+    if (given && *given == sharding) return SsaValue::argument(static_cast<std::int32_t>(number));
+    bool keeps_order = meshes_.sharding_text(sharding) == meshes_.border_text(sharding);
+    const Value* unsummed = marked_sharding(value) ? unsummed_operand(*value.node()) : nullptr;
+    if (unsummed && keeps_order && result.type == result.padded) {
+      SsaValue marked = writer.temporary();
+      writer.sharding_constraint(marked, nodes.value_of(*unsummed), result.type,
+                                 meshes_.border_text(sharding));
+      return marked;
+    }
+    SsaValue padded = nodes.pad(nodes.value_of(value), result.type, result.padded, number);
+    return write_summands(writer, in_order(writer, padded, result), result.padded, sharding,
+                          meshes_);
   }
 
   const Program& program_;

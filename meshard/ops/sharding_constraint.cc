@@ -16,6 +16,8 @@ void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
   if (sharding->rank() > static_cast<std::size_t>(call.operand(0).rank()))
     call.fail("the sharding describes ", sharding->rank(), " dimensions, ", call.operand(0),
               " has ", call.operand(0).rank(), ": ", *sharding);
+  if (!sharding->unreduced_axes().empty() && call.operand(0).dtype == DType::bool_)
+    call.fail(call.operand(0), " is not a sum, so it cannot be unreduced: ", *sharding);
   results.push_back(call.operand(0));
 }
 
@@ -109,7 +111,7 @@ extern constinit const OpDef sharding_constraint_op = {
         },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
-          const Sharding& sharding = *call.as<ShardingMark>().sharding;
+          const Sharding sharding = call.as<ShardingMark>().sharding->with_unreduced({});
           const Sharding* present = explicit_sharding(call.cotangents[0].value());
           out[0] = present && *present == sharding
                        ? call.cotangents[0]

@@ -4,6 +4,7 @@
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/device_assignment.h"
@@ -77,12 +78,14 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
     throw_invalid(where, "[sharded_tensor] ", sharding, " describes ", sharding.rank(),
                   " dimensions, ", type, " has ", type.rank());
   Sharding whole = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
+  const AxesIndex summand(whole.mesh(), whole.unreduced_axes());
   std::vector<HostArray> shards;
   std::map<std::vector<std::int64_t>, std::size_t> made;  // by the start of the part
   const pjrt::Client& client = process_runtime().platforms.client(whole.mesh(), where);
   for (const LocalPosition& at : local_positions(client, whole.mesh(), where)) {
     Box box = box_of(whole, type.shape, at.position);
-    if (box_shape(box).size() == 0) {
+    // The value is the sum of the shards along unreduced axes, and the callback makes all of it.
+    if (box_shape(box).size() == 0 || summand(at.position) != 0) {
       shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
       continue;
     }

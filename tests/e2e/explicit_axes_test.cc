@@ -208,7 +208,10 @@ TEST_F(ExplicitAxes, AnAxisOfSizeOneChangesNothing) {
        [](const Tensor& a, const Tensor& b) {
          return dynamic_update_slice(a, b * 2, {0, 0});
        }},
-      {"stack", [](const Tensor& a, const Tensor& b) { return stack({a, b}); }},
+      {"stack",
+       [](const Tensor& a, const Tensor& b) {
+         return stack({a, b});
+       }},
       {"carry",
        [](const Tensor& a, const Tensor& b) {
          return fori_loop(

@@ -9,6 +9,7 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/internal/only_padding.h"
+#include "meshard/lowering/internal/partial_sums.h"
 #include "meshard/lowering/internal/partitioner_rules.h"
 #include "meshard/lowering/internal/scattered_updates.h"
 #include "meshard/lowering/internal/shared_values.h"
@@ -191,7 +192,8 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   const std::string location = location_of(number);
   bool mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
   std::string sharding;
-  if (mark) sharding = meshes_.sharding_text(*node.attributes_as<ShardingMark>().sharding);
+  // Only results of the program are unreduced (partial_sums.h).
+  if (mark) sharding = meshes_.sharding_text(summed(*node.attributes_as<ShardingMark>().sharding));
   if (mark && sharding.empty()) {
     // On one device, a mark has no effect: the result is the operand.
     writer_
@@ -300,7 +302,7 @@ std::string NodeWriter::whole_text(const Node& node, std::uint32_t result) const
 std::string NodeWriter::pin_text(const Node& node, std::uint32_t result) const {
   const Sharding* sharding = explicit_sharding(node, result);
   bool is_mark = node.attributes() && node.attributes()->type() == typeid(ShardingMark);
-  return sharding && !is_mark ? meshes_.sharding_text(*sharding) : std::string();
+  return sharding && !is_mark ? meshes_.sharding_text(summed(*sharding)) : std::string();
 }
 
 }  // namespace meshard

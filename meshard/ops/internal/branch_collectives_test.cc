@@ -23,15 +23,15 @@ namespace {
 
 using BranchCollective = Tensor (*)(const Tensor&, const char*);
 
-Tensor summed(const Tensor& t, const char* axis) { return vary(all_reduce(t, axis), axis); }
-Tensor doubled(Tensor t) { return t * 2; }
+Tensor summed_over(const Tensor& t, const char* axis) { return vary(all_reduce(t, axis), axis); }
+Tensor twice_of(Tensor t) { return t * 2; }
 Tensor is_first(const char* axis) { return equal(axis_index(axis), 0); }
-Mesh grid() { return Mesh({{"x", 2}, {"y", 2}}); }
+Mesh branching_grid() { return Mesh({{"x", 2}, {"y", 2}}); }
 
 // Records f over both axes.
 template <class F>
 void record_on_grid(F f) {
-  (void)manual(grid(), P(none, {"x", "y"}), P(none, {"x", "y"}), f)(input({4, 8}));
+  (void)manual(branching_grid(), P(none, {"x", "y"}), P(none, {"x", "y"}), f)(input({4, 8}));
 }
 
 template <class F>
@@ -41,7 +41,8 @@ testing::AssertionResult is_refused(F f, std::vector<std::string> parts) {
 
 TEST(BranchCollectives, EveryCollectiveIsRefusedAtItsLine) {
   const BranchCollective all[] = {
-      summed, [](const Tensor& t, const char* axis) { return sum(all_gather(t, axis, 0), 0) + t; },
+      summed_over,
+      [](const Tensor& t, const char* axis) { return sum(all_gather(t, axis, 0), 0) + t; },
       [](const Tensor& t, const char* axis) { return sum(reduce_scatter(t, axis, 0)) + t; },
       [](const Tensor& t, const char* axis) { return sum(all_to_all(t, axis, 0, 1)) + t; },
       [](const Tensor& t, const char* axis) { return ring_shift(t, axis); }};
@@ -49,7 +50,7 @@ TEST(BranchCollectives, EveryCollectiveIsRefusedAtItsLine) {
     auto choosing = [&](const char* predicate, const char* axis) {
       return [=](Tensor part) {
         return cond(
-            is_first(predicate), [=](Tensor t) { return one(t, axis); }, doubled, part);
+            is_first(predicate), [=](Tensor t) { return one(t, axis); }, twice_of, part);
       };
     };
     EXPECT_TRUE(
@@ -75,13 +76,13 @@ TEST(BranchCollectives, LoopsWhoseNumberOfStepsVaries) {
   EXPECT_TRUE(is_refused(
       [](Tensor part) {
         return while_loop([](Tensor c) { return less(sum(c), 9); },
-                          [](Tensor c) { return summed(c, "y") + 1; }, part);
+                          [](Tensor c) { return summed_over(c, "y") + 1; }, part);
       },
       {"[all_reduce] runs over {\"y\"} in the loop at", "condition varies over {\"x\", \"y\"}"}));
   EXPECT_TRUE(is_refused(
       [](Tensor part) {
         return fori_loop(
-            0, axis_index("x"), [](Tensor, Tensor c) { return summed(c, "x"); }, part);
+            0, axis_index("x"), [](Tensor, Tensor c) { return summed_over(c, "x"); }, part);
       },
       {"runs over {\"x\"} in the loop"}));
   EXPECT_TRUE(is_refused(
@@ -90,9 +91,9 @@ TEST(BranchCollectives, LoopsWhoseNumberOfStepsVaries) {
                           [](Tensor c) { return c + axis_index("x"); }, part * 0);
       },
       {"[all_gather]"}));
-  record_on_grid([](Tensor part) {  // y is summed, and x is not waited for
+  record_on_grid([](Tensor part) {  // y is summed_over, and x is not waited for
     return while_loop([](Tensor c) { return less(sum(all_reduce(c, "y")), 9); },
-                      [](Tensor c) { return summed(c, "y") + 1; }, part);
+                      [](Tensor c) { return summed_over(c, "y") + 1; }, part);
   });
 }
 
@@ -103,9 +104,9 @@ TEST(BranchCollectives, AreFoundInNestedBodiesAndRegions) {
             is_first("x"),
             [](Tensor t) {
               return fori_loop(
-                  0, 3, [](Tensor, Tensor c) { return summed(c, "x"); }, t);
+                  0, 3, [](Tensor, Tensor c) { return summed_over(c, "x"); }, t);
             },
-            doubled, part);
+            twice_of, part);
       },
       {"predicate varies over {\"x\"}"}));
   EXPECT_TRUE(is_refused(
@@ -114,15 +115,15 @@ TEST(BranchCollectives, AreFoundInNestedBodiesAndRegions) {
             0, 3,
             [](Tensor, Tensor c) {
               return cond(
-                  greater(sum(c), 2), [](Tensor t) { return summed(t, "x"); }, doubled, c);
+                  greater(sum(c), 2), [](Tensor t) { return summed_over(t, "x"); }, twice_of, c);
             },
             part);
       },
       {"predicate varies over {\"x\", \"y\"}"}));
-  auto inner =
-      manual(grid(), P("y"), P("y"), [](Tensor t) { return summed(t, "x"); }, {.axes = {"y"}});
-  auto outer = manual(grid(), P(none, "x"), P(none, "x"),
-                      [&](Tensor part) { return cond(is_first("x"), inner, doubled, part); },
+  auto inner = manual(branching_grid(), P("y"), P("y"),
+                      [](Tensor t) { return summed_over(t, "x"); }, {.axes = {"y"}});
+  auto outer = manual(branching_grid(), P(none, "x"), P(none, "x"),
+                      [&](Tensor part) { return cond(is_first("x"), inner, twice_of, part); },
                       {.axes = {"x"}});
   EXPECT_TRUE(throws_error(
       [&] {
@@ -135,7 +136,7 @@ TEST(BranchCollectives, AreFoundInNestedBodiesAndRegions) {
 TEST(BranchCollectives, ACounterBesideVaryingCarriesDoesNotDiffer) {
   auto step = [](Tensor i, Tensor c) {
     return cond(
-        less(i, 2), [](Tensor t) { return summed(t, "x"); }, doubled, c);
+        less(i, 2), [](Tensor t) { return summed_over(t, "x"); }, twice_of, c);
   };
   record_on_grid([&](Tensor part) { return fori_loop(0, 4, step, part); });
   using Counted = std::pair<Tensor, Tensor>;
@@ -148,7 +149,7 @@ TEST(BranchCollectives, ACounterBesideVaryingCarriesDoesNotDiffer) {
   record_on_grid([&](Tensor part) { return step(counted(part).first, part); });
   record_on_grid([&](Tensor part) {
     return while_loop([](Counted s) { return less(s.first, 3); },
-                      [&](Counted s) { return Counted(s.first + 1, summed(s.second, "x")); },
+                      [&](Counted s) { return Counted(s.first + 1, summed_over(s.second, "x")); },
                       Counted(zeros({}), part))
         .second;
   });
@@ -171,7 +172,7 @@ TEST(BranchCollectives, AResultOfABranchDiffersLikeItsPredicate) {
         Tensor chosen = cond(
             is_first("x"), [] { return ones({}); }, [] { return zeros({}); });
         return cond(
-            greater(chosen, 0), [](Tensor t) { return summed(t, "x"); }, doubled, part);
+            greater(chosen, 0), [](Tensor t) { return summed_over(t, "x"); }, twice_of, part);
       },
       {"predicate varies over {\"x\"}"}));
 }
@@ -180,7 +181,7 @@ TEST(BranchCollectives, OneDeviceWaitsForNobody) {
   Mesh mesh({{"x", 1}, {"y", 4}});
   (void)manual(mesh, P({"x", "y"}), P({"x", "y"}), [](Tensor part) {
     return cond(
-        greater(sum(part), 0), [](Tensor t) { return summed(t, "x"); }, doubled, part);
+        greater(sum(part), 0), [](Tensor t) { return summed_over(t, "x"); }, twice_of, part);
   })(input({4}));
 }
 

@@ -1,8 +1,10 @@
 #include "meshard/runtime/internal/host_to_device.h"
 
+#include <optional>
 #include <unordered_map>
 
 #include "meshard/array/slice.h"
+#include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/agreement.h"
@@ -95,9 +97,17 @@ class ShardSender {
     std::vector<LocalPosition> positions = local_positions(client_, sharding_.mesh(), where_);
     check_equal_in_processes();
     // The first position of each tile determines its source; all positions of a tile share it.
+    // Along unreduced axes, the value is the sum of the shards: those after the first are zeros.
+    const AxesIndex summand(sharding_.mesh(), sharding_.unreduced_axes());
     std::vector<std::size_t> tile_of;
+    std::optional<std::size_t> zeros;
     std::unordered_map<std::int64_t, std::size_t> tiles;
     for (const LocalPosition& at : positions) {
+      if (summand(at.position) != 0) {
+        if (!zeros) zeros = add_zeros();
+        tile_of.push_back(*zeros);
+        continue;
+      }
       auto [found, fresh] = tiles.try_emplace(tile_number(sharding_, at.position), sources_.size());
       if (fresh) add_source(at.position);
       tile_of.push_back(found->second);
@@ -131,6 +141,13 @@ class ShardSender {
     if (!steps) return;
     Result<void> equal = check_equal_data(*steps, array_, sharding_.mesh(), where_);
     if (!equal.ok()) throw equal.error().at(where_);
+  }
+
+  std::size_t add_zeros() {
+    HostArray block = HostArray::zeros(shard_type_);
+    const std::byte* data = block.bytes();
+    sources_.push_back({std::move(block), data, false});
+    return sources_.size() - 1;
   }
 
   void add_source(std::int64_t position) {
