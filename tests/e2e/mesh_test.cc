@@ -304,7 +304,8 @@ TEST_F(Meshes, WindowsInsideManualFunctionsKeepTheirFillValues) {
 // The padding of a result counts too.
 TEST_F(Meshes, APaddedValueThatIsAResultKeepsItsFillValue) {
   Mesh mesh({{"x", 2}});
-  auto f = manual(mesh, P("x"), P("x"), [](const Tensor& t) { return t; }, {.out_shapes = {{3}}, .pad = 0});
+  auto f = manual(mesh, P("x"), P("x"), [](const Tensor& t) { return t; },
+                  {.out_shapes = {{3}}, .pad = 0});
   Tensor x = f(ones({3})), padded = pad(x, 5, {0}, {1});
   sync({x, padded});
   EXPECT_THAT(x.to_vector<float>(), ElementsAre(1, 1, 1));

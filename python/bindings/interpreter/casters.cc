@@ -17,7 +17,7 @@ bool load_integer(PyObject* object, std::int64_t& number) noexcept {
 
 std::optional<PadValue> load_pad_value(PyObject* object) noexcept {
   if (PyUnicode_Check(object)) {
-    const char* text = PyUnicode_AsUTF8(object);
+    const char* text = PyUnicode_AsUTF8AndSize(object, nullptr);
     if (!text) PyErr_Clear();
     for (const auto& [kind, name] : EnumNames<ReduceKind>::kNames)
       if (text && name == std::string_view(text)) return PadValue(kind);
