@@ -8,6 +8,7 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/from_host.h"
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/device_array.h"
