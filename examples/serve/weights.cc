@@ -58,10 +58,12 @@ Result<gpt::Trained> load_model(const std::string& path, const nn::AxisRules& ru
   }
   gpt::Decoder like =
       nn::describe(rules, [&](nn::Maker& make) { return gpt::make_decoder(make, *sizes); });
+  const io::LoadOptions only_the_model{.strict =
+                                           false};  // the file may also have an optimizer's state
   if (prefix_of(*weights).empty()) {
-    MESHARD_ASSIGN_OR_RETURN(like, io::restore(path, like));
+    MESHARD_ASSIGN_OR_RETURN(like, io::restore(path, like, only_the_model));
   } else {
-    MESHARD_ASSIGN_OR_RETURN(Model found, io::restore(path, Model{like}));
+    MESHARD_ASSIGN_OR_RETURN(Model found, io::restore(path, Model{like}, only_the_model));
     like = found.model;
   }
   return gpt::Trained{like, context};

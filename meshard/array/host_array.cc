@@ -1,6 +1,8 @@
 #include "meshard/array/host_array.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include "meshard/array/number.h"
@@ -8,6 +10,47 @@
 #include "meshard/base/error.h"
 
 namespace meshard {
+namespace {
+
+// True if `dtype` holds the integer or bool that is the only element of an array.
+bool holds_integer(const HostArray& from, DType dtype) {
+  const HostArray as_signed = from.astype(DType::i64), as_unsigned = from.astype(DType::u64);
+  const std::int64_t value = as_signed.data<std::int64_t>()[0];
+  const IntegerLimits limits = integer_limits(dtype);
+  if (is_signed_integer(from.dtype()) && value < 0) return value >= limits.min;
+  return as_unsigned.data<std::uint64_t>()[0] <= limits.max;
+}
+
+// True if `dtype` holds the number; a float may be rounded to it.
+bool holds_number(double value, DType dtype) {
+  if (dtype == DType::f64 || is_complex(dtype)) return true;
+  if (is_integer(dtype)) {
+    // The lower limit and the upper limit plus one are powers of two or zero, so exact as doubles.
+    const IntegerLimits limits = integer_limits(dtype);
+    const double end = std::ldexp(1.0, static_cast<int>(std::bit_width(limits.max)));
+    return std::trunc(value) == value && value >= static_cast<double>(limits.min) && value < end;
+  }
+  const HostArray rounded = HostArray::scalar(value).astype(dtype).astype(DType::f64);
+  return !std::isfinite(value) || std::isfinite(rounded.data<double>()[0]);
+}
+
+// The same for the only element of an array; for bool, anything but 0 is true.
+bool holds_element(const HostArray& from, DType dtype) {
+  if (dtype == DType::bool_) return true;
+  if (is_complex(from.dtype())) {
+    if (is_complex(dtype)) return true;
+    const HostArray wide = from.astype(DType::c128);
+    const auto value = wide.data<Complex128>()[0];
+    return value.imag == 0 && holds_number(value.real, dtype);
+  }
+  if (is_floating(from.dtype())) {
+    const HostArray wide = from.astype(DType::f64);
+    return holds_number(wide.data<double>()[0], dtype);
+  }
+  return !is_integer(dtype) || holds_integer(from, dtype);
+}
+
+}  // namespace
 
 HostArray::HostArray(TensorType type, HostBlock block)
     : type_(std::move(type)), size_(type_.size()), block_(std::move(block)) {}
@@ -75,10 +118,17 @@ void HostArray::wrong_dtype(DType asked, SourceLocation where) const {
                 ", but the array is ", type_, "; use astype");
 }
 
-void HostArray::check_single(SourceLocation where) const {
+HostArray HostArray::single_as(DType dtype, SourceLocation where) const {
   if (size_ != 1)
     throw_invalid(where, "[host_array] item() requires an array with exactly one element, not ",
                   type_);
+  if (dtype != type_.dtype && !holds_element(*this, dtype))
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[host_array] item() cannot read ", reshaped(Shape{}), " as ", dtype,
+                    ", which does not hold it: read it as ", type_.dtype,
+                    ", or convert the array with astype first"),
+                where);
+  return astype(dtype);
 }
 
 std::int64_t HostArray::offset_of(std::span<const std::int64_t> indices,

@@ -133,12 +133,14 @@ class HostArray {
     return data<T>(
         where)[static_cast<std::size_t>(offset_of({indices.begin(), indices.size()}, where))];
   }
-  /// The only element, converted to T.
-  /// @error invalid argument if there is not exactly one.
+  /// The only element as a T that holds it: a float is rounded to a narrower one, and for bool
+  /// anything but 0 is true.
+  /// @error invalid argument if there is not exactly one element; out of range, with the value, if
+  /// T cannot hold it: an integer outside of T, a number with a fraction or NaN as an integer, a
+  /// finite number beyond the largest float, a complex number as a real one.
   template <Element T>
   T item(SourceLocation where = SourceLocation::current()) const {
-    check_single(where);
-    HostArray converted = astype(dtype_of<T>());
+    HostArray converted = single_as(dtype_of<T>(), where);
     T value;
     std::memcpy(&value, converted.bytes(), sizeof(T));
     return value;
@@ -180,7 +182,7 @@ class HostArray {
       wrong_dtype(asked, where);
   }
   [[noreturn]] void wrong_dtype(DType asked, SourceLocation where) const;
-  void check_single(SourceLocation where) const;
+  HostArray single_as(DType dtype, SourceLocation where) const;
   std::int64_t offset_of(std::span<const std::int64_t> indices, SourceLocation where) const;
   bool equals(const HostArray& other) const;
 

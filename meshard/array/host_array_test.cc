@@ -122,6 +122,31 @@ TEST(HostArray, Fills) {
   EXPECT_EQ(HostArray::scalar(true).dtype(), bool_);
 }
 
+TEST(HostArray, ItemNarrowsOnlyWhatFits) {
+  auto refused = [](auto read, std::string value) {
+    EXPECT_TRUE(throws_error([&] { (void)read(); }, ErrorCode::kOutOfRange,
+                             {value, "host_array_test.cc:"}));
+  };
+  refused([] { return HostArray::scalar(300).item<std::uint8_t>(); }, "300");
+  refused([] { return HostArray::scalar(-1).item<std::uint32_t>(); }, "-1");
+  refused([] { return HostArray::scalar(-1).item<std::uint64_t>(); }, "-1");
+  refused([] { return HostArray::scalar(2.7f).item<std::int32_t>(); }, "2.7");
+  refused([] { return HostArray::scalar(std::nan("")).item<std::int32_t>(); }, "nan");
+  refused([] { return HostArray::scalar(0x1p63).item<std::int64_t>(); }, "i64");
+  refused([] { return HostArray::scalar(~std::uint64_t{0}).item<std::int64_t>(); },
+          "18446744073709551615");
+  refused([] { return HostArray::scalar(1e300).item<float>(); }, "1e+300");
+  refused([] { return HostArray::scalar(Complex64(1, 2)).item<float>(); }, "2");
+  EXPECT_EQ(HostArray::scalar(255).item<std::uint8_t>(), 255);
+  EXPECT_EQ(HostArray::scalar(-3.0).item<std::int8_t>(), -3);
+  EXPECT_EQ(HostArray::scalar(0.1).item<float>(), 0.1f);
+  EXPECT_EQ(HostArray::scalar(Complex64(4, 0)).item<double>(), 4);
+  EXPECT_EQ(HostArray::scalar(-0x1p63).item<std::int64_t>(),
+            std::numeric_limits<std::int64_t>::min());
+  EXPECT_TRUE(std::isinf(HostArray::scalar(HUGE_VAL).item<float>()));
+  EXPECT_TRUE(HostArray::scalar(2).item<bool>());
+}
+
 TEST(HostArray, RefusesWrongQuestions) {
   HostArray array = counted({2, 3});
   EXPECT_TRUE(throws_error([&] { (void)array.data<float>(); }, ErrorCode::kInvalidArgument,

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "meshard/base/cat.h"
+
 namespace meshard {
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -34,6 +36,14 @@ std::vector<std::string> near_names(std::string_view word, std::span<const std::
   for (auto& [distance, name] : found)
     if (out.size() < most) out.push_back(std::move(name));
   return out;
+}
+
+std::string nearest_text(std::string_view word, std::span<const std::string> names) {
+  const std::vector<std::string> near = near_names(word, names);
+  if (near.empty()) return "there are no names";
+  std::string text = near.size() == 1 ? "the nearest name is " : "the nearest names are ";
+  for (std::size_t i = 0; i < near.size(); ++i) text += cat(i ? ", \"" : "\"", near[i], "\"");
+  return text;
 }
 
 }  // namespace meshard

@@ -17,4 +17,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 std::vector<std::string> near_names(std::string_view word, std::span<const std::string> names,
                                     std::size_t most = 3);
 
+/// The same for an error message: `the nearest names are "w", "b"`; `there are no names` without
+/// any.
+std::string nearest_text(std::string_view word, std::span<const std::string> names);
+
 }  // namespace meshard

@@ -23,5 +23,13 @@ TEST(NearNames, TheNearestFirst) {
   EXPECT_TRUE(near_names("x", {}).empty());
 }
 
+TEST(NearNames, AsText) {
+  std::vector<std::string> names = {"hidden", "heads"};
+  EXPECT_EQ(nearest_text("hiden", names), "the nearest names are \"hidden\", \"heads\"");
+  names.pop_back();
+  EXPECT_EQ(nearest_text("hiden", names), "the nearest name is \"hidden\"");
+  EXPECT_EQ(nearest_text("hiden", {}), "there are no names");
+}
+
 }  // namespace
 }  // namespace meshard

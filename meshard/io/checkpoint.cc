@@ -4,6 +4,7 @@
 #include <set>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/near_names.h"
 #include "meshard/graph/leaf.h"
 
 namespace meshard::io {
@@ -66,7 +67,35 @@ std::string text_of(std::span<const std::string> names) {
   return cat("\"", names.front(), "\" to \"", names.back(), "\"");
 }
 
+std::string listed(std::span<const std::string> names) {
+  constexpr std::size_t kMost = 8;
+  std::string text;
+  for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
+    text += cat(i ? ", \"" : "\"", names[i], "\"");
+  return names.size() > kMost ? cat(text, " and ", names.size() - kMost, " more") : text;
+}
+
 }  // namespace
+
+std::optional<Error> unlike_names(const std::set<std::string>& wanted,
+                                  const std::vector<std::string>& stored,
+                                  const LoadOptions& options, SourceLocation where) {
+  std::vector<std::string> missing(wanted.begin(), wanted.end()), extra;
+  std::erase_if(missing,
+                [&](const std::string& name) { return std::ranges::count(stored, name) > 0; });
+  for (const std::string& name : stored)
+    if (options.strict && !wanted.contains(name)) extra.push_back(name);
+  if (missing.empty() && extra.empty()) return std::nullopt;
+  std::string text = "[io] ";
+  if (!missing.empty())
+    text += cat("the checkpoint lacks ", listed(missing), "; for \"", missing[0], "\", ",
+                nearest_text(missing[0], stored), extra.empty() ? "" : ". Also, ");
+  if (!extra.empty())
+    text += cat("the checkpoint has ", listed(extra),
+                ", for which the structure to restore has no member; pass strict = false to ignore "
+                "such tensors");
+  return Error(ErrorCode::kNotFound, std::move(text), where);
+}
 
 void CheckpointWriter::add(const Tensor& tensor, const std::string& path) {
   std::span<const std::int64_t> sizes = stacked_sizes(tensor, path);
@@ -112,10 +141,13 @@ CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where
     error_ = weights.error().at(where);
 }
 
-Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) const {
+Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) {
   if (!like.defined()) {
-    if (structure::stacked_dimensions(path) == 0)
-      return weights_->tensor(checkpoint_name(path), where_);
+    std::string name = checkpoint_name(path);
+    if (structure::stacked_dimensions(path) == 0) {
+      wanted_.insert(name);
+      return weights_->contains(name) ? weights_->tensor(name, where_) : like;
+    }
     return Error(ErrorCode::kInvalidArgument,
                  cat("[io] the tensor at ", path,
                      " has no type, so the number of layers to restore is unknown: pass an "
@@ -124,7 +156,10 @@ Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& pat
   }
   std::span<const std::int64_t> sizes = stacked_sizes(like, path);
   std::vector<std::string> names = checkpoint_names(path, sizes);
-  if (names.empty()) return like;  // no layers
+  wanted_.insert(names.begin(), names.end());
+  for (const std::string& name : names)
+    if (!weights_->contains(name)) return like;  // finish() lists it
+  if (names.empty()) return like;                // no layers
   Result<TensorType> one = weights_->type(names[0]);
   if (!one) return one.error().at(where_);
   Dimensions all(sizes.begin(), sizes.end());
@@ -149,6 +184,10 @@ void CheckpointReader::restore(Tensor& like, const std::string& path) {
     like = *std::move(found);
   else
     error_ = found.error();
+}
+
+void CheckpointReader::finish(const LoadOptions& options) {
+  if (!error_ && weights_) error_ = unlike_names(wanted_, weights_->names(), options, where_);
 }
 
 void CheckpointReader::restore_array(HostArray& like, const std::string& path) {

@@ -11,6 +11,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,12 @@ class CheckpointWriter {
   std::map<std::string, NamedTensors> tensors_;  // by path: the order in the file
 };
 
+/// The error for names of members that a checkpoint lacks, and, if `strict`, for its tensors that
+/// are no members. Lists both, with the nearest names.
+std::optional<Error> unlike_names(const std::set<std::string>& wanted,
+                                  const std::vector<std::string>& stored,
+                                  const LoadOptions& options, SourceLocation where);
+
 /// Restores members one by one; keeps the first error.
 class CheckpointReader {
  public:
@@ -65,11 +72,14 @@ class CheckpointReader {
     if (!error_) like = array.item<Number>();
   }
   const std::optional<Error>& error() const { return error_; }
+  /// Compares the names of all members with those in the file.
+  void finish(const LoadOptions& options);
 
  private:
   void restore_array(HostArray& like, const std::string& path);
-  Result<Tensor> find(const Tensor& like, const std::string& path) const;
+  Result<Tensor> find(const Tensor& like, const std::string& path);
   std::optional<Weights> weights_;
+  std::set<std::string> wanted_;  // the names of all members
   std::optional<Error> error_;
   SourceLocation where_;
 };
@@ -115,13 +125,14 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Saving
 /// Returns a structure like `like` with the values from a checkpoint. Each tensor of `like` gives
 /// the required type, and by its sharding the placement; it may be an old value or an
 /// abstract_tensor(). A tensor that is not defined takes the type in the file and stays on the
-/// host, as does one without a sharding. Each device's bytes are read once, and only these. Other
-/// tensors in the file are ignored. In a run of several processes, each reads what its own devices
-/// hold; the checkpoint may come from any number of processes.
-/// @error as Weights::open; not found: a member that the file lacks; invalid argument: a member
-/// with another type, naming both types.
+/// host, as does one without a sharding. Each device's bytes are read once, and only these. With
+/// `strict = false`, other tensors in the file are ignored. In a run of several processes, each
+/// reads what its own devices hold; the checkpoint may come from any number of processes.
+/// @error as Weights::open; not found: members that the file lacks, and tensors in the file for
+/// which there is no member, all of them with their names; invalid argument: a member with another
+/// type, naming both types.
 template <class T>
-Result<T> restore(const std::string& path, T like,
+Result<T> restore(const std::string& path, T like, LoadOptions options = {},
                   SourceLocation where = SourceLocation::current()) {
   internal::CheckpointReader reader(path, where);
   structure::for_each(like, [&](auto& leaf, const std::string& at) {
@@ -132,6 +143,7 @@ Result<T> restore(const std::string& path, T like,
     else if constexpr (structure::Number<Leaf>)
       reader.restore_number(leaf, at);
   });
+  reader.finish(options);
   if (reader.error()) return *reader.error();
   return like;
 }

@@ -108,6 +108,19 @@ TEST_F(CheckpointOnDevices, WhatDoesNotFitIsNamed) {
   EXPECT_EQ(refusal(other).message(),
             "[io] \"layers.1.b\" is f32[2] in the checkpoint, but the destination is f32[3]");
   EXPECT_EQ(restore(path_ + ".none", Tensor()).error().code(), ErrorCode::kNotFound);
+  State less = some_state();
+  less.extra.clear();
+  less.layers.pop_back();
+  EXPECT_EQ(refusal(less).code(), ErrorCode::kNotFound);
+  for (std::string part : {"\"extra.m\", \"layers.1.b\", \"layers.1.w\"", "strict = false"})
+    EXPECT_NE(refusal(less).message().find(part), std::string::npos) << refusal(less).message();
+  EXPECT_TRUE(restore(path_, less, {.strict = false}).ok());
+  more.extra.clear();
+  more.extra["mm"] = Tensor();
+  EXPECT_NE(refusal(more).message().find(
+                "lacks \"extra.mm\"; for \"extra.mm\", the nearest names are \"extra.m\""),
+            std::string::npos)
+      << refusal(more).message();
   std::map<std::string, std::map<std::string, Tensor>> twice;
   twice["a"]["b.c"] = twice["a.b"]["c"] = vector_of({1});
   EXPECT_NE(save(path_, twice).error().message().find("\"a.b.c\""), std::string::npos);

@@ -2,11 +2,13 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
+#include "meshard/base/near_names.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
@@ -23,9 +25,21 @@ using internal::CheckpointIndex;
 // How often a checkpoint that is replaced again and again is opened anew.
 constexpr int kMostReplacements = 100;
 
-Error no_weights(std::string_view name, std::size_t count) {
-  return Error(ErrorCode::kNotFound, cat("[io] no tensor \"", name,
-                                         "\" in these weights (number of tensors: ", count, ")"));
+Error no_weights(std::string_view name, std::span<const std::string> names) {
+  return Error(ErrorCode::kNotFound,
+               cat("[io] no tensor \"", name, "\" in these weights; ", nearest_text(name, names),
+                   " (number of tensors: ", names.size(), ")"));
+}
+
+Error no_match(std::string_view pattern, std::span<const std::string> names) {
+  const bool has_class = pattern.find_first_of("[?") != std::string_view::npos;
+  return Error(
+      ErrorCode::kNotFound,
+      cat("[io] the pattern \"", pattern, "\" matches no tensor; ", nearest_text(pattern, names),
+          has_class ? ". Only `*` is special in a pattern: write an entry for each name "
+                      "instead of [...] or ?"
+                    : "",
+          ". Pass strict = false to ignore it (number of tensors: ", names.size(), ")"));
 }
 
 // Changes whenever the checkpoint is replaced.
@@ -185,7 +199,7 @@ Result<TensorType> Weights::type(std::string_view name) const {
 
 Result<StoredTensor> Weights::stored(std::string_view name) const {
   auto found = tensors_.find(name);
-  if (found == tensors_.end()) return no_weights(name, tensors_.size());
+  if (found == tensors_.end()) return no_weights(name, names());
   return found->second;
 }
 
@@ -194,7 +208,7 @@ Result<Tensor> Weights::make(std::span<const std::string> names, const Shape& si
   std::vector<const StoredTensor*> tensors;
   for (const std::string& name : names) {
     auto found = tensors_.find(name);
-    if (found == tensors_.end()) return no_weights(name, tensors_.size()).at(where);
+    if (found == tensors_.end()) return no_weights(name, this->names()).at(where);
     tensors.push_back(&found->second);
     if (found->second.type() != tensors[0]->type())
       return Error(ErrorCode::kInvalidArgument,
@@ -257,7 +271,13 @@ Result<Tensor> Weights::load_one(const std::string& name, const StoredTensor& st
 }
 
 Result<std::map<std::string, Tensor>> Weights::load(const std::vector<NamedSharding>& shardings,
+                                                    LoadOptions options,
                                                     SourceLocation where) const {
+  for (const NamedSharding& each : shardings)
+    if (options.strict && std::none_of(tensors_.begin(), tensors_.end(), [&](const auto& one) {
+          return matches_name(each.names, one.first);
+        }))
+      return no_match(each.names, names()).at(where);
   std::map<std::string, Tensor> out;
   for (const auto& [name, stored] : tensors_) {
     Result<Tensor> loaded = load_one(name, stored, shardings, where);
@@ -269,10 +289,10 @@ Result<std::map<std::string, Tensor>> Weights::load(const std::vector<NamedShard
 
 Result<std::map<std::string, Tensor>> load(const std::string& path,
                                            const std::vector<NamedSharding>& shardings,
-                                           SourceLocation where) {
+                                           LoadOptions options, SourceLocation where) {
   Result<Weights> weights = Weights::open(path);
   if (!weights) return weights.error().at(where);
-  return weights->load(shardings, where);
+  return weights->load(shardings, options, where);
 }
 
 }  // namespace meshard::io

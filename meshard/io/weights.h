@@ -14,10 +14,18 @@ namespace meshard::io {
 
 /// The sharding of all tensors whose names match a pattern.
 struct NamedSharding {
-  /// A pattern for names, in which `*` matches any text: `blocks.*.wq`.
+  /// A pattern for names, in which `*` matches any text and no other character is special:
+  /// `blocks.*.wq`.
   std::string names;
   Mesh mesh;
   PartitionSpec spec;
+};
+
+/// Options of load() and restore().
+struct LoadOptions {
+  /// Whether patterns that match no tensor, and tensors of a checkpoint that a restored structure
+  /// has no member for, are errors instead of being ignored.
+  bool strict = true;
 };
 
 /// A handle on a model's weights: one safetensors file, or several files with an index.
@@ -66,9 +74,10 @@ class Weights {
                                 SourceLocation where = SourceLocation::current()) const;
   /// Loads all tensors onto the devices that `shardings` specifies. The first entry whose pattern
   /// matches a tensor's name applies; tensors without a match stay on the host.
-  /// @error errors of placing a tensor, such as a spec with more dimensions than the tensor
+  /// @error errors of placing a tensor, such as a spec with more dimensions than the tensor; not
+  /// found, with the nearest names: a pattern that matches no name
   Result<std::map<std::string, Tensor>> load(
-      const std::vector<NamedSharding>& shardings = {},
+      const std::vector<NamedSharding>& shardings = {}, LoadOptions options = {},
       SourceLocation where = SourceLocation::current()) const;
 
  private:
@@ -83,9 +92,10 @@ class Weights {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Opens the weights at `path` and loads them: Weights::open(path), then load(shardings).
+/// Opens the weights at `path` and loads them: Weights::open(path), then load(shardings, options).
 Result<std::map<std::string, Tensor>> load(const std::string& path,
                                            const std::vector<NamedSharding>& shardings = {},
+                                           LoadOptions options = {},
                                            SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::io

@@ -138,6 +138,11 @@ TEST_F(WeightsInParts, DevicesReceiveTheirParts) {
   std::map<std::string, Tensor> loaded = load(path_, {{"w", mesh, P("x")}}).value();
   EXPECT_EQ(loaded.at("w").sharding(), Sharding(mesh, P("x"), 2));
   EXPECT_EQ(loaded.at("w").to_vector<float>(), counted(12));
+  Error unmatched = load(path_, {{"*[ab]", mesh, P("x")}}).error();
+  EXPECT_EQ(unmatched.code(), ErrorCode::kNotFound);
+  for (std::string part : {"\"*[ab]\" matches no tensor", "\"b.0\"", "Only `*`"})
+    EXPECT_NE(unmatched.message().find(part), std::string::npos) << unmatched.message();
+  EXPECT_TRUE(load(path_, {{"*[ab]", mesh, P("x")}}, {.strict = false}).ok());
   Error error = load(path_, {{"w", mesh, P("x", none, "y")}}).error();
   EXPECT_NE(error.to_string().find("\"w\""), std::string::npos) << error.to_string();
 }

@@ -1,5 +1,11 @@
 #include "meshard/nn/maker.h"
 
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/near_names.h"
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/call_scope.h"
@@ -27,6 +33,9 @@ Maker::Maker(AxisRules rules, DType dtype) : rules_(std::move(rules)), dtype_(dt
 
 Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
                          const Initializer& initializer, const Fans& fans, SourceLocation where) {
+  for (std::size_t d = 0; d < names.size(); ++d)
+    for (const AxisRef& name : names[d].axes())
+      if (!name.is_position()) names_.insert(std::string(name.name));
   CallScope line(where, "in nn::Maker");
   std::optional<Sharding> sharding = rules_.sharding(names);
   if (sharding) sharding = sharding->with_rank(static_cast<std::size_t>(shape.rank()));
@@ -52,6 +61,25 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
   if (sharding) value = mark_sharding(value, *sharding);
   if (!only_recording()) compute({value});
   return value;
+}
+
+void Maker::check_rules(SourceLocation where) const {
+  static constexpr std::string_view kOfLayers[] = {"batch",    "embed",  "expert",    "head",
+                                                   "heads",    "hidden", "key_heads", "length",
+                                                   "sequence", "time",   "tokens",    "vocabulary"};
+  for (const AxisRules::Rule& rule : rules_.rules()) {
+    if (names_.contains(rule.first) || rules_.mesh()->find_axis(rule.first) ||
+        std::ranges::find(kOfLayers, rule.first) != std::end(kOfLayers))
+      continue;
+    std::vector<std::string> names(names_.begin(), names_.end());
+    for (std::string_view name : kOfLayers)
+      if (!names_.contains(std::string(name))) names.emplace_back(name);
+    throw Error(ErrorCode::kNotFound,
+                cat("[nn] no dimension of a parameter has the name \"", rule.first,
+                    "\", for which there is a rule; ", nearest_text(rule.first, names),
+                    ". Pass strict = false if only activations have it"),
+                where);
+  }
 }
 
 // The keys of parameter `first` of each layer, u32[layers, 2]: those that it would have if the

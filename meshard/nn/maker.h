@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +35,11 @@ class Maker {
   Maker counting() const { return Maker(rules_, dtype_); }
   /// The number of parameters created by now.
   std::uint32_t num_made() const { return made_; }
+  /// Checks that each rule can apply: its name is that of a dimension of a parameter created by
+  /// now, of a layer of this library, of activations ("batch", "sequence", "time", "length",
+  /// "tokens"), or of a mesh axis.
+  /// @error not found, with the nearest names
+  void check_rules(SourceLocation where) const;
 
   /// While alive, `make` creates each parameter for `count` layers, stacked along a new first
   /// dimension. Used by make_layers().
@@ -62,6 +69,7 @@ class Maker {
   DType dtype_;
   std::uint32_t made_ = 0;
   std::vector<Stack> stacks_;
+  std::set<std::string> names_;  // of the dimensions of all parameters
 };
 
 /// Creates the parameters that `make(maker)` requests, with values from this seed. They are the
@@ -73,17 +81,25 @@ class Maker {
 /// nn::Mlp mlp = nn::create(rules, 1, [](nn::Maker& make) { return nn::make_mlp(make, 64, 256); });
 /// mlp.up.weight.sharding()->spec();  // P(none, "model")
 /// @endcode
+/// @param strict whether a rule with a name that no dimension can have is an error
+/// @error as Maker::check_rules(), if `strict`
 template <class F>
-auto create(const AxisRules& rules, std::int64_t seed, const F& make, DType dtype = kDefaultFloat) {
+auto create(const AxisRules& rules, std::int64_t seed, const F& make, DType dtype = kDefaultFloat,
+            bool strict = true, SourceLocation where = SourceLocation::current()) {
   Maker maker(rules, random::key(seed), dtype);
-  return make(maker);
+  auto parameters = make(maker);
+  if (strict) maker.check_rules(where);
+  return parameters;
 }
 
 /// The same structure, of abstract tensors.
 template <class F>
-auto describe(const AxisRules& rules, const F& make, DType dtype = kDefaultFloat) {
+auto describe(const AxisRules& rules, const F& make, DType dtype = kDefaultFloat,
+              bool strict = true, SourceLocation where = SourceLocation::current()) {
   Maker maker(rules, dtype);
-  return make(maker);
+  auto parameters = make(maker);
+  if (strict) maker.check_rules(where);
+  return parameters;
 }
 
 }  // namespace meshard::nn

@@ -60,5 +60,21 @@ TEST_F(Makers, InsideATraceParametersAreRecorded) {
   EXPECT_EQ(traced.down.weight.to_vector<float>(), direct.down.weight.to_vector<float>());
 }
 
+TEST(Maker, ARuleForANameThatNothingHasIsAnError) {
+  Mesh mesh({{"data", 2}, {"model", 2}});
+  auto make = [](Maker& maker) { return maker({4, 8}, P("embed", "hidden_units"), init::zeros()); };
+  EXPECT_TRUE(throws_error(
+      [&] {
+        (void)describe(AxisRules(mesh, {{"hiden_units", "model"}}), make);
+      },
+      ErrorCode::kNotFound, {"hiden_units", "\"hidden_units\"", "strict", "maker_test.cc:"}));
+  AxisRules rules(mesh, {{"batch", "data"}, {"heads", "model"}, {"hidden_units", "model"}});
+  EXPECT_EQ(describe(rules, make).sharding()->spec(), P(none, "model"));
+  EXPECT_EQ(describe(AxisRules(mesh, {{"rows", "data"}}), make, kDefaultFloat, /*strict=*/false)
+                .sharding()
+                ->spec(),
+            P(none, none));
+}
+
 }  // namespace
 }  // namespace meshard::nn

@@ -6,6 +6,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
+#include "meshard/base/near_names.h"
 #include "meshard/mesh/shardy_text.h"
 #include "meshard/plan/next_results.h"
 #include "meshard/sharding/shardy_text.h"
@@ -242,10 +243,14 @@ Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patte
       specs[i] = PartitionSpec(std::vector<DimensionSpec>(
           static_cast<std::size_t>(arguments_[i].type->rank()), DimensionSpec(unconstrained)));
     }
-    if (!found)
+    if (!found) {
+      std::vector<std::string> names;
+      for (const TemplateValue& argument : arguments_)
+        if (!argument.name.empty()) names.push_back(argument.name);
       return Error(ErrorCode::kInvalidArgument,
-                   cat("[plan] no argument matches `", pattern, "`; the number of arguments is ",
-                       arguments_.size()));
+                   cat("[plan] no argument matches `", pattern, "`; ", nearest_text(pattern, names),
+                       "; the number of arguments is ", arguments_.size()));
+    }
   }
   FreeArguments out;
   for (std::size_t i = 0; i < arguments_.size(); ++i) {

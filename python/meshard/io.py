@@ -78,18 +78,20 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
                                        this_process_only)
 
 
-def restore(path, like):
+def restore(path, like, *, strict=True):
     """A structure like `like` with the values of a checkpoint.
 
     Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement: each
     device's bytes are read once, and only these. Tensors without a sharding stay on the host; numbers of Python are
     restored as numbers, arrays of other libraries as tensors. Static fields are those of `like`. The checkpoint may
-    come from any number of processes; other tensors in it are ignored.
+    come from any number of processes. With `strict=False`, other tensors in it are ignored.
 
-    Raises NotFoundError for a missing member, InvalidArgumentError for one of another type, TypeError for what is
-    neither a tensor, an array nor a number, unless it is a static field.
+    Raises NotFoundError for members that the checkpoint lacks and for tensors that have no member, all with their
+    names; InvalidArgumentError for a member of another type; TypeError for what is neither a tensor, an array nor a
+    number, unless it is a static field.
     """
     weights = Weights(os.fspath(path))
+    weights._check_names(names(like), strict)
     leaves, around = tree.flatten(like)
     _check_constants(around)
     originals = _meshard.tree_values(like)
@@ -100,18 +102,20 @@ def restore(path, like):
     return around.unflatten(values)
 
 
-def load(path, shardings=None):
+def load(path, shardings=None, *, strict=True):
     """All tensors of a model or checkpoint as a dict by name.
 
-    `shardings` says where tensors go: a dict from a pattern of names, in which `*` matches any text, to a Sharding or a
-    pair (mesh, spec). The first pattern that matches a name applies; other tensors stay on the host. The names are
-    those of the file, such as Hugging Face's `model.layers.0.self_attn.q_proj.weight`.
+    `shardings` says where tensors go: a dict from a pattern of names, in which `*` matches any text and nothing else is
+    special, to a Sharding or a pair (mesh, spec). The first pattern that matches a name applies; other tensors stay on
+    the host. The names are those of the file, such as Hugging Face's `model.layers.0.self_attn.q_proj.weight`.
+
+    Raises NotFoundError, with the nearest names, for a pattern that matches no name; with `strict=False` it is ignored.
     """
     patterns = []
     for pattern, where in (shardings or {}).items():
         mesh, spec = where if isinstance(where, tuple) else (where.mesh, where.spec)
         patterns.append((pattern, mesh, spec))
-    return Weights(os.fspath(path))._load(patterns)
+    return Weights(os.fspath(path))._load(patterns, strict)
 
 
 def load_npy(path):

@@ -241,3 +241,26 @@ def test_copies():
         ms.sync(ms.jit(lambda v: v * 0, donate_argnums=0)(x))
         np.testing.assert_array_equal(deep.numpy(), expected)
     assert ms.jit(lambda v: copy.deepcopy(v) + copy.copy(v))(np.float32(2)).item() == 4
+
+
+def test_patterns_that_match_nothing_are_errors(tmp_path):
+    path, mesh = tmp_path / "a.safetensors", ms.Mesh({"d": 8})
+    io.save(path, {"layers": {"w": ms.ones((8, 4))}, "q_proj": ms.ones((8,))})
+    for pattern, part in (("layer.*", "layers.w"), ("[qk]_proj", "Only `\\*`"), ("Layers.w", "layers.w")):
+        with pytest.raises(ms.NotFoundError, match=part) as error:
+            io.load(path, {pattern: (mesh, ms.P("d"))})
+        assert "strict=False" in error.value.message and error.value.filename == __file__
+        assert io.load(path, {pattern: (mesh, ms.P("d"))}, strict=False)["layers.w"].sharding is None
+    assert io.load(path, {"layers.*": (mesh, ms.P("d"))})["layers.w"].sharding.spec == ms.P("d", None)
+
+
+def test_restored_names_are_those_of_the_checkpoint(tmp_path):
+    path = tmp_path / "a.safetensors"
+    io.save(path, {"w": ms.ones(2), "b": ms.ones(1), "step": 3})
+    with pytest.raises(ms.NotFoundError, match='lacks "weight"; for "weight", the nearest.*has "w"'):
+        io.restore(path, {"weight": ms.zeros(2), "b": ms.zeros(1), "step": 0})
+    with pytest.raises(ms.NotFoundError, match='has "b", "step", for which.*strict=False'):
+        io.restore(path, {"w": ms.zeros(2)})
+    assert io.restore(path, {"w": ms.zeros(2)}, strict=False)["w"].tolist() == [1, 1]
+    with pytest.raises(ms.NotFoundError, match="lacks"):
+        io.restore(path, {"v": ms.zeros(2)}, strict=False)

@@ -25,6 +25,7 @@ std::unordered_map<int, PyObject*>& classes() {
 constexpr std::pair<std::string_view, std::string_view> kWords[] = {
     {"AxisSplit::kWhereNeeded", "split='where_needed'"},
     {"Uneven::kAllow", "uneven='allow'"},
+    {"strict = false", "strict=False"},
 };
 
 Error in_words_of_python(const Error& error) {

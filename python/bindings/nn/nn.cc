@@ -235,6 +235,7 @@ void bind_maker(nb::module_& nn_module) {
           "(inputs per output, outputs per input). It is computed on the devices of the mesh, each "
           "device computing its own part; nothing is transferred from the host.")
       .def_prop_ro("rules", &nn::Maker::rules, "The AxisRules.")
+      .def("_check_rules", [](const nn::Maker& self) { self.check_rules(caller_line()); })
       .def_prop_ro("num_made", &nn::Maker::num_made, "The number of parameters created by now.");
   nn_module.def("maker_of_values", [](const nn::AxisRules& rules, std::int64_t seed, DType dtype) {
     CallerLine line;

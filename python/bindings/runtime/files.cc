@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/base/near_names.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/from_host.h"
 #include "meshard/io/checkpoint.h"
@@ -114,7 +115,8 @@ Tensor restored(const WeightsHandle& handle, const std::string& path, const Tens
       .value();
 }
 
-std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle patterns) {
+std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle patterns,
+                                       bool strict) {
   CallerLine line;
   std::vector<io::NamedSharding> shardings;
   for (nb::handle each : patterns)
@@ -122,7 +124,7 @@ std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle p
                          nb::cast<Mesh>(nb::object(each[1])),
                          nb::cast<PartitionSpec>(nb::object(each[2]))});
   Unlocked unlocked;
-  return handle.weights->load(shardings, line.where()).value();
+  return handle.weights->load(shardings, {.strict = strict}, line.where()).value();
 }
 
 nb::object part_object(const io::StoredTensor::Part& part) {
@@ -174,7 +176,14 @@ void bind_weights(nb::module_& module) {
       .def("__getitem__", [](const WeightsHandle& w,
                              const std::string& name) { return tensor_of(w, name, std::nullopt); })
       .def("_restored", restored, nb::arg("path"), nb::arg("like"))
-      .def("_load", load_all, nb::arg("patterns"));
+      .def("_check_names",
+           [](const WeightsHandle& w, const Names& wanted, bool strict) {
+             std::optional<Error> error =
+                 io::internal::unlike_names({wanted.begin(), wanted.end()}, w.weights->names(),
+                                            {.strict = strict}, caller_line());
+             if (error) throw *error;
+           })
+      .def("_load", load_all, nb::arg("patterns"), nb::arg("strict"));
 }
 
 }  // namespace
@@ -193,6 +202,8 @@ void bind_files(nb::module_& module) {
              nb::arg("metadata"), nb::arg("this_process_only"));
   module.def("save_tensors_async", save_async, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
              nb::arg("metadata"), nb::arg("this_process_only"));
+  module.def("nearest_text",
+             [](const std::string& word, const Names& names) { return nearest_text(word, names); });
   module.def(
       "checkpoint_names",
       [](const std::string& path, const Shape& shape) {

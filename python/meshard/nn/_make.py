@@ -6,7 +6,14 @@ from .._meshard import nn as _nn
 __all__ = ["AxisRules", "Initializer", "Maker", "create", "describe"]
 
 
-def create(rules: AxisRules | None, seed: int, make, dtype="float32"):
+def _made(maker, make, strict):
+    parameters = make(maker)
+    if strict:
+        maker._check_rules()
+    return parameters
+
+
+def create(rules: AxisRules | None, seed: int, make, dtype="float32", *, strict: bool = True):
     """The parameters that `make(maker)` requests, with values from this seed. They are the same on any mesh.
 
         mesh = Mesh({"data": 2, "model": 4})
@@ -14,11 +21,12 @@ def create(rules: AxisRules | None, seed: int, make, dtype="float32"):
         mlp = nn.create(rules, 1, lambda make: nn.make_mlp(make, 64, 256))
         mlp.up.weight.sharding.spec  # P(None, "model")
 
-    `rules` may be None: then nothing is split or placed.
+    `rules` may be None: then nothing is split or placed. A rule for a name that no dimension of the parameters and of
+    the library's layers has is a NotFoundError with the nearest names, unless `strict=False`.
     """
-    return make(_nn.maker_of_values(AxisRules() if rules is None else rules, seed, dtype))
+    return _made(_nn.maker_of_values(AxisRules() if rules is None else rules, seed, dtype), make, strict)
 
 
-def describe(rules: AxisRules | None, make, dtype="float32"):
+def describe(rules: AxisRules | None, make, dtype="float32", *, strict: bool = True):
     """The same structure, of abstract tensors: for checkpoints, and for explain() without the hardware."""
-    return make(_nn.maker_of_types(AxisRules() if rules is None else rules, dtype))
+    return _made(_nn.maker_of_types(AxisRules() if rules is None else rules, dtype), make, strict)
