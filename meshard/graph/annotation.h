@@ -1,5 +1,5 @@
-// What the results of a node carry besides their types: their manual axes and their explicit
-// sharding.
+// What the results of a node carry besides their types: their manual axes, their explicit sharding,
+// and whether they are weakly typed.
 #pragma once
 #include <memory>
 #include <optional>
@@ -67,6 +67,9 @@ struct Annotations {
   /// The explicit sharding of each result, over a mesh with explicit axes. Empty if no result has
   /// one.
   InlineVector<std::optional<Sharding>, 1> shardings = {};
+  /// Of a weakly typed number (ops/definition/weak_number.h): the same number in the widest dtype
+  /// of its kind. Not compared: it is used only while a program is recorded.
+  Value wide = {};
 
   friend bool operator==(const Annotations& a, const Annotations& b);
 };

@@ -5,6 +5,7 @@
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/nn/mlp.h"
 #include "meshard/nn/nn_testutil.h"
+#include "tests/support/matchers.h"
 
 namespace meshard::nn {
 namespace {

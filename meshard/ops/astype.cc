@@ -2,6 +2,7 @@
 
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/real.h"
 
 namespace meshard {
@@ -53,6 +54,10 @@ Tensor astype(In x, DType dtype) {
   if (!x.tensor) return element_wise::to_tensor(x, dtype);
   DType from = x.tensor->type(effective_source(x.where)).dtype;
   if (from == dtype) return *x.tensor;
+  if (Tensor wide = wide_number(x); wide.defined()) {
+    check_holds_large(x, dtype);
+    return astype(In(wide, x.where), dtype);
+  }
   if (is_complex(from) && dtype == DType::bool_) return not_equal(x, 0);
   if (is_complex(from) && !is_complex(dtype)) {
     SourceScope line(x.where);

@@ -5,6 +5,7 @@
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/maximum.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/where.h"
@@ -72,9 +73,10 @@ Tensor clip(In x, In min, In max) {
   using element_wise::to_tensor;
   SourceLocation place = effective_source(x.where);
   DType with_min = element_wise::common_dtype(clip_op, x, min);
-  // A number among the three is weakly typed: only its kind takes part in promotion.
-  DType dtype = max.tensor ? promote(with_min, element_wise::dtype_of_operand(clip_op, max), place)
-                           : promote_scalar(with_min, max.scalar.kind);
+  // Of a weakly typed one among the three, only its kind takes part in promotion.
+  std::optional<ScalarKind> kind = weak_kind(max);
+  DType dtype = kind ? promote_scalar(with_min, *kind)
+                     : promote(with_min, element_wise::dtype_of_operand(clip_op, max), place);
   std::array operands{to_tensor(x, dtype), to_tensor(min, dtype), to_tensor(max, dtype)};
   element_wise::broadcast_together(clip_op, operands, place);
   return record(clip_op, nullptr, {&operands[0], &operands[1], &operands[2]}, place);

@@ -420,7 +420,8 @@ Tensor convolution(In input, In kernel, ConvolutionOptions options) {
   set_layout(a, options.layout, rank, where);
   auto spatial = static_cast<std::size_t>(rank) - kSpatial;
   auto list = [&](Dimensions& given, std::string_view what) {
-    return one_each(std::move(given), spatial, "convolution", what, where);
+    return one_each(for_each_dimension(std::move(given), spatial), spatial, "convolution", what,
+                    where);
   };
   a.strides = list(options.strides, "strides");
   a.input_dilation = list(options.input_dilation, "input_dilation");
@@ -428,8 +429,8 @@ Tensor convolution(In input, In kernel, ConvolutionOptions options) {
   a.feature_groups = options.feature_groups;
   a.batch_groups = options.batch_groups;
   Windows windows = kernel_windows(a, weights.shape());
-  resolve_padding(windows, options.padding, spatial_sizes(x.shape(), a.input), "convolution",
-                  where);
+  resolve_padding(windows, for_each_dimension(options.padding, spatial),
+                  spatial_sizes(x.shape(), a.input), "convolution", where);
   a.low = windows.low;
   a.high = windows.high;
   return record_convolution(x, weights, std::move(a), where);

@@ -114,6 +114,7 @@ Tensor dynamic_slice(In x, const std::vector<In>& starts, Dimensions sizes) {
   SourceScope line(x.where);
   std::vector<Tensor> operands = start_tensors(dynamic_slice_op, starts);
   operands.insert(operands.begin(), operand_tensor(dynamic_slice_op, x));
+  check_numbers(dynamic_slice_op, starts, operands[0].shape(), sizes, x.where);
   std::vector<const Tensor*> pointers;
   for (const Tensor& operand : operands) pointers.push_back(&operand);
   return record(dynamic_slice_op, make_attributes(DynamicSliceAttributes{std::move(sizes)}),

@@ -122,6 +122,9 @@ Tensor dynamic_update_slice(In x, In update, const std::vector<In>& starts) {
   SourceScope line(x.where);
   std::vector<Tensor> operands = start_tensors(dynamic_update_slice_op, starts);
   Tensor operand = operand_tensor(dynamic_update_slice_op, x);
+  if (update.tensor && update.tensor->defined())
+    check_numbers(dynamic_update_slice_op, starts, operand.shape(), update.tensor->shape().sizes(),
+                  x.where);
   operands.insert(operands.begin(), {operand, element_wise::to_tensor(update, operand.dtype())});
   std::vector<const Tensor*> pointers;
   for (const Tensor& each : operands) pointers.push_back(&each);

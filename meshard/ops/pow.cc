@@ -1,7 +1,12 @@
 #include "meshard/ops/pow.h"
 
+#include <algorithm>
+
+#include "meshard/ops/astype.h"
+#include "meshard/ops/bitwise.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/log.h"
 #include "meshard/ops/logical.h"
 #include "meshard/ops/multiply.h"
@@ -37,6 +42,60 @@ extern constinit const OpDef pow_op = element_wise::define({
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
-Tensor pow(In a, In b) { return element_wise::binary(pow_op, a, b); }
+namespace {
+
+// XLA reads 6 bits of an integer exponent.
+constexpr int kExponentBits = 6;
+constexpr std::int64_t kExponents = std::int64_t{1} << kExponentBits;
+
+Tensor power(const Tensor& a, In b) { return element_wise::binary(pow_op, a, b); }
+
+// a^n by the squares of a, modulo the size of its integer dtype.
+Tensor power_by_squares(Tensor a, std::uint64_t n) {
+  Tensor result;
+  for (; n != 0; n >>= 1) {
+    if (n & 1) result = result.defined() ? multiply(result, a) : a;
+    if (n > 1) a = multiply(a, a);
+  }
+  return result;
+}
+
+// a^b for integers of one dtype. The exponent's digits to the base 64 are applied one after the
+// other; a negative exponent gives the integer part of the inverse, and 0 for the inverse of 0.
+Tensor integer_power(const Tensor& a, const Tensor& b) {
+  const DType dtype = a.dtype();
+  const int bits = 8 * static_cast<int>(size_in_bytes(dtype)) - (is_signed_integer(dtype) ? 1 : 0);
+  Tensor base = a, rest = b, result;
+  for (int done = 0; done < bits; done += kExponentBits) {
+    const std::int64_t digits = (std::int64_t{1} << std::min(kExponentBits, bits - done)) - 1;
+    Tensor part = power(base, bitwise_and(rest, digits));
+    result = result.defined() ? multiply(result, part) : part;
+    if (done + kExponentBits >= bits) break;
+    rest = bitwise_right_shift(rest, kExponentBits);
+    for (int i = 0; i < kExponentBits; ++i) base = multiply(base, base);
+  }
+  if (!is_signed_integer(dtype)) return result;
+  Tensor sign = where(equal(bitwise_and(b, 1), 0), 1, -1);
+  Tensor inverse = where(equal(a, 1), 1, where(equal(a, -1), sign, 0));
+  return where(less(b, 0), astype(inverse, dtype), result);
+}
+
+}  // namespace
+
+Tensor pow(In a, In b) {
+  SourceScope line(a.where);
+  const DType dtype = element_wise::common_dtype(pow_op, a, b);
+  if (!is_integer(dtype)) return element_wise::binary(pow_op, a, b);
+  if (!b.tensor) {
+    const Scalar& n = b.scalar;
+    if (n.integer < 0 && !n.is_above_i64)
+      throw_invalid(effective_source(a.where), "[pow] an integer to the power of ", n,
+                    " is not an integer: convert it to a float first");
+    if (n.integer < kExponents && !n.is_above_i64) return element_wise::binary(pow_op, a, b);
+    return power_by_squares(element_wise::to_tensor(a, dtype),
+                            static_cast<std::uint64_t>(n.integer));
+  }
+  return integer_power(element_wise::to_tensor(a, dtype), element_wise::to_tensor(b, dtype));
+}
 
 }  // namespace meshard

@@ -5,6 +5,7 @@
 #include "meshard/graph/leaf.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -24,6 +25,11 @@ TEST(Pow, DerivativeExistsAtZero) {
 
 TEST(Pow, IntegersStayIntegers) {
   EXPECT_EQ(pow(from_host<std::int32_t>({2, 3}, {2}), 2).dtype(), DType::i32);
+}
+
+TEST(Pow, AnIntegerToANegativePowerIsAnError) {
+  EXPECT_TRUE(throws_error([] { (void)pow(from_host<std::int32_t>({2}, {1}), -2); },
+                           ErrorCode::kInvalidArgument, {"-2", "float", "pow_test.cc:"}));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ using Traced = std::conditional_t<std::is_arithmetic_v<T>, Tensor, T>;
 template <class T>
 Traced<T> replaced(const T& argument, std::span<const Tensor> parameters, std::size_t& next) {
   if constexpr (std::is_arithmetic_v<T>) {
-    return parameters[next++];
+    return number_inside(Scalar(argument), parameters[next++]);
   } else {
     std::size_t count = structure::tensors(argument).size();
     next += count;
@@ -139,6 +139,7 @@ void collect(const T& argument, [[maybe_unused]] Tensor& number, std::size_t pos
   if constexpr (std::is_arithmetic_v<T>) {
     number = number_argument(Scalar(argument), position, where);
     call.tensors.push_back(&number);
+    call.form.push_back(is_default_number(Scalar(argument)));
   } else {
     structure::for_each_leaf(argument, [&](const auto& leaf) {
       if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) {
@@ -158,7 +159,7 @@ template <class T>
 Traced<T> in_place(const T& argument, [[maybe_unused]] std::size_t position,
                    [[maybe_unused]] SourceLocation where) {
   if constexpr (std::is_arithmetic_v<T>)
-    return number_argument(Scalar(argument), position, where);
+    return number_inside(Scalar(argument), number_argument(Scalar(argument), position, where));
   else
     return argument;
 }
@@ -201,12 +202,14 @@ class Jit {
   /// new. Inside another trace, inside a function that is being differentiated, and inside a
   /// function passed to manual(), the function is recorded in place.
   ///
-  /// Tensors and top-level numbers are traced; Static arguments and numbers inside structures are
-  /// part of the signature: another value means another program. Tensors that f captures are hidden
-  /// arguments with the values that they had during tracing. Everything else that f captures or
-  /// reads, such as C++ variables, also keeps its value from tracing.
+  /// Tensors and top-level numbers are traced; a number is weakly typed inside f, as a C++ number
+  /// is outside: beside a tensor it takes the tensor's dtype, with its full precision. Static
+  /// arguments and numbers inside structures are part of the signature: another value means another
+  /// program. Tensors that f captures are hidden arguments with the values that they had during
+  /// tracing. Everything else that f captures or reads, such as C++ variables, also keeps its value
+  /// from tracing.
   /// @error errors of f, the compiler or the plugin; invalid argument for a donated or undefined
-  /// tensor, and for a number that its dtype (i32, f32) cannot hold.
+  /// tensor.
   template <class... Arguments>
   auto operator()(const Arguments&... arguments) const {
     constexpr bool kAccepts = requires(const F& f) {

@@ -9,7 +9,10 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/base/advice.h"
+#include "meshard/ops/clip.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/operators.h"
+#include "meshard/ops/where.h"
 #include "meshard/trace/evaluator_testutil.h"
 #include "tests/support/matchers.h"
 
@@ -118,6 +121,33 @@ TEST(Jit, NumbersAreTraced) {
   EXPECT_EQ(evaluator.last_arguments[2].storage()->to_host({}).item<std::int32_t>(), 99);
 }
 
+TEST(Jit, NumbersAreWeaklyTyped) {
+  RecordingEvaluator::install();
+  auto mixed = [](DType dtype) {
+    Tensor result;
+    auto f = jit([&](Tensor x, Tensor rate, Tensor steps) {
+      result = x - 0.5 * (rate / steps) * x;
+      EXPECT_EQ((rate * 2).dtype(), DType::f32);
+      EXPECT_EQ((steps * 2).dtype(), DType::i32);
+      EXPECT_EQ((steps * 0.5).dtype(), DType::f32);
+      EXPECT_EQ((steps + rate).dtype(), DType::f32);
+      EXPECT_EQ(where(less(x, 0), rate, x).dtype(), dtype);
+      EXPECT_EQ(clip(x, 0, rate).dtype(), dtype);
+      return result;
+    });
+    (void)f(from_host(HostArray::zeros({dtype, {2}})), 0.1, 3);
+    return result.dtype();
+  };
+  for (DType dtype : {DType::f16, DType::bf16, DType::f32, DType::f64})
+    EXPECT_EQ(mixed(dtype), dtype);
+  // A number that its default dtype cannot hold has a program of its own.
+  auto f = jit([](Tensor x, Tensor n) { return x + n; });
+  Tensor wide = from_host(HostArray::zeros({DType::i64, {}}));
+  EXPECT_EQ(f(wide, 5).dtype(), DType::i64);
+  EXPECT_EQ(f(wide, std::int64_t{5'000'000'000}).dtype(), DType::i64);
+  EXPECT_EQ(f(vector_of(1), 5).dtype(), DType::f32);
+}
+
 TEST(Jit, StaticsArePartOfTheSignature) {
   RecordingEvaluator::install();
   auto f =
@@ -182,19 +212,25 @@ TEST(Jit, KeysOfMapsAreCompared) {
   EXPECT_EQ(f.stats().traces, 2u);
 }
 
-TEST(Jit, NumbersThatTheirDtypeCannotHoldAreRefused) {
+TEST(Jit, NumbersThatTheDtypeBesideThemCannotHoldAreRefused) {
   RecordingEvaluator::install();
   std::string line = cat("jit_test.cc:", __LINE__ + 1);
-  auto f = jit([](Tensor x, Tensor n) { return x + n; });
-  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1), 5000000000); }, ErrorCode::kInvalidArgument,
-                           {line, "i32 cannot hold 5000000000", "it is argument 1"}));
-  EXPECT_TRUE(throws_error([&] { (void)f(vector_of(1), 1e300); }, ErrorCode::kInvalidArgument,
-                           {line, "f32 cannot hold 1e+300", "it is argument 1"}));
+  auto f = jit([](Tensor x, Tensor n) { return x + 2 * n; });
+  auto zero = [](DType dtype) { return from_host(HostArray::zeros({dtype, {}})); };
+  for (DType dtype : {DType::i32, DType::u8, DType::f16})
+    EXPECT_TRUE(throws_error([&] { (void)f(zero(dtype), 5000000000); }, ErrorCode::kInvalidArgument,
+                             {line, cat(dtype, " cannot hold")}));
+  for (DType dtype : {DType::f32, DType::bf16, DType::i64})
+    EXPECT_TRUE(throws_error([&] { (void)f(zero(dtype), 1e300); }, ErrorCode::kInvalidArgument,
+                             {line, "cannot hold"}));
   EXPECT_TRUE(throws_error([&] { (void)jit([&](Tensor x) { return f(x, 1e300); })(vector_of(1)); },
-                           ErrorCode::kInvalidArgument, {line, "f32 cannot hold 1e+300"}));
+                           ErrorCode::kInvalidArgument, {line, "f32 cannot hold"}));
+  EXPECT_EQ(f(zero(DType::i64), 5000000000).dtype(), DType::i64);
+  EXPECT_EQ(f(zero(DType::f64), 1e300).dtype(), DType::f64);
+  EXPECT_EQ(f(zero(DType::f32), 5000000000).dtype(), DType::f32);
   (void)f(vector_of(1), std::numeric_limits<double>::infinity());
   (void)f(vector_of(1), 2147483647u);
-  EXPECT_EQ(f.stats().traces, 2u);
+  EXPECT_EQ(f.stats().traces, 5u);
 }
 
 TEST(Jit, RepeatedTracingIsReportedOnceWithItsCause) {

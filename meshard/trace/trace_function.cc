@@ -7,21 +7,39 @@
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard::internal {
 
+bool is_default_number(const Scalar& number) {
+  switch (number.kind) {
+    case ScalarKind::kBool: return true;
+    case ScalarKind::kInteger:
+      return !number.is_above_i64 && number.integer == static_cast<std::int32_t>(number.integer);
+    case ScalarKind::kFloat: {
+      const double size = number.floating < 0 ? -number.floating : number.floating;
+      return !(size > float_limits(kDefaultFloat).max) || size - size != 0;  // infinities fit
+    }
+  }
+  return true;
+}
+
 Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where) {
-  DType dtype = number.kind == ScalarKind::kBool      ? DType::bool_
-                : number.kind == ScalarKind::kInteger ? kDefaultInteger
-                                                      : kDefaultFloat;
+  DType dtype = number.kind == ScalarKind::kBool    ? DType::bool_
+                : number.kind == ScalarKind::kFloat ? DType::f64
+                : number.is_above_i64               ? DType::u64
+                                                    : DType::i64;
   try {
     return from_host(scalar_array(number, dtype, where), {});
   } catch (const Error& error) {
-    throw error.with_note(cat("it is argument ", position,
-                              " of a call of the function jitted here: a C++ number becomes ",
-                              dtype, "; pass full({}, number, dtype) for another dtype"));
+    throw error.with_note(
+        cat("it is argument ", position, " of a call of the function jitted here"));
   }
+}
+
+Tensor number_inside(const Scalar& number, const Tensor& wide) {
+  return is_default_number(number) ? weak_number(wide) : large_number(wide);
 }
 
 Graph trace_function(std::span<const Tensor* const> arguments,

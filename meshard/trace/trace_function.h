@@ -17,10 +17,17 @@ class Graph;
 
 namespace meshard::internal {
 
-/// The tensor for a C++ number passed as an argument. It has rank 0 and the default dtype of its
-/// kind, and is traced.
-/// @error invalid argument, naming the argument, if that dtype cannot hold the number.
+/// True for a number that the default dtype of its kind holds.
+bool is_default_number(const Scalar& number);
+
+/// The tensor for a C++ number passed as an argument: it has rank 0 and the widest dtype of its
+/// kind, so that no precision is lost.
+/// @error invalid argument, naming the argument, for a number that no dtype holds.
 Tensor number_argument(const Scalar& number, std::size_t position, SourceLocation where);
+
+/// What the function receives for a number, given the tensor that number_argument() made or the
+/// parameter for it: a weakly typed tensor.
+Tensor number_inside(const Scalar& number, const Tensor& wide);
 
 /// Records what `tracer` does with fresh parameters that have the types and shardings of
 /// `arguments`. Tensors that the function captures become the graph's captured() values

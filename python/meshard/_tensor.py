@@ -91,23 +91,29 @@ def _astype(self, dtype, *, copy=True):
     return ops.astype(self, dtype)
 
 
+def _part(self, made):
+    """A value that would be a view in NumPy: an assignment to its elements is an error while `self` is alive."""
+    return _meshard.mark_part(made, self)
+
+
 def _reshape(self, *shape):
     """The same elements in row-major order in another shape; one size may be -1."""
-    return ops.reshape(self, shape[0] if len(shape) == 1 else shape)
+    return _part(self, ops.reshape(self, shape[0] if len(shape) == 1 else shape))
 
 
 def _transpose(self, *axes):
     """The tensor with its dimensions in another order, by default reversed."""
     if not axes or axes == (None,):
-        return manipulation.transpose(self)
-    return manipulation.permute_dims(self, axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes)
+        return _part(self, manipulation.transpose(self))
+    axes = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return _part(self, manipulation.permute_dims(self, axes))
 
 
 def _squeeze(self, axis=None):
     """The tensor without dimensions of size 1, by default all of them."""
     if axis is None:
         axis = tuple(i for i, size in enumerate(self.shape) if size == 1)
-    return manipulation.squeeze(self, axis)
+    return _part(self, manipulation.squeeze(self, axis))
 
 
 def _copy(self):
@@ -118,7 +124,7 @@ def _copy(self):
 def _transposed(self):
     if self.ndim != 2:
         raise ValueError(f"T needs a matrix, not a tensor of rank {self.ndim}: use mT or permute_dims")
-    return ops.matrix_transpose(self)
+    return _part(self, ops.matrix_transpose(self))
 
 
 def _reduction(function, *names):
@@ -160,7 +166,7 @@ _METHODS = {
     "__format__": _format, "__iter__": _iter, "__contains__": _contains, "to_device": _to_device,
     "tolist": _tolist, "astype": _astype, "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze,
     "copy": _copy,
-    "flatten": manipulation.flatten, "ravel": manipulation.flatten, "argsort": _argsort, "sort": _sort,
+    "flatten": manipulation.flatten, "ravel": lambda self: _part(self, manipulation.flatten(self)), "argsort": _argsort, "sort": _sort,
     "cumsum": _cumulative(statistical.cumulative_sum), "cumprod": _cumulative(statistical.cumulative_prod),
     "sum": _reduction(statistical.sum, "dtype"), "prod": _reduction(statistical.prod, "dtype"),
     "mean": _reduction(statistical.mean), "max": _reduction(statistical.max), "min": _reduction(statistical.min),
@@ -171,7 +177,7 @@ _METHODS = {
     "conj": lambda self: ops.conj(self), "round": lambda self: elementwise.round(self),
     "dot": lambda self, other: ops.matmul(self, other),
     "repeat": lambda self, repeats, axis=None: manipulation.repeat(self, repeats, axis=axis),
-    "swapaxes": lambda self, axis1, axis2: ops.swapaxes(self, axis1, axis2),
+    "swapaxes": lambda self, axis1, axis2: _part(self, ops.swapaxes(self, axis1, axis2)),
     "take": lambda self, indices, axis=None: indexing.take(self, indices, axis=axis),
 }
 for _name, _method in _METHODS.items():
@@ -179,7 +185,7 @@ for _name, _method in _METHODS.items():
 
 Tensor.device = property(lambda self: DEVICE, doc="The device in the sense of the array API: always the only one.")
 Tensor.T = property(_transposed, doc="The transposed matrix.")
-Tensor.mT = property(lambda self: ops.matrix_transpose(self), doc="The matrices, the last two dimensions, transposed.")
-Tensor.real = property(lambda self: ops.real(self), doc="The real parts.")
-Tensor.imag = property(lambda self: ops.imag(self), doc="The imaginary parts.")
+Tensor.mT = property(lambda self: _part(self, ops.matrix_transpose(self)), doc="The matrices, the last two dimensions, transposed.")
+Tensor.real = property(lambda self: _part(self, ops.real(self)), doc="The real parts.")
+Tensor.imag = property(lambda self: _part(self, ops.imag(self)), doc="The imaginary parts.")
 Tensor.itemsize = property(lambda self: self.dtype.itemsize, doc="The size of an element in bytes.")

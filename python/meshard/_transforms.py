@@ -50,11 +50,31 @@ def _pair(result: Any) -> Any:
 
 
 def _parameter_names(function: Function) -> list[str]:
+    """The names of the positional parameters."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _check_arguments(function: Function, option: str, positions: Sequence[int], names: Sequence[str]) -> None:
+    """Raises an error for positions and names of arguments that the function does not have."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return
+    known = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        for name in names:
+            if name not in known:
+                raise ValueError(f"{option}: the function has no parameter {name!r}; {_meshard.nearest_text(name, known)}")
+    count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+    if not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        for position in positions:
+            if not -count <= position < count:
+                raise ValueError(f"{option}: there is no argument {position}; the function has {count} positional "
+                                 "parameters")
 
 
 @overload
@@ -82,11 +102,14 @@ def jit(function: Function | None = None, *, static_argnums: int | Sequence[int]
             donate_argnames=donate_argnames, name=name, most_programs=most_programs, keep_on_disk=keep_on_disk)
     names = _parameter_names(function)
     static_names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or [])
+    donate_names = [donate_argnames] if isinstance(donate_argnames, str) else list(donate_argnames or [])
+    _check_arguments(function, "static_argnums or static_argnames", _positions(static_argnums), static_names)
+    _check_arguments(function, "donate_argnums or donate_argnames", _positions(donate_argnums), donate_names)
     positions = [p % len(names) if p < 0 and names else p for p in _positions(static_argnums)]
     positions += [names.index(n) for n in static_names if n in names and names.index(n) not in positions]
     static_names += [names[p] for p in positions if p < len(names) and names[p] not in static_names]
     donate = [p % len(names) if p < 0 and names else p for p in _positions(donate_argnums)]
-    for donated in [donate_argnames] if isinstance(donate_argnames, str) else list(donate_argnames or []):
+    for donated in donate_names:
         if donated not in names:
             raise ValueError(f"the function has no parameter {donated!r} to donate: {', '.join(names)}")
         donate.append(names.index(donated))

@@ -488,6 +488,51 @@ def _(draw):
     return Call(assigned, assigned, [x, value], x.dtype, "exact", f"assign {key}")
 
 
+# Expressions of an array and a number, as functions of the module that has `where` and `maximum`.
+MIXTURES = {
+    "x * n": lambda xp, x, n: x * n, "n + x": lambda xp, x, n: n + x, "x / n": lambda xp, x, n: x / n,
+    "(n + n) * x": lambda xp, x, n: (n + n) * x, "x + 2 * n": lambda xp, x, n: x + 2 * n,
+    "n * 0.5 + x": lambda xp, x, n: n * 0.5 + x, "x - x * n": lambda xp, x, n: x - x * n,
+    "where(x > 1, x, n)": lambda xp, x, n: xp.where(x > 1, x, n), "maximum(x, n)": lambda xp, x, n: xp.maximum(x, n),
+    "x < n": lambda xp, x, n: x < n, "n == x": lambda xp, x, n: n == x, "x // n": lambda xp, x, n: x // n,
+}
+
+
+def mixed_dtype(array, result):
+    """The dtype of an expression of an array and a number of Python, which is weakly typed."""
+    if result.dtype.kind == "b" or array.dtype.kind == result.dtype.kind:
+        return result.dtype if result.dtype.kind == "b" else array.dtype
+    return {"i": np.dtype("int32"), "u": np.dtype("int32"), "f": np.dtype("float32")}[result.dtype.kind]
+
+
+@case("numbers")
+def _(draw):
+    array = draw.array(draw.choice(INTS + REAL), draw.shape(), -5, 5)
+    number = draw.choice([draw.integer(1, 4), draw.integer(1, 4) * 0.25, True])
+    given = draw.choice([lambda n: n, np.float64, np.float32] if isinstance(number, float) else [lambda n: n, np.asarray])
+    given = given(number)[()] if given is np.asarray else given(number)
+    show, f = draw.choice(sorted(MIXTURES.items()))
+    ours = {"plain": lambda x: f(ms, x, given), "argument": lambda x: ms.jit(lambda x, n: f(ms, x, n))(x, given),
+            "captured": lambda x: ms.jit(lambda x: f(ms, x, given))(x),
+            "sharded": lambda x: ms.jit(lambda x, n: f(ms, ms.mark_sharding(x, ms.Mesh({"x": 2}), ms.P()), n))(x, given)}
+    way = draw.choice(sorted(ours))
+    with np.errstate(all="ignore"):
+        dtype = mixed_dtype(array, f(np, array, number))
+    return Call(ours[way], lambda x: f(np, x, number), [array], dtype, show=f"{show}, n = {given!r}, {way}")
+
+
+@case("integer_power")
+def _(draw):
+    array = draw.array(draw.choice(INTS), draw.shape(), -5, 5)
+    if draw.chance(0.5):
+        n = draw.choice([draw.integer(0, 8), draw.integer(60, 70), draw.integer(0, 127)])
+        return Call(lambda x: x**n, lambda x: np.power(x, np.asarray(n, x.dtype)), [array], show=f"x ** {n}")
+    most = np.iinfo(array.dtype).max
+    n = draw.rng.integers(0, min(most, draw.choice([7, 100, 2**62])), array.shape, endpoint=True).astype(array.dtype)
+    power = ms.jit(ms.pow) if draw.chance(0.5) else ms.pow
+    return Call(power, np.power, [array, n])
+
+
 @case("arange")
 def _(draw):
     start, stop, step = draw.integer(-9, 9), draw.integer(-9, 9), draw.choice((-2, -1, 1, 3))

@@ -156,7 +156,7 @@ def test_unhashable_static_values_are_an_error():
 
 def test_keyword_arguments_are_named_in_reasons():
     f = meshard.jit(lambda x, *, scale: x * scale)
-    f(1.0, scale=np.float32(2))
+    f(1.0, scale=np.asarray(2, np.float32))
     f(1.0, scale=np.ones(2, np.float32))
     assert "scale" in f.stats.reasons[0]
 

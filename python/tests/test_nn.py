@@ -551,3 +551,38 @@ def test_layers_are_dataclasses():
     assert [field.name for field in dataclasses.fields(linear)] == ["weight", "bias"]
     assert dataclasses.replace(linear, bias=varied(2))(varied((1, 2))).shape == (1, 2)
     assert linear == linear != nn.Linear(linear.weight) and len({linear, linear}) == 1  # by identity
+
+
+def test_integers_hold_for_all_spatial_dimensions():
+    x, k = meshard.ones((1, 8, 8, 2)), meshard.ones((3, 3, 2, 4))
+    same(nn.conv2d(x, k, strides=2), nn.conv2d(x, k, strides=(2, 2)))
+    same(nn.conv2d(x, k, kernel_dilation=2, padding="SAME"), nn.conv2d(x, k, kernel_dilation=(2, 2), padding="same"))
+    same(nn.conv2d(x, k, input_dilation=2), nn.conv2d(x, k, input_dilation=(2, 2)))
+    same(nn.conv2d(x, k, padding=1), nn.conv2d(x, k, padding=[(1, 1), (1, 1)]))
+    same(nn.conv2d(x, k, padding=(1, 2)), nn.conv2d(x, k, padding=[(1, 1), (2, 2)]))
+    same(nn.conv2d(x, k, padding=(1, (0, 2))), nn.conv2d(x, k, padding=[(1, 1), (0, 2)]))
+    same(nn.conv_transpose(x, k, strides=2, padding="Valid"), nn.conv_transpose(x, k, strides=(2, 2), padding="valid"))
+    for pool in (nn.max_pool, nn.avg_pool):
+        same(pool(x, 2), pool(x, (2, 2)))
+        same(pool(x, 3, strides=1, padding="SAME"), pool(x, (3, 3), strides=(1, 1), padding="same"))
+        same(pool(x, 2, padding=1, dilation=2), pool(x, (2, 2), padding=[(1, 1), (1, 1)], dilation=(2, 2)))
+    assert nn.conv1d(meshard.ones((1, 8, 2)), meshard.ones((3, 2, 4)), padding=2).shape == (1, 10, 4)
+    volume, cube = meshard.ones((1, 4, 4, 4, 1)), meshard.ones((2, 2, 2, 1, 1))
+    assert nn.conv3d(volume, cube, strides=2).shape == (1, 2, 2, 2, 1)
+
+
+@pytest.mark.parametrize("options, message", [
+    ({"padding": "SOME"}, 'no padding has the name "SOME"'), ({"strides": (1, 2, 3)}, "3 entries for 2 window dimensions"),
+    ({"padding": (1, 2, 3)}, "padding has 3 pairs for 2"), ({"strides": 0}, "strides of dimension 0 is 0")])
+def test_wrong_windows_are_readable_errors(options, message):
+    with pytest.raises(ValueError, match=message):
+        nn.conv2d(meshard.ones((1, 8, 8, 2)), meshard.ones((3, 3, 2, 4)), **options)
+
+
+def test_a_rule_for_a_name_that_nothing_has_is_an_error():
+    rules = nn.AxisRules(MESH, {"hiden": "model"})
+    with pytest.raises(meshard.NotFoundError, match='"hiden".*nearest.*"hidden".*strict=False'):
+        nn.create(rules, 1, lambda make: nn.make_mlp(make, 8, 16))
+    with pytest.raises(meshard.NotFoundError):
+        nn.describe(rules, lambda make: nn.make_mlp(make, 8, 16))
+    assert nn.create(rules, 1, lambda make: nn.make_mlp(make, 8, 16), strict=False).up.weight.shape == (8, 16)

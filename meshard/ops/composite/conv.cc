@@ -71,10 +71,10 @@ Tensor conv_transpose(In x, In kernel, ConvolutionOptions options) {
                   weights.type(),
                   " must have the same rank: a batch, features and spatial dimensions");
   auto spatial = static_cast<std::size_t>(rank) - 2;
-  Dimensions stretched =
-      one_each(std::move(options.strides), spatial, "conv_transpose", "strides", where);
-  Dimensions dilation =
-      one_each(options.kernel_dilation, spatial, "conv_transpose", "kernel_dilation", where);
+  Dimensions stretched = one_each(for_each_dimension(std::move(options.strides), spatial), spatial,
+                                  "conv_transpose", "strides", where);
+  Dimensions dilation = one_each(for_each_dimension(options.kernel_dilation, spatial), spatial,
+                                 "conv_transpose", "kernel_dilation", where);
   if (!options.padding.is_listed()) {
     WindowPadding::Pairs pairs;
     for (std::size_t d = 0; d < spatial; ++d) {

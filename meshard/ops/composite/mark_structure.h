@@ -129,7 +129,7 @@ using NamedSpecs = std::map<std::string, PartitionSpec>;
 /// @error what mark_sharding throws, with the path of the tensor; a tensor without a spec, a spec
 /// without a tensor.
 template <class T, class Specs = NamedSpecs>
-T mark_sharding(
+[[nodiscard]] T mark_sharding(
     T value, const Mesh& mesh, const Specs& specs,
     SourceLocation where = SourceLocation::current()) requires(!std::convertible_to<const T&, In>) {
   internal::mark_each({&mesh, effective_source(where)}, value, specs, {});
@@ -139,7 +139,7 @@ T mark_sharding(
 /// The same for specs with meshes of their own: one ShardingSpec, or a structure of them. A
 /// PartitionSpec refers to the global mesh. @error also: there is no global mesh.
 template <class T, class Specs = std::map<std::string, ShardingSpec>>
-T mark_sharding(
+[[nodiscard]] T mark_sharding(
     T value, const Specs& specs,
     SourceLocation where = SourceLocation::current()) requires(!std::convertible_to<const T&, In> &&
                                                                !std::same_as<Specs, Mesh>) {

@@ -18,8 +18,8 @@ struct Pool {
   WindowOptions options;
 };
 
-Pool pool_over(std::string_view name, const Tensor& x, const Dimensions& window,
-               const PoolOptions& given, SourceLocation where) {
+Pool pool_over(std::string_view name, const Tensor& x, Dimensions& window, PoolOptions given,
+               SourceLocation where) {
   int rank = x.shape().rank();
   Dimensions spatial;
   if (!given.layout.empty() && given.layout.size() != static_cast<std::size_t>(rank))
@@ -31,6 +31,10 @@ Pool pool_over(std::string_view name, const Tensor& x, const Dimensions& window,
                                            given.layout[static_cast<std::size_t>(d)] == 'C';
     if (!kept) spatial.push_back(d);
   }
+  window = for_each_dimension(std::move(window), spatial.size());
+  given.strides = for_each_dimension(std::move(given.strides), spatial.size());
+  given.dilation = for_each_dimension(std::move(given.dilation), spatial.size());
+  given.padding = for_each_dimension(std::move(given.padding), spatial.size());
   if (window.size() != spatial.size())
     throw_invalid(where, "[", name, "] the window [", join(window, ", "), "] has ", window.size(),
                   " sizes, but ", x.type(), " has ", spatial.size(), " spatial dimensions");

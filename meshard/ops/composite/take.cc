@@ -3,6 +3,7 @@
 #include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
+#include "meshard/ops/internal/known_indices.h"
 
 namespace meshard {
 namespace {
@@ -22,6 +23,7 @@ Tensor take(In x, In indices, std::int64_t dimension) {
   int rank = operand.shape().rank(), index_rank = at.shape().rank();
   int along = normalize_dimension(dimension, rank, "take", where);
   check_not_empty("take", operand, along, where);
+  at = internal::indices_from_start(at, operand.shape()[along], "take", where);
   GatherDimensions dims{
       .collapsed_slice_dims = {along}, .start_index_map = {along}, .index_vector_dim = index_rank};
   for (int d = 0; d < rank; ++d)
@@ -40,6 +42,7 @@ Tensor take_along_axis(In x, In indices, std::int64_t dimension) {
                   at.type());
   int along = normalize_dimension(dimension, rank, "take_along_axis", where);
   check_not_empty("take_along_axis", operand, along, where);
+  at = internal::indices_from_start(at, operand.shape()[along], "take_along_axis", where);
   Dimensions from = operand.shape().sizes(), to = at.shape().sizes();
   GatherDimensions dims{
       .collapsed_slice_dims = {along}, .start_index_map = {along}, .index_vector_dim = rank};

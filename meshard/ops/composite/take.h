@@ -1,5 +1,6 @@
-// Selects elements by integer index. An index out of range is clamped; a negative index becomes 0
-// and does not count from the end.
+// Selects elements by integer index. A negative index counts from the end, as in NumPy. An index
+// out of range is an error if the indices are known when the call is recorded: numbers, constants
+// and values in host memory. Otherwise, as in a jitted function, it is clamped to the dimension.
 #pragma once
 #include <cstdint>
 
@@ -9,11 +10,12 @@ namespace meshard {
 
 /// Takes the slices x[..., indices[i], ...] along a dimension. The dimension is replaced by those
 /// of `indices` (integers of any rank). An embedding lookup is `take(table, tokens, 0)`.
-/// @error the dimension is empty.
+/// @error the dimension is empty; out of range: a known index is outside of it.
 Tensor take(In x, In indices, std::int64_t dimension = 0);
 
 /// The elements x[i, ..., indices[i, ..., k], ..., n]. `indices` has the rank of x, and its other
 /// dimensions broadcast with those of x. Applies the result of argsort or argmax.
+/// @error as take()
 Tensor take_along_axis(In x, In indices, std::int64_t dimension = -1);
 
 }  // namespace meshard

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/graph/leaf.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/operators.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
@@ -15,6 +18,24 @@ TEST(Take, Types) {
   EXPECT_EQ(take(x, 2, -1).shape(), (Shape{4, 8}));
   EXPECT_EQ(take_along_axis(x, input({4, 3, 2}, DType::i64), 1).shape(), (Shape{4, 3, 2}));
   EXPECT_EQ(take_along_axis(input({1, 8}), input({4, 1}, DType::i32)).shape(), (Shape{4, 1}));
+}
+
+TEST(Take, KnownIndicesAreChecked) {
+  Tensor x = from_host<float>({0, 1, 2}, {3});
+  auto refused = [](std::string index, auto call) {
+    EXPECT_TRUE(throws_error([&] { (void)call(); }, ErrorCode::kOutOfRange,
+                             {index, "size 3", "take_test.cc:"}));
+  };
+  refused("5", [&] { return take(x, from_host<std::int32_t>({-1, 5}, {2})); });
+  refused("-4", [&] { return take(x, -4); });
+  refused("9", [&] { return take(x, full({2, 1}, 9)); });
+  refused("200", [&] { return take(x, from_host<std::uint8_t>({200}, {1})); });
+  refused("3", [&] { return take_along_axis(x, from_host<std::int64_t>({3}, {1})); });
+  EXPECT_EQ(interpret(take(x, from_host<std::int32_t>({-1, -3}, {2}))),
+            HostArray::from_vector<float>({2, 0}));
+  // A computed index is clamped after it was counted from the end.
+  Tensor computed = from_host<std::int32_t>({-1, 5, -9}, {3}) + 0;
+  EXPECT_EQ(interpret(take(x, computed)), HostArray::from_vector<float>({2, 2, 0}));
 }
 
 TEST(Take, Errors) {

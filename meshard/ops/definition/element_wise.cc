@@ -12,6 +12,7 @@
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/multiply.h"
 #include "meshard/ops/where.h"
 
@@ -67,6 +68,28 @@ TensorType result_type(const OpDef& op, const TensorType& operand) {
   return op.gives_bools ? TensorType{DType::bool_, operand.shape} : operand;
 }
 
+// Records a call whose result type is known. The result of weakly typed operands alone is weakly
+// typed: the call is recorded on the wide numbers too.
+Tensor recorded(const OpDef& op, std::initializer_list<const In*> given,
+                std::initializer_list<const Tensor*> operands, SourceLocation where) {
+  const TensorType& type = (*operands.begin())->value().type();
+  Tensor result = record_typed(op, nullptr, operands, result_type(op, type), where);
+  bool any_tensor = false, all_weak = !op.gives_bools && type.rank() == 0;
+  for (const In* each : given) {
+    any_tensor = any_tensor || each->tensor;
+    all_weak = all_weak && weak_kind(*each);
+  }
+  if (!all_weak || !any_tensor || type.dtype == DType::bool_) return result;
+  DType dtype = is_integer(type.dtype) ? DType::i64 : DType::f64;
+  InlineVector<Tensor, 2> wide;
+  for (const In* each : given) wide.push_back(to_tensor(*each, dtype));
+  TensorType wide_type{dtype, Shape{}};
+  set_wide_number(result, wide.size() == 1
+                              ? record_typed(op, nullptr, {&wide[0]}, wide_type, where)
+                              : record_typed(op, nullptr, {&wide[0], &wide[1]}, wide_type, where));
+  return result;
+}
+
 }  // namespace
 
 bool accepts(DTypeDomain domain, DType dtype) {
@@ -119,8 +142,10 @@ DType dtype_of_operand(const OpDef& op, const In& x) {
 
 DType common_dtype(const OpDef& op, const In& a, const In& b) {
   DType left = dtype_of_operand(op, a), right = dtype_of_operand(op, b);
-  if (!a.tensor && b.tensor) return promote_scalar(right, a.scalar.kind);
-  if (!b.tensor && a.tensor) return promote_scalar(left, b.scalar.kind);
+  if (left == right && a.tensor && b.tensor) return left;
+  std::optional<ScalarKind> left_kind = weak_kind(a), right_kind = weak_kind(b);
+  if (left_kind && (!right_kind || !a.tensor) && b.tensor) return promote_scalar(right, *left_kind);
+  if (right_kind && (!left_kind || !b.tensor) && a.tensor) return promote_scalar(left, *right_kind);
   if (left == right) return left;
   try {
     return promote(left, right, effective_source(a.where));
@@ -163,14 +188,15 @@ Tensor unary(const OpDef& op, const In& x) {
   const SourceLocation& where = effective_source(x.where);
   DType dtype = enter_domain(op, dtype_of_operand(op, x), where);
   Tensor operand = to_tensor(x, dtype);
-  return record_typed(op, nullptr, {&operand}, result_type(op, operand.value().type()), where);
+  return recorded(op, {&x}, {&operand}, where);
 }
 
 Tensor binary(const OpDef& op, const In& a, const In& b) {
   // Fast path for the common case: nothing to promote or broadcast.
   if (a.tensor && b.tensor && a.tensor->defined() && b.tensor->defined()) [[likely]] {
     const TensorType &left = a.tensor->value().type(), &right = b.tensor->value().type();
-    if (left == right && accepts(op.domain, left.dtype)) [[likely]] {
+    bool is_number = left.rank() == 0 && weak_kind(a) && weak_kind(b);
+    if (left == right && accepts(op.domain, left.dtype) && !is_number) [[likely]] {
       if (!op.gives_bools) [[likely]]
         return record_typed(op, nullptr, {a.tensor, b.tensor}, left, a.where);
       return record_typed(op, nullptr, {a.tensor, b.tensor}, result_type(op, left), a.where);
@@ -180,8 +206,7 @@ Tensor binary(const OpDef& op, const In& a, const In& b) {
   DType dtype = enter_domain(op, common_dtype(op, a, b), where);
   std::array operands{to_tensor(a, dtype), to_tensor(b, dtype)};
   broadcast_together(op, operands, where);
-  return record_typed(op, nullptr, {&operands[0], &operands[1]},
-                      result_type(op, operands[0].value().type()), where);
+  return recorded(op, {&a, &b}, {&operands[0], &operands[1]}, where);
 }
 
 void check_operands(const OpCall& call, DTypeDomain domain) {

@@ -15,7 +15,7 @@ namespace meshard::element_wise {
 Tensor unary(const OpDef& op, const In& x);
 
 /// Records `op(a, b)` after promoting dtypes and broadcasting shapes as NumPy does (right-aligned;
-/// size 1 is repeated). C++ numbers are weakly typed.
+/// size 1 is repeated). C++ numbers are weakly typed; see also weak_number.h.
 /// @error invalid argument naming both types and the source lines that created the operands.
 Tensor binary(const OpDef& op, const In& a, const In& b);
 
@@ -70,7 +70,8 @@ Tensor literal(double value, const Tensor& like);
 /// @error invalid argument for a tensor without a value.
 DType dtype_of_operand(const OpDef& op, const In& x);
 
-/// The dtype to which the operands of one op are promoted. A number contributes only its kind.
+/// The dtype to which the operands of one op are promoted. A weakly typed one contributes only its
+/// kind.
 DType common_dtype(const OpDef& op, const In& a, const In& b);
 
 /// The dtype in which an op computes on operands of `dtype`: f32 for integers where floats are

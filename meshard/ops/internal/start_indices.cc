@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "meshard/base/cat.h"
 #include "meshard/ops/astype.h"
 #include "meshard/ops/concat.h"
 #include "meshard/ops/definition/batch_rule.h"
@@ -30,6 +31,20 @@ std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts
   for (const In& start : starts)
     tensors.push_back(start.tensor ? astype(start, dtype) : element_wise::to_tensor(start, dtype));
   return tensors;
+}
+
+void check_numbers(const OpDef& op, const std::vector<In>& starts, const Shape& whole,
+                   const Dimensions& window, SourceLocation where) {
+  const std::size_t rank = whole.sizes().size();
+  if (starts.size() != rank || window.size() != rank) return;  // infer refuses it
+  for (std::size_t d = 0; d < rank; ++d) {
+    const std::int64_t most = whole.sizes()[d] - window[d], start = starts[d].scalar.integer;
+    if (starts[d].tensor || most < 0 || (start >= 0 && start <= most)) continue;
+    throw Error(ErrorCode::kOutOfRange,
+                cat("[", op.name, "] the start ", start, " of dimension ", d, " of ", whole,
+                    " is out of range: a window of ", window[d], " elements begins at 0 to ", most),
+                effective_source(where));
+  }
 }
 
 void check_starts(const OpCall& call, const TensorType& operand, std::size_t first) {

@@ -10,6 +10,11 @@ namespace meshard::internal {
 /// The starts as tensors of one dtype: numbers become constants.
 std::vector<Tensor> start_tensors(const OpDef& op, const std::vector<In>& starts);
 
+/// Checks the starts that are numbers: a window of these sizes that begins there must be inside.
+/// @error out of range
+void check_numbers(const OpDef& op, const std::vector<In>& starts, const Shape& whole,
+                   const Dimensions& window, SourceLocation where);
+
 /// Checks that the operands from `first` on are one start per dimension of `operand`.
 /// @error through call.fail.
 void check_starts(const OpCall& call, const TensorType& operand, std::size_t first);

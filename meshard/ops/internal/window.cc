@@ -14,6 +14,15 @@ std::int64_t Windows::count(std::size_t d, std::int64_t elements) const {
   return room < 0 ? 0 : room / stride[d] + 1;
 }
 
+Dimensions for_each_dimension(Dimensions list, std::size_t rank) {
+  return list.size() == 1 ? Dimensions(rank, list[0]) : list;
+}
+
+WindowPadding for_each_dimension(WindowPadding padding, std::size_t rank) {
+  if (!padding.is_listed() || padding.pairs().size() != 1) return padding;
+  return WindowPadding::Pairs(rank, padding.pairs()[0]);
+}
+
 Dimensions one_each(Dimensions list, std::size_t rank, std::string_view op, std::string_view what,
                     SourceLocation where) {
   if (list.empty()) return Dimensions(rank, 1);

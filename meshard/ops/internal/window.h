@@ -36,6 +36,10 @@ struct Windows {
   }
 };
 
+/// The list; a single entry is repeated for all `rank` dimensions.
+Dimensions for_each_dimension(Dimensions list, std::size_t rank);
+WindowPadding for_each_dimension(WindowPadding padding, std::size_t rank);
+
 /// The list; all ones if it is empty.
 /// @error through throw_invalid, naming `op` and `what`, if it does not have `rank` entries.
 Dimensions one_each(Dimensions list, std::size_t rank, std::string_view op, std::string_view what,

@@ -224,8 +224,8 @@ Result<std::string> hear(Store& store, const Intention& intention, const std::st
 
 Result<std::string> agree(Store& store, const Intention& intention,
                           const std::function<Result<std::string>()>& result, milliseconds limit) {
-  std::optional<internal::AwaitingScope> awaiting(internal::Awaiting{
-      intention.what, {shared_step(intention.key, intention.ranks)}});
+  std::optional<internal::AwaitingScope> awaiting(
+      internal::Awaiting{intention.what, {shared_step(intention.key, intention.ranks)}});
   if (intention.rank != intention.ranks.front()) {
     Said said{intention.fingerprint.to_string(), intention.what};
     MESHARD_RETURN_IF_ERROR(store.put(cat(intention.key, "/", intention.rank), said.to_bytes()));
@@ -267,9 +267,8 @@ Result<void> announce(Store& store, const std::string& announced_as,
 
 Result<std::string> result_of_others(Store& store, const Intention& intention, milliseconds limit) {
   auto end = steady_clock::now() + 2 * limit;
-  internal::AwaitingScope awaiting(
-      {cat("the program of \"", intention.what, "\" from others"),
-       {{intention.announced_as, 1, {intention.ranks.front()}}}});
+  internal::AwaitingScope awaiting({cat("the program of \"", intention.what, "\" from others"),
+                                    {{intention.announced_as, 1, {intention.ranks.front()}}}});
   MESHARD_ASSIGN_OR_RETURN(std::string key,
                            hear(store, intention, intention.announced_as, end, 2 * limit));
   MESHARD_ASSIGN_OR_RETURN(std::string bytes, hear(store, intention, key, end, 2 * limit));

@@ -12,7 +12,9 @@
 #include "meshard/graph/storage.h"
 #include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/host_arrays.h"
+#include "python/bindings/arrays/marked_parts.h"
 #include "python/bindings/arrays/read_part.h"
+#include "python/bindings/interpreter/assignment_scope.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/guarded.h"
 #include "python/bindings/interpreter/lock.h"
@@ -39,7 +41,7 @@ PyObject* binary(PyObject* a, PyObject* b, const Op& op) noexcept {
     if (!x.load(a) || !y.load(b)) Py_RETURN_NOTIMPLEMENTED;
     CallerLine line;
     Operand* both[] = {&x, &y};
-    settle_complex(both);
+    settle_operands(both);
     return tensor_object(op(x.in(), y.in())).release().ptr();
   });
 }
@@ -60,6 +62,8 @@ PyObject* unary_slot(PyObject* a) noexcept {
 Tensor matrix_product(In a, In b) { return matmul(a, b); }
 Tensor itself(In x) { return *x.tensor; }
 
+// --- in-place operators ------------------------------------------------------------------------
+
 // The handle is bound to the result, which must have the type of its value.
 template <class Op>
 PyObject* in_place(PyObject* self, PyObject* other, const Op& op) noexcept {
@@ -69,13 +73,15 @@ PyObject* in_place(PyObject* self, PyObject* other, const Op& op) noexcept {
     if (!x.load(self) || !y.load(other)) Py_RETURN_NOTIMPLEMENTED;
     CallerLine line;
     Operand* both[] = {&x, &y};
-    settle_complex(both);
+    settle_operands(both);
     Tensor result = op(x.in(), y.in());
     if (result.type() != target.type())
       throw nb::type_error(cat("an in-place operation on ", target.type(), " cannot give ",
                                result.type(), ": convert the operand, or write x = x op y")
                                .c_str());
-    target = std::move(result);
+    // `x[0] += 1` also comes here, with a part that nobody else holds, and then assigns it.
+    if (Py_REFCNT(self) > 1) check_is_no_part(self);
+    rebind(target, std::move(result));
     Py_INCREF(self);
     return self;
   });
@@ -96,10 +102,37 @@ PyObject* power_slot(PyObject* a, PyObject* b, PyObject* modulus) noexcept {
   return binary(a, b, [](In x, In y) { return pow(x, y); });
 }
 
+// True if the other object may know how to compare itself with a tensor.
+bool compares_itself(PyObject* object) {
+  if (object == Py_None || PyUnicode_Check(object) || PyBytes_Check(object) ||
+      PyDict_Check(object) || PyAnySet_Check(object))
+    return false;
+  return PyType_GetSlot(Py_TYPE(object), Py_tp_richcompare) !=
+         PyType_GetSlot(&PyBaseObject_Type, Py_tp_richcompare);
+}
+
+// Python compares objects by identity if neither knows the other, which would be a wrong answer for
+// elements.
 PyObject* compare_slot(PyObject* a, PyObject* b, int kind) noexcept {
   static constexpr Tensor (*kOps[])(In, In) = {less,      less_equal, equal,
                                                not_equal, greater,    greater_equal};
-  return binary(a, b, kOps[kind]);
+  PyObject* result = binary(a, b, kOps[kind]);
+  if (result != Py_NotImplemented) return result;
+  if (PyList_Check(b) || PyTuple_Check(b)) {
+    Py_DECREF(result);
+    return guarded([&]() -> PyObject* {
+      nb::object list = nb::module_::import_("meshard").attr("asarray")(nb::handle(b));
+      return binary(a, list.ptr(), kOps[kind]);
+    });
+  }
+  if (compares_itself(b)) return result;
+  Py_DECREF(result);
+  PyErr_Format(
+      PyExc_TypeError,
+      "a tensor cannot be compared with %R: compare it with a number, a list or an array, or "
+      "the object itself with `is`",
+      b);
+  return nullptr;
 }
 
 // --- reading -----------------------------------------------------------------------------------
@@ -244,7 +277,10 @@ PyObject* item_slot(PyObject* self, PyObject* key) noexcept {
     CallerLine line;
     const Tensor& whole = *tensor_in(self);
     Tensor part = index(In(whole, line.where()), items);
-    return part_object(self, std::move(part), line.where()).release().ptr();
+    const bool is_whole = part.value() == whole.value();
+    nb::object made = part_object(self, std::move(part), line.where());
+    if (!is_whole) mark_part(made, self);
+    return made.release().ptr();
   });
 }
 
@@ -253,6 +289,20 @@ int assign_slot(PyObject* self, PyObject* key, PyObject* value) noexcept {
     PyErr_SetString(PyExc_TypeError, "elements of a tensor cannot be deleted");
     return -1;
   }
+  // From Python 3.14 on, a variable is passed without a reference of its own.
+  if (Py_REFCNT(self) == 1 && Py_Version < 0x030E0000) {
+    PyErr_SetString(
+        PyExc_TypeError,
+        "an assignment to elements of a new tensor that nothing refers to would be lost: "
+        "indexing, T, reshape and all functions return new values, not views. Write "
+        "x[0, 1] = v instead of x[0][1] = v");
+    return -1;
+  }
+  PyObject* allowed = guarded([&]() -> PyObject* {
+    check_is_no_part(self);
+    return Py_None;
+  });
+  if (!allowed) return -1;
   PyObject* done = PyObject_CallFunctionObjArgs(advanced_assign, self, key, value, nullptr);
   Py_XDECREF(done);
   return done ? 0 : -1;
@@ -275,6 +325,8 @@ TensorObject tensor_object(Tensor tensor) {
   nb::object made = nb::inst_alloc(nb::handle(reinterpret_cast<PyObject*>(tensor_type)));
   new (nb::inst_ptr<Tensor>(made)) Tensor(std::move(tensor));
   nb::inst_mark_ready(made);
+  if (AssignmentScope* scope = AssignmentScope::current()) [[unlikely]]
+    scope->add(*nb::inst_ptr<Tensor>(made));
   return nb::steal<TensorObject>(made.release());
 }
 
@@ -283,16 +335,28 @@ bool Operand::load(PyObject* object) noexcept {
   if (tensor_) return true;
   auto load_array = [&](auto made) {
     try {
-      own_ = made();
-      tensor_ = &*own_;
+      own(made());
     } catch (...) {
       failure_ = std::current_exception();
     }
     return true;
   };
-  if (is_numpy_array(object) || is_numpy_scalar(object))
+  if (is_numpy_scalar(object)) {
+    PyObject* number = PyObject_CallMethod(object, "item", nullptr);
+    const bool loaded = number && load_number(number);
+    Py_XDECREF(number);
+    PyErr_Clear();
+    numpy_scalar_ = object;
+    return loaded;
+  }
+  if (is_numpy_array(object))
     return load_array(
         [&] { return from_host(host_array_of(object, Memory::kShareIfReadOnly), caller_line()); });
+  if (load_number(object)) return true;
+  return is_foreign_array(object) && load_array([&] { return tensor_of_foreign(object); });
+}
+
+bool Operand::load_number(PyObject* object) noexcept {
   if (PyBool_Check(object)) {
     scalar_ = Scalar(object == Py_True);
   } else if (PyFloat_Check(object)) {
@@ -313,7 +377,7 @@ bool Operand::load(PyObject* object) noexcept {
   } else if (PyComplex_Check(object)) {
     complex_ = {PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object)};
   } else {
-    return is_foreign_array(object) && load_array([&] { return tensor_of_foreign(object); });
+    return false;
   }
   return true;
 }
@@ -325,16 +389,21 @@ const Tensor* Operand::tensor() const {
 
 In Operand::in() const {
   if (failure_) std::rethrow_exception(failure_);
-  if (tensor_) return In(*tensor_, SourceLocation{});
-  if (own_) return In(*own_, SourceLocation{});
+  if (tensor_) return In(own_ ? *own_ : *tensor_, SourceLocation{});
   In number(0, SourceLocation{});
   number.scalar = scalar_;
   return number;
 }
 
-void settle_complex(std::span<Operand*> operands) {
-  bool is_any = false, is_wide = false;
-  for (const Operand* each : operands) {
+void settle_operands(std::span<Operand*> operands) {
+  bool is_any = false, is_wide = false, has_tensor = false;
+  for (const Operand* each : operands) has_tensor = has_tensor || each->tensor_;
+  for (Operand* each : operands) {
+    if (each->numpy_scalar_ && !has_tensor) {
+      each->own(
+          from_host(host_array_of(each->numpy_scalar_, Memory::kShareIfReadOnly), caller_line()));
+      each->complex_.reset();
+    }
     is_any = is_any || each->complex_;
     is_wide = is_wide || (each->tensor_ && (each->tensor_->dtype() == DType::f64 ||
                                             each->tensor_->dtype() == DType::c128));
@@ -343,9 +412,9 @@ void settle_complex(std::span<Operand*> operands) {
   for (Operand* each : operands) {
     if (!each->complex_) continue;
     auto [real, imag] = *each->complex_;
-    each->own_ = constant(
-        is_wide ? HostArray::scalar(Complex128(real, imag))
-                : HostArray::scalar(Complex64(static_cast<float>(real), static_cast<float>(imag))));
+    each->own(constant(is_wide ? HostArray::scalar(Complex128(real, imag))
+                               : HostArray::scalar(Complex64(static_cast<float>(real),
+                                                             static_cast<float>(imag)))));
     each->complex_.reset();
   }
 }
@@ -472,7 +541,11 @@ void bind_tensor(nb::module_& module) {
       .def_prop_ro(
           "is_recorded", [](const Tensor& x) { return x.defined() && !x.value().storage(); },
           "True for a value that is not computed yet.")
-      .def("_rebind", [](Tensor& x, const Tensor& value) { x = value; });
+      .def("_rebind", [](Tensor& x, const Tensor& value) { rebind(x, value); });
+  module.def("mark_part", [](nb::handle_t<Tensor> part, nb::handle_t<Tensor> base) {
+    mark_part(part, base.ptr());
+    return nb::borrow(part);
+  });
   module.def(
       "is_differentiating", [] { return internal::recorder().keep_operands != 0; },
       "True while a function that will be differentiated is recorded.");

@@ -34,26 +34,36 @@ std::optional<Tensor> tensor_of_value(PyObject* object, const SourceLocation& wh
 class Operand {
  public:
   /// False if the object is none of these; then no Python error is set. The error of an array that
-  /// cannot be converted is thrown when the operand is used.
+  /// cannot be converted is thrown when the operand is used. A NumPy scalar is a number until
+  /// settle_operands().
   bool load(PyObject* object) noexcept;
   /// The argument for an op. Valid as long as this operand.
   In in() const;
   bool is_tensor() const { return tensor_ || failure_; }
+  /// A number that is not complex.
+  bool is_real_number() const { return !is_tensor() && !complex_; }
   /// Null for a number.
   const Tensor* tensor() const;
 
  private:
-  friend void settle_complex(std::span<Operand*> operands);
+  friend void settle_operands(std::span<Operand*> operands);
+  bool load_number(PyObject* object) noexcept;
+  void own(Tensor tensor) {
+    own_ = std::move(tensor);
+    tensor_ = &*own_;
+  }
   const Tensor* tensor_ = nullptr;
   std::optional<Tensor> own_;
   std::exception_ptr failure_;
   Scalar scalar_;
   std::optional<std::pair<double, double>> complex_;
+  PyObject* numpy_scalar_ = nullptr;  // borrowed
 };
 
-/// Gives Python's complex numbers among the operands of one op their dtype: complex128 beside a
-/// 64-bit float, otherwise complex64.
-void settle_complex(std::span<Operand*> operands);
+/// Gives numbers among the operands of one op their dtype. A scalar of NumPy is weakly typed beside
+/// a tensor, as a number of Python is, and has its own dtype otherwise. Python's complex numbers
+/// are complex128 beside a 64-bit float, otherwise complex64.
+void settle_operands(std::span<Operand*> operands);
 
 void bind_tensor(nanobind::module_& module);
 

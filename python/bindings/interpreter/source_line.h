@@ -7,6 +7,7 @@
 
 #include "meshard/base/source_location.h"
 #include "meshard/graph/record.h"
+#include "python/bindings/interpreter/assignment_scope.h"
 
 namespace meshard::python {
 
@@ -33,7 +34,7 @@ class CallerLine {
 };
 
 /// While alive, this thread runs a Python function that a transformation calls: what it records has
-/// its own lines, not that of the transformation's caller.
+/// its own lines, not that of the transformation's caller, and it may assign to its own tensors.
 class UserCode {
  public:
   UserCode() : before_(internal::recorder().outer) { internal::recorder().outer = nullptr; }
@@ -43,6 +44,7 @@ class UserCode {
 
  private:
   const SourceLocation* before_;
+  AssignmentScope assignments_;
 };
 
 }  // namespace meshard::python

@@ -1,5 +1,9 @@
 #include "python/bindings/ops/op_arguments.h"
 
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <cctype>
 #include <map>
 
 namespace nb = nanobind;
@@ -39,6 +43,44 @@ std::vector<In> Operands::ins() const {
     made.push_back(each.in());
   }
   return made;
+}
+
+bool load_padding(PyObject* object, WindowPadding& padding) {
+  if (PyUnicode_Check(object)) {
+    const std::string given = nb::cast<std::string>(nb::handle(object));
+    std::string name = given;
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (name == "valid")
+      padding = Padding::kValid;
+    else if (name == "same")
+      padding = Padding::kSame;
+    else if (name == "same_lower")
+      padding = Padding::kSameLower;
+    else
+      throw nb::value_error(cat("no padding has the name \"", given,
+                                "\": it is \"valid\", \"same\", \"same_lower\", a number of "
+                                "elements, or a sequence of these or of (before, after)")
+                                .c_str());
+    return true;
+  }
+  std::int64_t both = 0;
+  WindowPadding::Pairs pairs;
+  if (load_integer(object, both)) {
+    padding = WindowPadding({{both, both}});
+    return true;
+  }
+  if (!PyList_Check(object) && !PyTuple_Check(object)) return false;
+  for (nb::handle each : nb::handle(object)) {
+    std::pair<std::int64_t, std::int64_t> pair;
+    if (load_integer(each.ptr(), both))
+      pairs.emplace_back(both, both);
+    else if (nb::try_cast(each, pair))
+      pairs.push_back(pair);
+    else
+      return false;
+  }
+  padding = WindowPadding(std::move(pairs));
+  return true;
 }
 
 TensorList list_of(std::vector<Tensor> tensors) {

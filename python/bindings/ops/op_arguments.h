@@ -37,12 +37,17 @@ struct Operands {
   std::vector<In> ins() const;
 };
 
-/// settle_complex() for the operands of one call.
+/// settle_operands() for the operands of one call.
 inline void settle(std::initializer_list<const Operand*> operands) {
   InlineVector<Operand*, 6> all;
   for (const Operand* each : operands) all.push_back(const_cast<Operand*>(each));
-  settle_complex(std::span<Operand*>(all.data(), all.size()));
+  settle_operands(std::span<Operand*>(all.data(), all.size()));
 }
+
+/// Reads a padding: "valid", "same" or "same_lower" in any case; elements on both sides of all
+/// spatial dimensions, or for each of them its elements on both sides or (before, after).
+/// @error value error, with the allowed names, for another text
+bool load_padding(PyObject* object, WindowPadding& padding);
 
 /// The results of ops, with the types that stubs name.
 using TensorList = nanobind::typed<nanobind::list, TensorObject>;
@@ -127,25 +132,9 @@ struct type_caster<meshard::ConvolutionLayout> {
 template <>
 struct type_caster<meshard::WindowPadding> {
   NB_TYPE_CASTER(meshard::WindowPadding,
-                 const_name("str | collections.abc.Sequence[tuple[int, int]]"))
-  bool from_python(handle source, std::uint8_t flags, cleanup_list* cleanup) noexcept {
-    if (PyUnicode_Check(source.ptr())) {
-      const char* text = PyUnicode_AsUTF8AndSize(source.ptr(), nullptr);
-      const std::string_view name = text ? text : "";
-      if (name == "valid")
-        value = meshard::Padding::kValid;
-      else if (name == "same")
-        value = meshard::Padding::kSame;
-      else if (name == "same_lower")
-        value = meshard::Padding::kSameLower;
-      else
-        return false;
-      return true;
-    }
-    make_caster<meshard::WindowPadding::Pairs> pairs;
-    if (!pairs.from_python(source, flags, cleanup)) return false;
-    value = meshard::WindowPadding(std::move(pairs.value));
-    return true;
+                 const_name("str | int | collections.abc.Sequence[int | tuple[int, int]]"))
+  bool from_python(handle source, std::uint8_t, cleanup_list*) {
+    return meshard::python::load_padding(source.ptr(), value);
   }
 };
 

@@ -201,19 +201,20 @@ ExplainModuleOptions ReportOptions::module() const {
 TracedProgram trace_python(const PythonJit& jit, nb::tuple args, nb::dict kwargs) {
   CallerLine line;
   std::vector<std::uint64_t> form;
-  CollectedLeaves leaves;
+  CallLeaves leaves;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), jit.names(), form,
                leaves);
   CallPaths paths = call_paths(form, jit.names());
-  for (std::size_t i = 0; i < leaves.tensors.size(); ++i)
-    if (!leaves.tensors[i].defined())
+  std::vector<Tensor> tensors(leaves.tensors.begin(), leaves.tensors.end());
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (!tensors[i].defined())
       throw Error(ErrorCode::kInvalidArgument, cat("[explain] ", paths.tensors[i], " has no value"),
                   line.where());
-  settle_shardings(leaves.tensors, line.where());
+  settle_shardings(tensors, line.where());
   std::vector<const Tensor*> pointers;
-  for (const Tensor& tensor : leaves.tensors) pointers.push_back(&tensor);
+  for (const Tensor& tensor : tensors) pointers.push_back(&tensor);
   auto tracer = [&](std::span<const Tensor> parameters) {
-    return jit.recorded(form, parameters, leaves.others).leaves();
+    return jit.recorded(form, parameters, leaves);
   };
   TracedProgram traced;
   traced.where = line.where();

@@ -21,15 +21,16 @@ Prediction predict_traced(const TracedProgram& traced) {
 ShardedCheck check_call(const PythonJit& jit, nb::tuple args, nb::dict kwargs,
                         std::optional<double> max_ulps) {
   CallerLine line;
-  CollectedLeaves leaves;
+  CallLeaves leaves;
   std::vector<std::uint64_t> form;
   flatten_call(args.ptr(), kwargs.size() ? kwargs.ptr() : nullptr, jit.statics(), jit.names(), form,
                leaves);
   internal::TensorFunction traced = [&](std::span<const Tensor> parameters) {
-    return jit.recorded(form, parameters, leaves.others).leaves();
+    return jit.recorded(form, parameters, leaves);
   };
+  const std::vector<Tensor> tensors(leaves.tensors.begin(), leaves.tensors.end());
   Unlocked unlocked;
-  return internal::check_sharded(leaves.tensors, traced, {.max_ulps = max_ulps}, line.where());
+  return internal::check_sharded(tensors, traced, {.max_ulps = max_ulps}, line.where());
 }
 
 nb::object file_or_none(const SourceLocation& where) {

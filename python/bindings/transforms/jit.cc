@@ -10,7 +10,10 @@
 #include <utility>
 
 #include "meshard/core.h"
+#include "meshard/ops/definition/weak_number.h"
+#include "meshard/trace/trace_function.h"
 #include "python/bindings/arrays/foreign_arrays.h"
+#include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/lock.h"
@@ -51,38 +54,34 @@ const internal::StaticKind kObject{
 };
 const char kPythonCall = 0;
 
-// The leaves of a call. The tensors are copies: another thread may change a structure while the
-// program runs.
-class CallLeaves : public LeafSink {
+// The handles among the leaves of a call; nullptr for numbers and other libraries' arrays.
+class CallHandles : public LeafSink {
  public:
-  void tensor(PyObject*, const Tensor& tensor) override { tensors.push_back(tensor); }
-  void other(PyObject* object) override {
-    if (is_foreign_array(object))
-      throw nb::type_error(
-          cat("an array of class ",
-              nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
-              " cannot be static, because its elements may change: pass it as a tensor")
-              .c_str());
-    if (PyObject_Hash(object) == -1) {
-      PyErr_Clear();
-      throw nb::type_error(cat("jit cannot tell programs apart by ",
-                               nb::cast<std::string>(nb::repr(nb::handle(object))), " of class ",
-                               nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
-                               ": what is neither a tensor nor a number is part of the program, "
-                               "and must be hashable")
-                               .c_str());
-    }
-    others.push_back(object);
-  }
-  InlineVector<Tensor, 64> tensors;
-  InlineVector<PyObject*, 4> others;
+  void tensor(PyObject* object, const Tensor&) override { handles.push_back(tensor_in(object)); }
+  void other(PyObject*) override {}
+  std::vector<Tensor*> handles;
+};
+
+CallHandles handles_of(PyObject* args, PyObject* kwargs, const StaticArguments& statics,
+                       const std::vector<std::string>& names) {
+  CallHandles found;
+  std::vector<std::uint64_t> form;
+  flatten_call(args, kwargs, statics, names, form, found);
+  return found;
+}
+
+// What a traced function returned: the structure of the result, and the arguments whose elements it
+// changed. Their new values follow the tensors of the result.
+struct Returned {
+  std::shared_ptr<const TreeShape> shape;
+  std::vector<std::size_t> changed;
 };
 
 // The leaves of a call that is recorded in place: arrays become tensors, as in a traced call.
 class LeavesInPlace : public LeafSink {
  public:
   void tensor(PyObject* object, const Tensor& tensor) override {
-    if (tensor_in(object) || !is_array(object)) {
+    if (tensor_in(object) || is_numpy_scalar(object) || !is_array(object)) {
       objects.push_back(nb::borrow(object));
     } else {
       objects.push_back(tensor_object(tensor));
@@ -96,6 +95,37 @@ class LeavesInPlace : public LeafSink {
 };
 
 }  // namespace
+
+void CallLeaves::tensor(PyObject* object, const Tensor& tensor) {
+  if (!tensor_in(object) && (is_numpy_scalar(object) || !is_array(object))) {
+    Operand operand;
+    if (operand.load(object) && operand.is_real_number() &&
+        internal::is_default_number(operand.in().scalar)) {
+      numbers.push_back(tensors.size());
+      tensors.push_back(internal::number_argument(operand.in().scalar, tensors.size(), {}));
+      return;
+    }
+  }
+  tensors.push_back(tensor);
+}
+
+void CallLeaves::other(PyObject* object) {
+  if (is_foreign_array(object))
+    throw nb::type_error(
+        cat("an array of class ", nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
+            " cannot be static, because its elements may change: pass it as a tensor")
+            .c_str());
+  if (PyObject_Hash(object) == -1) {
+    PyErr_Clear();
+    throw nb::type_error(cat("jit cannot tell programs apart by ",
+                             nb::cast<std::string>(nb::repr(nb::handle(object))), " of class ",
+                             nb::cast<std::string>(nb::handle(object).type().attr("__name__")),
+                             ": what is neither a tensor nor a number is part of the program, "
+                             "and must be hashable")
+                             .c_str());
+  }
+  others.push_back(object);
+}
 
 PythonJit::PythonJit(nb::object function, JitOptions options, StaticArguments statics,
                      std::vector<std::string> names, SourceLocation where)
@@ -111,6 +141,9 @@ nb::object PythonJit::call_in_place(PyObject* args, PyObject* kwargs) const {
 }
 
 nb::object PythonJit::call_with_tensors(PyObject* args, PyObject* kwargs) const {
+  AssignmentScope scope;
+  for (const Tensor* handle : handles_of(args, kwargs, statics_, names_).handles)
+    if (handle) scope.add_if_allowed_around(*handle);
   LeavesInPlace leaves;
   std::vector<std::uint64_t> form;
   flatten_call(args, kwargs, statics_, names_, form, leaves);
@@ -119,12 +152,27 @@ nb::object PythonJit::call_with_tensors(PyObject* args, PyObject* kwargs) const 
   return call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr());
 }
 
-PyTree PythonJit::recorded(std::span<const std::uint64_t> form, std::span<const Tensor> parameters,
-                           std::span<PyObject* const> others) const {
+std::vector<Tensor> PythonJit::recorded(std::span<const std::uint64_t> form,
+                                        std::span<const Tensor> parameters,
+                                        const CallLeaves& leaves,
+                                        std::shared_ptr<const void>* prototype) const {
   Locked locked;
-  nb::object both = unflatten(form, parameters, others);
+  std::vector<Tensor> inside(parameters.begin(), parameters.end());
+  for (std::size_t number : leaves.numbers) inside[number] = weak_number(inside[number]);
   UserCode own_lines;
-  return PyTree::of(call_in_place(nb::object(both[0]).ptr(), nb::object(both[1]).ptr()), "result");
+  nb::object both = unflatten(form, inside, {leaves.others.data(), leaves.others.size()});
+  nb::object args = both[0], kwargs = both[1];
+  const CallHandles given = handles_of(args.ptr(), kwargs.ptr(), statics_, names_);
+  PyTree tree = PyTree::of(call_in_place(args.ptr(), kwargs.ptr()), "result");
+  Returned returned{tree.shape(), {}};
+  std::vector<Tensor> results = std::move(tree.leaves());
+  for (std::size_t i = 0; i < given.handles.size(); ++i) {
+    if (!given.handles[i] || given.handles[i]->value() == inside[i].value()) continue;
+    returned.changed.push_back(i);
+    results.push_back(*given.handles[i]);
+  }
+  if (prototype) *prototype = std::make_shared<const Returned>(std::move(returned));
+  return results;
 }
 
 nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
@@ -136,6 +184,8 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
   flatten_call(args, kwargs, statics_, names_, call.form, leaves);
   for (const Tensor& tensor : leaves.tensors) call.tensors.push_back(&tensor);
   for (PyObject* object : leaves.others) call.statics.push_back({object, &kObject});
+  // Who reads the form of the arguments stops before these.
+  for (std::size_t number : leaves.numbers) call.form.push_back(number);
 
   auto describe = [&](internal::JitPaths& paths) {
     CallPaths found = call_paths(call.form, names_);
@@ -144,17 +194,30 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
     paths.leaves = std::move(found.leaves);
   };
   auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
-    PyTree tree = recorded(call.form, parameters, {leaves.others.data(), leaves.others.size()});
-    prototype = tree.shape();
-    return std::move(tree.leaves());
+    return recorded(call.form, parameters, leaves, &prototype);
   };
   internal::JitResults results;
   {
     Unlocked unlocked;
     results = programs_.run(call, {describe, trace});
   }
-  return unflatten(*static_cast<const TreeShape*>(results.prototype.get()),
-                   std::span<Tensor>(results.tensors.data(), results.tensors.size()));
+  const auto& returned = *static_cast<const Returned*>(results.prototype.get());
+  std::span<Tensor> tensors(results.tensors.data(), results.tensors.size());
+  if (!returned.changed.empty()) {
+    // As without jit, an assignment to the elements of an argument changes the caller's tensor.
+    const CallHandles given = handles_of(args, kwargs, statics_, names_);
+    std::span<Tensor> values = tensors.last(returned.changed.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      Tensor* handle = given.handles[returned.changed[i]];
+      if (!handle)
+        throw nb::type_error(
+            "the jitted function assigns to the elements of an argument that is not a tensor: it "
+            "cannot change another library's array; pass meshard.asarray(array)");
+      rebind(*handle, std::move(values[i]));
+    }
+    tensors = tensors.first(tensors.size() - values.size());
+  }
+  return unflatten(*returned.shape, tensors);
 }
 
 namespace {

@@ -76,15 +76,6 @@ class LeafSink {
   virtual void other(PyObject* object) = 0;
 };
 
-/// Collects the leaves. Other leaves are borrowed.
-class CollectedLeaves : public LeafSink {
- public:
-  void tensor(PyObject*, const Tensor& tensor) override { tensors.push_back(tensor); }
-  void other(PyObject* object) override { others.push_back(object); }
-  std::vector<Tensor> tensors;
-  std::vector<PyObject*> others;
-};
-
 /// Appends the form of an object, and passes its leaves on. This decides what a leaf is: a tensor,
 /// a number, an array of any library, a constant (what is compared by its value, such as a string
 /// or a function), or an error with its path. @pre the lock is held @error as PyTree::of()

@@ -24,13 +24,13 @@ def take(x, indices, /, *, axis=None):
             raise ValueError(f"take from a tensor of rank {x.ndim} needs axis=")
         axis = 0
     axis = axis_of(axis, x.ndim)
-    return ops.take(x, _wrapped(as_tensor(indices), x.shape[axis]), axis)
+    return ops.take(x, as_tensor(indices), axis)
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
     """The elements x[i, ..., indices[i, ..., k], ..., n] along a dimension. Indices may be negative."""
     x = as_tensor(x)
-    return ops.take_along_axis(x, _wrapped(as_tensor(indices), x.shape[axis]), axis)
+    return ops.take_along_axis(x, as_tensor(indices), axis)
 
 
 def _wrapped(indices, size):

@@ -143,6 +143,14 @@ const Operation kElementWise[] = {
      draw_new_contents, fresh, true},
     {"scale", MESHARD_CALL(0.5 * A(0) + 3), draw_float, shrinking, true, 1,
      host::unary<host::scale>, true},
+    // In place: the number must not change the dtype.
+    {"scale by an argument", MESHARD_CALL([&] {
+       Tensor t = A(0) * 0;
+       t += jit([](Tensor x, Tensor n) { return n * x + 6 * n; })(A(0), 0.5);
+       return t;
+     }()),
+     draw_float, shrinking, true, 1, host::unary<host::scale>, true},
+    {"power", MESHARD_CALL(pow(A(0), A(1) & 101)), draw_whole_pair, whole, false, 1},
     {"remainder", MESHARD_CALL(A(0) % (A(1) * A(1) + 1)), draw_whole_pair, whole},
     {"bitwise_xor", MESHARD_CALL(A(0) ^ A(1)), draw_whole_pair, whole, false, 1},
     {"less", MESHARD_CALL(A(0) < A(1)), draw_exact_pair, whole},
