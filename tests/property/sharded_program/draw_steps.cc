@@ -140,7 +140,9 @@ bool Draw::is_smooth(const Step& step) {
 bool Draw::is_unambiguous(const Step& step) const {
   Program so_far = program_;
   so_far.steps.push_back(step);
-  return can_be_recorded(so_far, meshes_);
+  // A step that is ambiguous only because of axes of size 1 stays, and fails when it runs.
+  return can_be_recorded(so_far, meshes_) ||
+         can_be_recorded(without_axes_of_size_1(std::move(so_far), meshes_), meshes_);
 }
 
 // Where the result is; none if the step's values must not meet.

@@ -61,6 +61,37 @@ Tensor make_input(const Input& input, const std::vector<Mesh>* meshes) {
       .global();
 }
 
+namespace {
+
+Placement without_units(Placement placement, const std::vector<Mesh>& meshes) {
+  const Mesh& mesh = meshes.at(static_cast<std::size_t>(placement.mesh));
+  std::vector<DimensionSpec> dimensions;
+  for (const DimensionSpec& dimension : placement.spec.dimensions()) {
+    AxisList axes;
+    for (const AxisRef& axis : dimension.axes())
+      if (mesh.axis_size(axis) > 1) axes.push_back(axis);
+    dimensions.emplace_back(std::move(axes), dimension.is_open());
+  }
+  placement.spec = PartitionSpec(std::move(dimensions));
+  return placement;
+}
+
+void drop_units(std::vector<Step>& steps, const std::vector<Mesh>& meshes) {
+  for (Step& step : steps) {
+    if (!meshes.empty()) step.placement = without_units(std::move(step.placement), meshes);
+    for (Body& body : step.bodies) drop_units(body.steps, meshes);
+  }
+}
+
+}  // namespace
+
+Program without_axes_of_size_1(Program program, const std::vector<Mesh>& meshes) {
+  for (Input& input : program.inputs)
+    if (input.mark) input.mark = without_units(*std::move(input.mark), meshes);
+  drop_units(program.steps, meshes);
+  return program;
+}
+
 bool can_be_recorded(const Program& program, const std::vector<Mesh>& meshes) {
   internal::KeepOperandsScope only_recording;  // jit compiles nothing
   Evaluator evaluator;

@@ -46,5 +46,8 @@ Tensor make_input(const Input& input, const std::vector<Mesh>* meshes);
 /// Whether all steps can be recorded. Explicit axes refuse what would leave a choice.
 /// @error internal errors
 bool can_be_recorded(const Program& program, const std::vector<Mesh>& meshes);
+/// The program with the same placements, said without axes of size 1. It must be recordable
+/// whenever the program is, and the reverse.
+Program without_axes_of_size_1(Program program, const std::vector<Mesh>& meshes);
 
 }  // namespace meshard::property
