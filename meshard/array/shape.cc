@@ -43,11 +43,13 @@ bool read_sizes(std::string_view text, Dimensions& sizes) {
 
 }  // namespace
 
-void Shape::check() const {
+void Shape::check(const SourceLocation& where) const {
   for (std::size_t i = 0; i < sizes_.size(); ++i)
     if (sizes_[i] < 0) [[unlikely]]
-      throw Error(ErrorCode::kInvalidArgument, cat("[shape] the size of dimension ", i,
-                                                   " is negative: [", join(sizes_, ", "), "]"));
+      throw Error(
+          ErrorCode::kInvalidArgument,
+          cat("[shape] the size of dimension ", i, " is negative: [", join(sizes_, ", "), "]"),
+          where);
 }
 
 std::int64_t Shape::operator[](std::int64_t dimension) const {

@@ -30,11 +30,23 @@ class Shape {
  public:
   Shape() = default;
   /// @error invalid argument if a size is negative.
-  Shape(std::initializer_list<std::int64_t> sizes) : sizes_(sizes) { check(); }
-  explicit Shape(std::span<const std::int64_t> sizes) : sizes_(sizes) { check(); }
-  explicit Shape(const std::vector<std::int64_t>& sizes)
-      : Shape(std::span<const std::int64_t>(sizes)) {}
-  explicit Shape(Dimensions sizes) : sizes_(std::move(sizes)) { check(); }
+  Shape(std::initializer_list<std::int64_t> sizes,  // NOLINT: written ones({2, 3})
+        SourceLocation where = SourceLocation::current())
+      : sizes_(sizes) {
+    check(where);
+  }
+  explicit Shape(std::span<const std::int64_t> sizes,
+                 SourceLocation where = SourceLocation::current())
+      : sizes_(sizes) {
+    check(where);
+  }
+  explicit Shape(const std::vector<std::int64_t>& sizes,
+                 SourceLocation where = SourceLocation::current())
+      : Shape(std::span<const std::int64_t>(sizes), where) {}
+  explicit Shape(Dimensions sizes, SourceLocation where = SourceLocation::current())
+      : sizes_(std::move(sizes)) {
+    check(where);
+  }
 
   int rank() const { return static_cast<int>(sizes_.size()); }
   bool is_scalar() const { return sizes_.empty(); }
@@ -64,7 +76,7 @@ class Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
-  void check() const;
+  void check(const SourceLocation& where) const;
   Dimensions sizes_;
 };
 

@@ -47,6 +47,18 @@ TEST(Error, HasTheOuterLineIfThereIsOne) {
   EXPECT_STREQ(error.what(), "model.cc:40, in nn::linear: not found: x");
 }
 
+TEST(Result, ValueAddsTheLine) {
+  Result<int> failed = Error(ErrorCode::kNotFound, "x");
+  const std::uint32_t line = __LINE__ + 2;
+  try {
+    (void)failed.value();
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.where().line, line);
+  }
+  EXPECT_THROW(Result<void>(Error(ErrorCode::kNotFound, "x")).value(), Error);
+}
+
 TEST(Error, CodesAreThoseOfPjrt) {
   EXPECT_EQ(static_cast<int>(ErrorCode::kInvalidArgument), 3);
   EXPECT_EQ(static_cast<int>(ErrorCode::kUnimplemented), 12);

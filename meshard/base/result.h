@@ -27,10 +27,16 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  /// @error throws the held Error if there is no value.
-  T& value() & { return check(), std::get<0>(state_); }
-  const T& value() const& { return check(), std::get<0>(state_); }
-  T value() && { return check(), std::get<0>(std::move(state_)); }
+  /// @error throws the held Error if there is no value, with the caller's line unless it has one.
+  T& value(SourceLocation where = SourceLocation::current()) & {
+    return check(where), std::get<0>(state_);
+  }
+  const T& value(SourceLocation where = SourceLocation::current()) const& {
+    return check(where), std::get<0>(state_);
+  }
+  T value(SourceLocation where = SourceLocation::current()) && {
+    return check(where), std::get<0>(std::move(state_));
+  }
 
   /// @pre ok()
   T& operator*() & { return std::get<0>(state_); }
@@ -48,8 +54,8 @@ class [[nodiscard]] Result {
   }
 
  private:
-  void check() const {
-    if (!ok()) throw std::get<1>(state_);
+  void check(const SourceLocation& where) const {
+    if (!ok()) throw std::get<1>(state_).at(where);
   }
   std::variant<T, Error> state_;
 };
@@ -65,9 +71,9 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_; }
   explicit operator bool() const { return ok(); }
-  /// @error throws the held Error.
-  void value() const {
-    if (error_) throw *error_;
+  /// @error throws the held Error, with the caller's line unless it has one.
+  void value(SourceLocation where = SourceLocation::current()) const {
+    if (error_) throw error_->at(where);
   }
   /// @pre !ok()
   const Error& error() const { return *error_; }

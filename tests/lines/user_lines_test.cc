@@ -125,6 +125,10 @@ TEST_F(UserLines, Optimizers) {
 }
 
 TEST_F(UserLines, Composites) {
+  EXPECT_LINE(ones({-1}));
+  EXPECT_LINE(zeros({2, -3}));
+  EXPECT_LINE(full({-1}, 2));
+  EXPECT_LINE(meshard::random::uniform(key, {-2}));
   EXPECT_LINE(arange(complex));
   EXPECT_LINE(linspace(0, 1, -1));
   EXPECT_LINE(eye(-1));
@@ -215,6 +219,10 @@ TEST_F(UserLines, Transformations) {
 TEST_F(UserLines, TextForms) {
   auto f = jit([](Tensor a) { return a; });
   EXPECT_LINE(expect_collectives(f, "1 all-reduce over model, at most 1 KB"));
+  EXPECT_LINE(Mesh::parse("mesh<x").value());
+  EXPECT_LINE(PartitionSpec::parse("P(").value());
+  EXPECT_LINE(Sharding::parse("nothing").value());
+  EXPECT_LINE(Shape::parse("[3").value());
   EXPECT_LINE(io::load("/no/such/file").value());
   EXPECT_LINE(io::restore("/no/such/file", Two{x, y}).value());
   EXPECT_LINE(io::save("/no/such/folder/file", Two{x, y}).value());
