@@ -29,8 +29,7 @@ std::string ProcessLoss::to_string() const {
     case LossKind::kEnded:
       return text + cat(" has ended its main program normally, and others wait for it",
                         internal::activity_text(activity, in_activity), difference);
-    case LossKind::kElsewhere:
-      return text + cat(" does not come: it waits elsewhere", difference);
+    case LossKind::kElsewhere: return text + cat(" does not come: it waits elsewhere", difference);
   }
   return text + internal::activity_text(activity, in_activity);
 }

@@ -18,9 +18,9 @@ struct BatchedCalls {
 /// Replaces the custom calls with a frontend attribute `num_batch_dims`, such as JAX's calls of
 /// LAPACK. JAX tells its compiler that they can be split by their first dimensions
 /// (jax/_src/ffi.py, register_ffi_target_as_batch_partitionable); a plugin does not know, and would
-/// gather their operands. A substitute has the operands and results of the call, is split by the same
-/// dimensions, and gathers what is split by others. It computes something else. Lines keep their
-/// numbers.
+/// gather their operands. A substitute has the operands and results of the call, is split by the
+/// same dimensions, and gathers what is split by others. It computes something else. Lines keep
+/// their numbers.
 /// @error data loss: the text cannot be parsed
 Result<BatchedCalls> replace_batched_calls(std::string_view text);
 

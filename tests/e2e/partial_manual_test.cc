@@ -176,13 +176,14 @@ TEST_F(PartialManual, RingsInBranchesAndLoops) {
 // A loop of a branch would never end on the devices that do not take the branch.
 TEST_F(PartialManual, LoopsOfBranchesThatAreNotTaken) {
   auto halve = [](const Tensor& t) {
-    return while_loop([](const Tensor& c) { return not_equal(max(c), 1); },
-                      [](const Tensor& c) { return ring_shift(floor_divide(c, 2), "y"); }, t);
+    return while_loop(
+        [](const Tensor& c) { return not_equal(all_reduce(max(c), "y", ReduceKind::kMax), 1); },
+        [](const Tensor& c) { return ring_shift(floor_divide(c, 2), "y"); }, t);
   };
   auto f = manual(grid(), P("x"), P("x"), [&](const Tensor& p) {
     Tensor own = vary(p, "y");
     Tensor result = cond(
-        greater(max(own), 0), halve, [](const Tensor& t) { return t; }, own);
+        greater(max(p), 0), halve, [](const Tensor& t) { return t; }, own);
     return all_reduce(result, "y", ReduceKind::kMax);
   });
   EXPECT_THAT(jit(f)(from_host<float>({8, 0}, {2})).to_vector<float>(), ElementsAre(1, 0));

@@ -169,7 +169,8 @@ class JointSaver {
     std::vector<int> all(static_cast<std::size_t>(run_.size()));
     std::iota(all.begin(), all.end(), 0);
     meshard::internal::AwaitingScope awaiting(
-        {cat("save of ", save_.files.one_file(), save_.where.known() ? cat(" at ", save_.where) : ""),
+        {cat("save of ", save_.files.one_file(),
+             save_.where.known() ? cat(" at ", save_.where) : ""),
          {{name, 1, std::move(all)}}});
     Result<void> met = run_.barrier(name, std::chrono::seconds(seconds), save_.where);
     if (!met.ok())

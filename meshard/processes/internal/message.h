@@ -26,8 +26,8 @@ enum class MessageKind : std::uint8_t {
   kBarrier,  ///< name, number = milliseconds to wait (-1: for ever)
   kBye,      ///< number = exit status; the member ends
   // Without an answer.
-  kBeat,   ///< either side: name = activity, number = its age in milliseconds; members also: value =
-           ///< what they wait for (process_status.h)
+  kBeat,  ///< either side: name = activity, number = its age in milliseconds; members also: value =
+          ///< what they wait for (process_status.h)
   kReply,  ///< process 0: number = error code (0: success), name = error text, value = result
   kLost,   ///< process 0: number = rank, name = how, value = host, pid, activity (loss.h)
 };

@@ -42,7 +42,8 @@ Tensor searched(Operands x, const Attributes& at) {
 const CallTable& by_place() {
   static const CallTable table{
       {"take", one_result([](Operands x, const Attributes& at) {
-         return take(x[0], x[1], at.integer("dimension"));
+         std::int64_t dimension = at.integer("dimension");  // recorded with mode="clip"
+         return take(x[0], clip(x[1], 0, x[0].dim(dimension) - 1), dimension);
        })},
       {"take_along_axis", one_result([](Operands x, const Attributes& at) {
          return take_along_axis(x[0], x[1], at.integer("dimension"));
