@@ -110,10 +110,13 @@ TEST_F(RuntimeOnFake, TheStateOfAnOptimizerFailsAtTheUsersLine) {
   optim::Adam adam;
   optim::Sgd sgd{.momentum = 0.9};
   for (const char* entry : {"PJRT_LoadedExecutable_Execute", "PJRT_Client_BufferFromHostBuffer"}) {
-    control.fail_at(entry, 1, static_cast<int>(ErrorCode::kInternal), "injected");
-    EXPECT_ERROR_HERE(optim::init(adam, parameter), ErrorCode::kInternal, entry, "injected");
-    control.fail_at(entry, 1, static_cast<int>(ErrorCode::kInternal), "injected");
-    EXPECT_ERROR_HERE(optim::init(sgd, parameter), ErrorCode::kInternal, entry, "injected");
+    auto fails = [&](auto init, int line) {
+      control.fail_at(entry, 1, static_cast<int>(ErrorCode::kInternal), "injected");
+      std::string place = cat("runtime_fake_test.cc:", line, ", in optim::init: ");
+      EXPECT_TRUE(throws_error(init, ErrorCode::kInternal, {place, entry, "injected"}));
+    };
+    fails([&] { (void)optim::init(adam, parameter); }, __LINE__);
+    fails([&] { (void)optim::init(sgd, parameter); }, __LINE__);
   }
 }
 
