@@ -28,6 +28,10 @@ struct Awaiting {
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
+/// A wait with at most this limit is not noted: it ends soon with an error of its own, which the
+/// program may handle.
+inline constexpr std::chrono::seconds kShortWait{5};
+
 /// While alive, the thread is known to wait for `what`.
 class AwaitingScope {
  public:

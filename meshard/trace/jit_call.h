@@ -59,6 +59,8 @@ struct JitPaths {
   std::vector<std::string> tensors, statics;
   /// The number of tensors of each argument.
   std::vector<std::size_t> leaves;
+  /// Which of the tensors are weakly typed numbers that the default dtype of their kind can hold.
+  std::vector<std::size_t> numbers;
 };
 
 /// What a call returned.

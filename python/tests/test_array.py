@@ -104,7 +104,7 @@ def test_arange_does_not_round_its_bounds():
 def test_arange_of_more_elements_than_the_host_has_memory_for():
     f = ms.jit(lambda k: ms.arange(2**33)[::2**27] + k)
     np.testing.assert_array_equal(f(np.int64(0)).numpy(), np.arange(0, 2**33, 2**27))
-    sharding = ms.Sharding(ms.Mesh({"x": 8}), P("x"))
+    sharding = ms.Sharding(ms.Mesh({"x": 8}), ms.P("x"))
     f = ms.jit(lambda k: ms.mark_sharding(ms.arange(5, 2**33 + 5), sharding)[::2**27] + k)
     np.testing.assert_array_equal(f(np.int64(0)).numpy(), np.arange(5, 2**33 + 5, 2**27))
     f = ms.jit(lambda k: ms.arange(0.5, 2.0**32, dtype=np.float64)[::2**27] + k)

@@ -350,12 +350,12 @@ TEST_F(NestedManual, PaddingIsZeroAndCutOff) {
                     EXPECT_EQ(rows.shape(), (Shape{4}));
                     return inner(rows) * 2;
                   },
-                  {.axes = {"x"}, .out_shapes = {{7}}});
+                  {.axes = {"x"}, .out_shapes = {{7}}, .pad = 0});
   EXPECT_THAT(f(counting({7})).to_vector<float>(), ElementsAreArray(numbers(7, 2, 2)));
   auto uneven = manual(grid(), P("y"), P("y"), [](const Tensor& part) { return part + 1; },
-                       {.axes = {"y"}, .out_shapes = {{3}}});
+                       {.axes = {"y"}, .out_shapes = {{3}}, .pad = 0});
   auto g = manual(grid(), P("x"), P("x"), [&](const Tensor& rows) { return uneven(rows); },
-                  {.axes = {"x"}, .out_shapes = {{5}}});
+                  {.axes = {"x"}, .out_shapes = {{5}}, .pad = 0});
   EXPECT_THAT(g(counting({5})).to_vector<float>(), ElementsAre(1, 2, 3, 4, 5));
   EXPECT_THAT(
       grad([&](const Tensor& t) { return sum(g(t) * t); })(counting({5})).to_vector<float>(),

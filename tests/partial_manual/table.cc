@@ -4,7 +4,7 @@
 //
 // usage: partial_manual_table [--op NAME] [--every N] [--more N] [--group N] [--place N]
 //                             [--around N] [--seed N] [--verbose]
-// MESHARD_NIGHTLY=1: all cases, whatever --every says. PARTIAL_MANUAL_LOG=1: what the plugin logs.
+// MESHARD_NIGHTLY=1: all cases, whatever --every says.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>

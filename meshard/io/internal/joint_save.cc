@@ -168,10 +168,12 @@ class JointSaver {
     const std::string name = cat("save ", save_.number, " of all processes");
     std::vector<int> all(static_cast<std::size_t>(run_.size()));
     std::iota(all.begin(), all.end(), 0);
-    meshard::internal::AwaitingScope awaiting(
-        {cat("save of ", save_.files.one_file(),
-             save_.where.known() ? cat(" at ", save_.where) : ""),
-         {{name, 1, std::move(all)}}});
+    std::optional<meshard::internal::AwaitingScope> awaiting;
+    if (std::chrono::seconds(seconds) > meshard::internal::kShortWait)
+      awaiting.emplace(
+          meshard::internal::Awaiting{cat("save of ", save_.files.one_file(),
+                                          save_.where.known() ? cat(" at ", save_.where) : ""),
+                                      {{name, 1, std::move(all)}}});
     Result<void> met = run_.barrier(name, std::chrono::seconds(seconds), save_.where);
     if (!met.ok())
       return met.error().with_note(

@@ -224,8 +224,10 @@ Result<std::string> hear(Store& store, const Intention& intention, const std::st
 
 Result<std::string> agree(Store& store, const Intention& intention,
                           const std::function<Result<std::string>()>& result, milliseconds limit) {
-  std::optional<internal::AwaitingScope> awaiting(
-      internal::Awaiting{intention.what, {shared_step(intention.key, intention.ranks)}});
+  std::optional<internal::AwaitingScope> awaiting;
+  if (limit > internal::kShortWait)
+    awaiting.emplace(
+        internal::Awaiting{intention.what, {shared_step(intention.key, intention.ranks)}});
   if (intention.rank != intention.ranks.front()) {
     Said said{intention.fingerprint.to_string(), intention.what};
     MESHARD_RETURN_IF_ERROR(store.put(cat(intention.key, "/", intention.rank), said.to_bytes()));

@@ -29,6 +29,12 @@ Advice advice_on_traces(const std::string& name, const JitStats& stats, SourceLo
       where};
 }
 
+// The type of a number as the function sees it; it is passed in the widest dtype of its kind.
+TensorType seen_type(const TensorType& type, bool is_number) {
+  if (!is_number || type.dtype == DType::bool_) return type;
+  return {type.dtype == DType::f64 ? DType::f32 : DType::i32, type.shape};
+}
+
 std::string sharding_text(const Sharding* sharding) {
   return sharding ? cat("sharded ", *sharding) : std::string("not sharded");
 }
@@ -53,11 +59,15 @@ std::vector<std::string> JitEntry::differences(const JitCall& call, const JitPat
   for (std::size_t i = 0; i < call.tensors.size(); ++i) {
     const Value& value = call.tensors[i]->value();
     const Sharding* sharding = leaf_sharding(value);
-    if (value.type() != argument_types[i])
-      all.push_back(cat(paths.tensors[i], " is ", value.type(), ", was ", argument_types[i]));
-    else if (!same_sharding(asked[i], sharding) && !same_sharding(chosen[i], sharding))
+    if (value.type() != argument_types[i]) {
+      bool is_number =
+          std::find(paths.numbers.begin(), paths.numbers.end(), i) != paths.numbers.end();
+      all.push_back(cat(paths.tensors[i], " is ", seen_type(value.type(), is_number), ", was ",
+                        seen_type(argument_types[i], is_number)));
+    } else if (!same_sharding(asked[i], sharding) && !same_sharding(chosen[i], sharding)) {
       all.push_back(cat(paths.tensors[i], " is ", sharding_text(sharding), ", was ",
                         sharding_text(asked[i] ? &*asked[i] : nullptr)));
+    }
   }
   return all;
 }

@@ -44,7 +44,7 @@ Tensor typed(const ShardedType& type) {
 }
 
 void describe(JitPaths& paths) {
-  paths = {.tensors = {"argument 0", "argument 1"}, .statics = {}, .leaves = {1, 1}};
+  paths = {.tensors = {"argument 0", "argument 1"}, .statics = {}, .leaves = {1, 1}, .numbers = {}};
 }
 
 struct Case {

@@ -79,8 +79,6 @@ PyObject* in_place(PyObject* self, PyObject* other, const Op& op) noexcept {
       throw nb::type_error(cat("an in-place operation on ", target.type(), " cannot give ",
                                result.type(), ": convert the operand, or write x = x op y")
                                .c_str());
-    // `x[0] += 1` also comes here, with a part that nobody else holds, and then assigns it.
-    if (Py_REFCNT(self) > 1) check_is_no_part(self);
     rebind(target, std::move(result));
     Py_INCREF(self);
     return self;

@@ -192,6 +192,7 @@ nb::object PythonJit::operator()(PyObject* args, PyObject* kwargs) const {
     paths.tensors = std::move(found.tensors);
     paths.statics = std::move(found.others);
     paths.leaves = std::move(found.leaves);
+    paths.numbers.assign(leaves.numbers.begin(), leaves.numbers.end());
   };
   auto trace = [&](std::span<const Tensor> parameters, std::shared_ptr<const void>& prototype) {
     return recorded(call.form, parameters, leaves, &prototype);

@@ -182,8 +182,9 @@ const Operation kMovements[] = {
     {"concat", MESHARD_CALL(concat({A(0), A(1)}, N(0))), draw_concat, moved, true, 4, host::concat},
     {"stack", MESHARD_CALL(stack({A(0), A(1)}, N(0))), draw_stack, moved, true, 2, host::stack},
     {"split", MESHARD_CALL(split(A(0), N(0), N(1)).at(N(2))), draw_part, moved, true},
-    {"take", MESHARD_CALL(take(A(0), A(1), N(0))), draw_take, moved, true, 3},
-    {"take_along_axis", MESHARD_CALL(take_along_axis(A(0), A(1), N(0))), draw_take_along, moved,
+    // Computed indices, because known ones that are out of range are errors.
+    {"take", MESHARD_CALL(take(A(0), A(1) + 0, N(0))), draw_take, moved, true, 3},
+    {"take_along_axis", MESHARD_CALL(take_along_axis(A(0), A(1) + 0, N(0))), draw_take_along, moved,
      true, 1},
     {"one_hot", MESHARD_CALL(one_hot(A(0), N(0))), draw_one_hot,
      [](const Arguments&, const TensorType&) {
