@@ -79,9 +79,10 @@ def failing_in_collective():
     """One of the processes of a stage fails, and the other one waits for it in a collective, which nothing but its end
     can end."""
     status, output, errors = run(3, PROGRAM, "failing", "0/1,2", 1, limit=120)
-    expect(status != 0 and re.search(r"^\[processes\] process 2 of 3 ends: process \d \(pid \d+ on .*\) has given up: process 1 "
-                                     r"\(pid \d+ on .*\) has failed: .*the function fails here", errors, re.MULTILINE),
-           status, output, errors)
+    expect(status != 0 and "the function fails here" in lines_of(output)[1, "fails"], status, output, errors)
+    expect(re.search(r"^\[processes\] process 2 of 3 ends: process 1 \(pid \d+ on .*\) has ended its main program normally, and "
+                     r"others wait for it.*\n  process 2 \(pid \d+ on .*\) waits for process 1 in ", errors, re.MULTILINE),
+           output, errors)
 
 
 def main():

@@ -21,7 +21,7 @@ int weight_of(const Operation& operation, Kind kind, int depth) {
   if (kind == Kind::kStages && depth == 1 && operation.has_bodies()) return 3 * operation.weight;
   if (!operation.has_bodies()) return operation.weight;
   if (depth >= kDeepest) return 0;
-  if (kind == Kind::kTransforms) return operation.weight * (depth == 0 ? 12 : depth == 1 ? 5 : 2);
+  if (kind == Kind::kTransforms) return operation.weight * (depth == 0 ? 12 : depth == 1 ? 8 : 2);
   return depth == 0 ? operation.weight : 1;
 }
 

@@ -165,7 +165,7 @@ template <class F>
 Tensor by_hand(const Mesh& mesh, const PartitionSpec& spec, const Dimensions& axes, F f, const Tensor& x) {
   std::vector<std::string> names;
   if (sharded) for (std::int64_t axis : axes) names.push_back(mesh.axes()[static_cast<std::size_t>(axis)].name);
-  return sharded ? manual(mesh, spec, spec, f, {.axes = names, .out_shapes = {x.shape()}})(x) : f(x);
+  return sharded ? manual(mesh, spec, spec, f, {.axes = names, .out_shapes = {x.shape()}, .pad = 1})(x) : f(x);
 }
 // f of each slice of x, its number, and w.
 template <class F>

@@ -53,8 +53,11 @@ class Run {
       if (sharding && !sharding->is_even(args.type(0).shape)) result = result + 1;
     }
     if (wrong_ == Wrong::kTransposedMarkInJit && in_jit_ && name == "mark_sharding" &&
-        args.step.placement.spec.size() == 2)
-      result = flip(result);
+        args.step.placement.spec.size() == 2) {
+      // Only the value is wrong, not its sharding.
+      std::optional<Sharding> sharding = result.sharding();
+      result = sharding ? mark_sharding(flip(result), *sharding) : flip(result);
+    }
     if (wrong_ == Wrong::kOtherDevicesAreOff && elsewhere_ && name == "tanh") result = result + 1;
     if (level == 0 && args.step.look == Step::kSync) sync({result});
     if (level == 0 && args.step.look == Step::kRead) (void)gather(result);
