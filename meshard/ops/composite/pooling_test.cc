@@ -23,9 +23,10 @@ TEST(Pooling, ErrorsHaveBothValues) {
   auto fails = [](const char* part, auto call) {
     EXPECT_TRUE(throws_error(call, ErrorCode::kInvalidArgument, {"pooling_test.cc:", part}));
   };
-  fails("[max_pool] the window [2, 2, 2] has 3 sizes, but f32[1,4,6,2] has 2 spatial dimensions", [] {
-    max_pool(input({1, 4, 6, 2}), {2, 2, 2});
-  });
+  fails("[max_pool] the window [2, 2, 2] has 3 sizes, but f32[1,4,6,2] has 2 spatial dimensions",
+        [] {
+          max_pool(input({1, 4, 6, 2}), {2, 2, 2});
+        });
   fails("[avg_pool] the layout \"NHWC\" has 4 letters, but f32[1,4,2] has rank 3", [] {
     avg_pool(input({1, 4, 2}), {2}, {.layout = "NHWC"});
   });

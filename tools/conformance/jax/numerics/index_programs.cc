@@ -99,9 +99,7 @@ std::optional<Program> index_program(const Json& test) {
   if (id.starts_with("take") || id.starts_with("embedding")) {
     std::int64_t axis = integer_behind(what, "axis", 0);
     // Recorded with mode="clip", which does not count from the end.
-    return single([axis](Inputs x) {
-      return take(x[0], clip(x[1], 0, x[0].dim(axis) - 1), axis);
-    });
+    return single([axis](Inputs x) { return take(x[0], clip(x[1], 0, x[0].dim(axis) - 1), axis); });
   }
   if (id == "index_negative") return single([](Inputs x) { return index(x[0], {-1}); });
   if (id == "index_pairs") return single([](Inputs x) { return pairs(x[0], x[1], x[2]); });
