@@ -48,7 +48,7 @@ std::int64_t contraction_of(const Node& node) {
   double terms = 1 / std::max<double>(static_cast<double>(node.type().shape.size()), 1);
   for (const Value& operand : node.operands())
     terms *= static_cast<double>(operand.type().shape.size());
-  return std::max<std::int64_t>(1, static_cast<std::int64_t>(std::sqrt(terms) + 0.5));
+  return std::max<std::int64_t>(1, std::llround(std::sqrt(terms)));
 }
 
 std::int64_t terms_of_bodies(std::span<const Body> bodies) {
