@@ -32,6 +32,17 @@ def run_programs(platform, **variables):
     return json.loads(lines[0].removeprefix("RESULTS "))
 
 
+def results_of(script):
+    """What a script prints after RESULTS, as JSON, in a process of its own with 8 CPU devices of JAX."""
+    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
+    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(meshard.__file__))
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300,
+                          check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
+    assert lines, done.stderr[-3000:]
+    return json.loads(lines[0].removeprefix("RESULTS "))
+
+
 @pytest.fixture(scope="module")
 def on_cpu():
     return run_programs("cpu", JAX_PLATFORMS="cpu")
@@ -170,13 +181,7 @@ def facts_of(report):
 print("RESULTS " + json.dumps({"reports": {k: facts_of(r) for k, r in reports.items()}, "errors": errors,
                                "module": meshard.module_text(jitted, *args) == text}))
 """
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
-    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(meshard.__file__))
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300,
-                          check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
-    assert lines, done.stderr[-3000:]
-    return json.loads(lines[0].removeprefix("RESULTS "))
+    return results_of(script)
 
 
 FORMS = ["lowered", "traced", "jitted", "function", "arrays", "text", "path", "bytes", "exported", "artifact", "ir",
@@ -297,13 +302,7 @@ except ImportError:
 print("RESULTS " + json.dumps({"causes": causes, "calls": found, "tried": tried, "candidates": candidates,
                                "several": several}))
 """
-    environment = {**os.environ, "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "JAX_PLATFORMS": "cpu"}
-    environment["PYTHONPATH"] = os.path.dirname(os.path.dirname(meshard.__file__))
-    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300,
-                          check=False)
-    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULTS ")]
-    assert lines, done.stderr[-3000:]
-    return json.loads(lines[0].removeprefix("RESULTS "))
+    return results_of(script)
 
 
 @needs_compiler
