@@ -311,7 +311,7 @@ class Code {
     std::string before = std::exchange(out_, "");
     std::vector<std::string> parameters;
     for (std::size_t i = 0; i < body.parameters.size(); ++i)
-      parameters.push_back(cat("Tensor ", name_of({true, static_cast<int>(i), level})));
+      parameters.push_back(cat("[[maybe_unused]] Tensor ", name_of({true, static_cast<int>(i), level})));
     bool pair = body.results.size() == 2;
     out_ = cat("[&](", listed(parameters, [](const std::string& text) { return text; }), ") {\n");
     indent_ += 2;
