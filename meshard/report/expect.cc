@@ -6,6 +6,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
+#include "meshard/base/near_names.h"
 #include "meshard/explain/byte_text.h"
 
 namespace meshard {
@@ -73,8 +74,27 @@ void judge(const ExpectedCollective& expected, const std::vector<const Collectiv
     out.broken.push_back(cat(text, found.empty() ? "" : ":", blamed(found, report)));
 }
 
+// An expectation about a misspelled axis would hold forever if it were `no all-reduce over
+// "modle"`.
+void check_axis_names(const ExpectedCollectives& expected, const ProgramReport& report,
+                      ExpectationReport& out) {
+  if (!report.mesh()) return;
+  std::vector<std::string> names;
+  for (const MeshAxis& axis : report.mesh()->axes()) names.push_back(axis.name);
+  for (const LogicalCollective& each : report.logical_collectives())  // of other meshes, too
+    for (const AxisRef& axis : each.whole.axes.value_or(AxisList{}))
+      if (std::find(names.begin(), names.end(), axis.name) == names.end())
+        names.push_back(axis.name);
+  for (const ExpectedCollective& one : expected.list())
+    for (const AxisRef& axis : one.axes.value_or(AxisList{}))
+      if (std::find(names.begin(), names.end(), axis.name) == names.end())
+        out.broken.push_back(cat("expected ", one, ", but no mesh of the program has an axis ",
+                                 axis, "; ", nearest_text(axis.name, names)));
+}
+
 void check(const ExpectedCollectives& expected, const ProgramReport& report,
            ExpectationReport& out) {
+  check_axis_names(expected, report, out);
   std::vector<std::vector<const Collective*>> found(expected.list().size());
   std::vector<const Collective*> others;
   for (const LogicalCollective& each : report.logical_collectives()) {
@@ -95,6 +115,30 @@ bool excepted(const FullReplicationOptions& options, std::string_view name) {
   return !name.empty() &&
          std::any_of(options.except.begin(), options.except.end(),
                      [&](const std::string& one) { return matches_name(one, name); });
+}
+
+// A misspelled exception would be noticed only when its value is replicated.
+void check_exceptions(const FullReplicationOptions& options, const ProgramReport& report,
+                      ExpectationReport& out) {
+  std::vector<std::string> names;
+  auto add = [&](const std::vector<ValuePlacement>& values, std::string_view kind) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      names.push_back(cat(kind, " ", i));
+      if (!values[i].name.empty()) names.push_back(values[i].name);
+    }
+  };
+  const ProgramReport::Parts& parts = report.parts();
+  add(parts.arguments, "argument");
+  add(parts.results, "result");
+  add(parts.intermediates, "intermediate");
+  for (const Reshard& reshard : parts.reshards) names.push_back(reshard.instruction);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  for (const std::string& one : options.except)
+    if (std::none_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return matches_name(one, name); }))
+      out.broken.push_back(cat("no value of the program matches the exception \"", one, "\"; ",
+                               nearest_text(one, names)));
 }
 
 // `axis "model" divides dimension 0`, for the first dimension that some axis can shard.
@@ -126,6 +170,7 @@ void check_value(const ValuePlacement& value, std::string_view kind, std::size_t
 
 void check(const FullReplicationOptions& options, const ProgramReport& report,
            ExpectationReport& out) {
+  check_exceptions(options, report, out);
   std::vector<std::string> blame;
   const ProgramReport::Parts& parts = report.parts();
   for (std::size_t i = 0; i < parts.arguments.size(); ++i)

@@ -71,6 +71,15 @@ TEST(ExpectCollectives, TooManyAreShownWithLineAndCause) {
                             "expected no collectives, found 3", "layer.cc:7"}));
 }
 
+TEST(ExpectCollectives, AxesThatNoMeshHas) {
+  ProgramReport report(two_reduces_and_a_gather());
+  EXPECT_THAT(
+      broken(report, "no all-to-all over modle; others allowed"),
+      ElementsAre("expected no all-to-all over \"modle\", but no mesh of the program has an "
+                  "axis \"modle\"; the nearest names are \"model\", \"data\""));
+  EXPECT_TRUE(broken(report, "no all-to-all over model; others allowed").empty());
+}
+
 TEST(ExpectCollectives, MissingOnes) {
   ProgramReport report(two_reduces_and_a_gather());
   EXPECT_THAT(broken(report, "1 all-reduce over data; others allowed"),
@@ -116,10 +125,12 @@ TEST(ExpectNoFullReplication, OnlyWhatTheMeshCouldSplit) {
             std::string("expected no full replication above 1 B, ").size());
   for (const char* name : {"w", "*", "argument 0"})
     expect_no_full_replication(ProgramReport(parts), {.except = {name}});
-  EXPECT_FALSE(
+  EXPECT_THAT(
       check_expectations(ProgramReport(parts),
-                         {.no_full_replication = FullReplicationOptions{.except = {"w?", "x*"}}})
-          .ok());
+                         {.no_full_replication = FullReplicationOptions{.except = {"od", "x*"}}})
+          .broken,
+      ElementsAre(HasSubstr("matches the exception \"od\"; the nearest names are \"odd\""),
+                  HasSubstr("matches the exception \"x*\""), HasSubstr("found 1")));
 }
 
 TEST(ExpectNoFullReplication, ResultsIntermediatesAndRematerialization) {

@@ -117,7 +117,7 @@ std::optional<Home> home_of_result(const DeviceSets& sets, const Step& step,
                                    const Home& marked, bool scalar_result) {
   std::string_view name = step.operation->name;
   if (name == "transfer") return marked;
-  if (name == "mark_sharding") {
+  if (name == "mark_sharding" || name == "mark_unreduced") {
     if (!first.is_free() && first.set != marked.set) return std::nullopt;
     return marked;
   }
@@ -195,7 +195,9 @@ class Homes {
     if (is_update(step)) add(step.operands.at(0), true);
     for_each_step(step, [&](const Step& inner) {
       std::string_view name = inner.operation->name;
-      if (name != "mark_sharding" && name != "manual" && name != "stages") return;
+      if (name != "mark_sharding" && name != "mark_unreduced" && name != "manual" &&
+          name != "stages")
+        return;
       Home marked = placed(inner.placement, 1);
       marked.replicated = false;
       met.push_back(marked);

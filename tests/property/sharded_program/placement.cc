@@ -15,6 +15,18 @@ bool draw_placed(Draw& draw, Step& step) {
   return true;
 }
 
+// A sum that is not computed yet: the value may be any, but the spec leaves axes for the summands.
+bool draw_unreduced(Draw& draw, Step& step) {
+  if (draw.in_region() ||
+      !draw.take(step, [](const Known& value) { return value.type().dtype != DType::bool_; }))
+    return false;
+  std::optional<Placement> placement = draw.mark(draw.operand(step, 0).type().rank());
+  if (!placement || !draw.may_mark(draw.operand(step, 0)) || !is_closed(placement->spec))
+    return false;
+  step.placement = *std::move(placement);
+  return true;
+}
+
 bool draw_cleared(Draw& draw, Step& step) {
   return draw.take(step, [](const Known&) { return true; });
 }
@@ -31,6 +43,13 @@ const Mesh& mesh_of(const Arguments& args) {
   return args.meshes->at(static_cast<std::size_t>(args.step.placement.mesh));
 }
 
+Tensor run_unreduced(const Arguments& args) {
+  if (!args.meshes) return args.operands[0];
+  const Tensor& x = args.operands[0];
+  Sharding sharding(mesh_of(args), args.step.placement.spec, static_cast<std::size_t>(x.rank()));
+  return mark_sharding(x, sharding.with_unreduced(sharding.unused_axes()));
+}
+
 const Operation kPlacements[] = {
     {"mark_sharding", "mark(A(0), M)",
      [](const Arguments& args) {
@@ -38,6 +57,8 @@ const Operation kPlacements[] = {
                           : args.operands[0];
      },
      draw_placed, moved, true, 16, host::same},
+    {"mark_unreduced", "mark_unreduced(A(0), M)", run_unreduced, draw_unreduced, moved, true, 3,
+     host::same},
     {"clear_sharding", MESHARD_CALL(clear_sharding(A(0))), draw_cleared, moved, true, 3,
      host::same},
     {"transfer", "move(A(0), M)",

@@ -158,6 +158,11 @@ std::vector<Mesh> m;
 [[maybe_unused]] Tensor mark(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
   return sharded ? mark_sharding(x, mesh, spec) : x;
 }
+[[maybe_unused]] Tensor mark_unreduced(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
+  if (!sharded) return x;
+  Sharding sharding(mesh, spec, static_cast<std::size_t>(x.rank()));
+  return mark_sharding(x, sharding.with_unreduced(sharding.unused_axes()));
+}
 [[maybe_unused]] Tensor move(const Tensor& x, const Mesh& mesh, const PartitionSpec& spec) {
   return sharded ? transfer(x, mesh, spec) : x;
 }
@@ -311,7 +316,8 @@ class Code {
     std::string before = std::exchange(out_, "");
     std::vector<std::string> parameters;
     for (std::size_t i = 0; i < body.parameters.size(); ++i)
-      parameters.push_back(cat("[[maybe_unused]] Tensor ", name_of({true, static_cast<int>(i), level})));
+      parameters.push_back(
+          cat("[[maybe_unused]] Tensor ", name_of({true, static_cast<int>(i), level})));
     bool pair = body.results.size() == 2;
     out_ = cat("[&](", listed(parameters, [](const std::string& text) { return text; }), ") {\n");
     indent_ += 2;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string_view>
@@ -166,6 +167,34 @@ std::int64_t own_devices(const Mesh& mesh) {
   return count;
 }
 
+std::string text_of(const Box& box) {
+  std::string text;
+  for (const DimensionSlice& each : box) append(text, cat("[", each.start, ":", each.stop, "]"));
+  return text;
+}
+
+// What all devices with one part of an unreduced value have together.
+struct SumOfShards {
+  std::vector<double> sum, whole;
+
+  void add(const HostArray& part, const HostArray& expected) {
+    std::vector<double> own = part.astype(DType::f64).to_vector<double>();
+    std::vector<double> once = expected.astype(DType::f64).to_vector<double>();
+    sum.resize(own.size());
+    whole.resize(own.size());
+    // Replicas of the summands are summed too, so the whole is counted once for each of them.
+    for (std::size_t i = 0; i < own.size(); ++i) sum[i] += own[i], whole[i] = once[i];
+  }
+  // The summands are rounded to the dtype, the narrowest of which has 8 bits.
+  bool is_right(double replicas) const {
+    double largest = 1;
+    for (double each : whole) largest = std::max(largest, std::abs(each));
+    for (std::size_t i = 0; i < sum.size(); ++i)
+      if (!(std::abs(sum[i] / replicas - whole[i]) <= largest / 64)) return false;
+    return true;
+  }
+};
+
 // Each shard is its part of the whole, and is where the sharding says.
 void compare_shards(const HostArray& whole, const Tensor& tensor, const std::string& what) {
   std::optional<Sharding> sharding = tensor.stored_sharding();
@@ -176,6 +205,7 @@ void compare_shards(const HostArray& whole, const Tensor& tensor, const std::str
   std::int64_t on_host = tensor.placement() == "host" ? 0 : 1;
   auto count = static_cast<std::size_t>(sharding ? own_devices(sharding->mesh()) : on_host);
   expect(shards.size() == count, "every device has a shard", shards.size(), " shards of ", count);
+  std::map<std::string, SumOfShards> sums;  // by box, of an unreduced value
   for (const LocalShard& shard : shards) {
     HostArray part = shard.data(), expected = whole;
     if (sharding) {
@@ -193,9 +223,23 @@ void compare_shards(const HostArray& whole, const Tensor& tensor, const std::str
              "a shard's shape on its device", stored, " of ", whole.type(), " with ", *sharding);
       expected = whole.slice(shard.box());
     }
-    expect(part.same_bits(expected), "a shard is its part of the whole", "position ",
-           shard.position(), " has ", part.to_string(), ", expected ", expected.to_string());
+    if (sharding && !sharding->unreduced_axes().empty())
+      sums[text_of(shard.box())].add(part, expected);
+    else
+      expect(part.same_bits(expected), "a shard is its part of the whole", "position ",
+             shard.position(), " has ", part.to_string(), ", expected ", expected.to_string());
   }
+  double replicas = 1;
+  if (sharding)
+    for (const AxisRef& axis : sharding->unused_axes())
+      replicas *= static_cast<double>(sharding->mesh().axis_size(axis));
+  if (sharding)
+    for (const AxisRef& axis : sharding->unreduced_axes())
+      replicas /= static_cast<double>(sharding->mesh().axis_size(axis));
+  // Each process sees only some of the summands.
+  for (const auto& [box, sum] : processes().size() > 1 ? decltype(sums)() : sums)
+    expect(sum.is_right(replicas), "the shards of an unreduced value sum to it", box, " of ",
+           *sharding);
 }
 
 // An error's message as far as it does not depend on sizes and names.
