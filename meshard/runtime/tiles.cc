@@ -27,6 +27,45 @@ std::int64_t tile_number(const Sharding& sharding, std::int64_t position) {
   return number;
 }
 
+Tiling::Tiling(Sharding sharding, const Shape& shape)
+    : sharding_(std::move(sharding)),
+      shape_(shape),
+      shard_(shard_type_of({DType::u8, shape}, sharding_).shape) {
+  for (std::size_t d = 0; d < static_cast<std::size_t>(shape.rank()); ++d)
+    tiles_.push_back(sharding_.num_tiles(d));
+}
+
+Box Tiling::box(std::int64_t number) const {
+  Box box;
+  box.resize(tiles_.size());
+  for (std::size_t d = tiles_.size(); d-- > 0; number /= tiles_[d]) {
+    const std::int64_t size = shape_[static_cast<std::int64_t>(d)];
+    const std::int64_t shard = shard_[static_cast<std::int64_t>(d)];
+    const std::int64_t start = std::min(size, number % tiles_[d] * shard);
+    box[d] = {start, std::min(size, start + shard)};
+  }
+  return box;
+}
+
+std::vector<std::vector<std::int64_t>> Tiling::holders() const {
+  std::vector<std::vector<std::int64_t>> holders(static_cast<std::size_t>(size()));
+  for (std::int64_t p = 0; p < sharding_.mesh().size(); ++p)
+    holders[static_cast<std::size_t>(tile_number(sharding_, p))].push_back(p);
+  return holders;
+}
+
+DimensionSlice Tiling::indices(const Box& box, std::size_t d) const {
+  if (box[d].size() == 0) return {};
+  const std::int64_t shard = shard_[static_cast<std::int64_t>(d)];
+  return {box[d].start / shard, (box[d].stop - 1) / shard + 1};
+}
+
+IntVector Tiling::count_in(const Box& box) const {
+  IntVector counts;
+  for (std::size_t d = 0; d < tiles_.size(); ++d) counts.push_back(indices(box, d).size());
+  return counts;
+}
+
 bool has_same_tiles(const Sharding* source, const Sharding& target) {
   if (!source) return target.is_fully_replicated();
   if (!source->unreduced_axes().empty() || !target.unreduced_axes().empty()) return false;

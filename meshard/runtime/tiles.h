@@ -2,6 +2,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "meshard/array/shape.h"
 #include "meshard/array/slice.h"
@@ -24,6 +26,43 @@ TensorType shard_type_of(const TensorType& type, const Sharding& sharding);
 
 /// The number of a position's tile, in row-major order over the dimensions' num_tiles.
 std::int64_t tile_number(const Sharding& sharding, std::int64_t position);
+
+/// A value: the tiles of an array with a sharding, as boxes of the array, in row-major order.
+class Tiling {
+ public:
+  /// @pre `shape` has at least the sharding's rank
+  Tiling(Sharding sharding, const Shape& shape);
+
+  const Sharding& sharding() const { return sharding_; }
+  std::int64_t size() const { return sharding_.num_tiles(); }
+  /// The part of the array in a tile, clamped to the array; the last ones may be empty.
+  Box box(std::int64_t number) const;
+  /// The shape of each tile, including padding.
+  const Shape& shard_shape() const { return shard_; }
+  /// The positions of the sharding's mesh that hold each tile, ascending.
+  std::vector<std::vector<std::int64_t>> holders() const;
+
+  // The tiles that have elements in common with a box of the array. Takes time in proportion to
+  // these tiles, not to all.
+
+  /// The number of them along each dimension; 0 in those in which the box is empty.
+  IntVector count_in(const Box& box) const;
+  /// Calls `visit` with the number of each, in row-major order. @pre the box is not empty
+  template <class F>
+  void for_each_in(const Box& box, F&& visit, std::size_t d = 0, std::int64_t number = 0) const {
+    if (d == tiles_.size()) return visit(number);
+    const DimensionSlice range = indices(box, d);
+    for (std::int64_t i = range.start; i < range.stop; ++i)
+      for_each_in(box, visit, d + 1, number * tiles_[d] + i);
+  }
+
+ private:
+  DimensionSlice indices(const Box& box, std::size_t d) const;
+
+  Sharding sharding_;
+  Shape shape_, shard_;
+  IntVector tiles_;  // along each dimension
+};
 
 /// True if each shard of `target` is exactly a shard of a value with the sharding `source`
 /// (nullptr: the whole value on one device).

@@ -42,5 +42,29 @@ TEST(Tiles, ThePartOfEachPosition) {
   EXPECT_EQ(tile_number(rows, 5), 2) << "a replica";
 }
 
+// Uneven sizes, with empty tiles, and replicas.
+TEST(Tiles, ATilingHasTheBoxesOfTheShards) {
+  const Sharding sharding(Mesh({{"x", 4}, {"copy", 2}, {"y", 2}}), P("x", "y"));
+  const Shape shape{5, 3};
+  const Tiling tiling(sharding, shape);
+  ASSERT_EQ(tiling.size(), 8);
+  EXPECT_EQ(tiling.shard_shape(), Shape({2, 2}));
+  const std::vector<std::vector<std::int64_t>> holders = tiling.holders();
+  std::int64_t positions = 0;
+  for (std::int64_t tile = 0; tile < tiling.size(); ++tile)
+    for (std::int64_t position : holders[static_cast<std::size_t>(tile)]) {
+      EXPECT_EQ(tiling.box(tile), box_of(sharding, shape, position));
+      ++positions;
+    }
+  EXPECT_EQ(positions, sharding.mesh().size());
+  // Rows 1 to 4 are in the tiles 0 to 2 of the first dimension.
+  const Box box{{1, 5}, {2, 3}};
+  EXPECT_EQ(tiling.count_in(box), (IntVector{3, 1}));
+  std::vector<std::int64_t> met;
+  tiling.for_each_in(box, [&](std::int64_t tile) { met.push_back(tile); });
+  EXPECT_EQ(met, (std::vector<std::int64_t>{1, 3, 5}));
+  EXPECT_EQ(tiling.count_in({{5, 5}, {0, 3}}), (IntVector{0, 2}));
+}
+
 }  // namespace
 }  // namespace meshard

@@ -1,16 +1,16 @@
 #include "meshard/runtime/internal/device_to_device.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/move_plan.h"
 #include "meshard/runtime/internal/receive_tiles.h"
 #include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/internal/reshard_by_copy.h"
@@ -19,21 +19,6 @@
 
 namespace meshard {
 namespace {
-
-Error not_between_devices() {
-  return Error(ErrorCode::kUnimplemented,
-               "[transfer] these tiles cannot be copied directly between devices");
-}
-
-// The same tiles, over a mesh of the devices of `mesh`.
-Sharding on_the_devices_of(const Sharding& sharding, const Mesh& mesh) {
-  std::vector<std::int64_t> ids;
-  for (std::int64_t id : mesh.device_ids()) ids.push_back(id);
-  std::span<const MeshAxis> axes = sharding.mesh().axes();
-  return Sharding(
-      Mesh({axes.begin(), axes.end()}, std::move(ids)).with_device_type(mesh.device_type()),
-      sharding.spec());
-}
 
 // False if the storage is on another platform or a client that was replaced; it must then go
 // through the host.
@@ -45,41 +30,6 @@ bool is_reached_by(const pjrt::Client& client, const Storage& storage) {
 
 const DeviceArray& array_on_devices(const Value& value) {
   return static_cast<const DeviceArray&>(*value.storage());
-}
-
-// Sends `shard_for(position)` to the device of each position of the target in this process.
-template <class F>
-Result<std::vector<pjrt::Buffer>> send_to_devices(const pjrt::Client& client,
-                                                  const Sharding& target, SourceLocation where,
-                                                  F shard_for) {
-  std::vector<pjrt::Buffer> buffers;
-  std::vector<LocalPosition> positions = local_positions(client, target.mesh(), where);
-  buffers.reserve(positions.size());
-  for (const LocalPosition& at : positions) {
-    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer moved,
-                             buffer_on(client, shard_for(at.position), *at.device));
-    buffers.push_back(std::move(moved));
-  }
-  return buffers;
-}
-
-// @pre has_same_tiles; the tiles for devices of this process are in this process
-Result<std::vector<pjrt::Buffer>> send_shards(const pjrt::Client& client, const Value& value,
-                                              const Sharding& target, SourceLocation where) {
-  const DeviceArray& array = array_on_devices(value);
-  const Sharding* source = array.sharding();
-  return send_to_devices(client, target, where, [&](std::int64_t p) {
-    if (!source) return array.buffers()[0];
-    // A tile that is already there is reused. Otherwise the replicas take turns, so that no device
-    // sends to all others.
-    std::optional<std::int64_t> there = source->mesh().position(target.mesh().device_id(p));
-    if (there && tile_number(*source, *there) == tile_number(target, p))
-      return array.buffers()[*array.shard_at(*there)];
-    IntVector tile;
-    for (std::size_t d = 0; d < source->rank(); ++d) tile.push_back(target.tile_index(d, p));
-    std::int64_t replica = target.replica_id(p) % source->num_replicas();
-    return array.buffers()[*array.shard_at(source->position_of(tile, replica))];
-  });
 }
 
 // Whether a device of the target has its tile already, and the tile is not computed yet. A view of
@@ -98,67 +48,6 @@ bool shares_devices(const Mesh& a, const Mesh& b) {
   for (std::int64_t id : a.device_ids())
     if (b.position(id)) return true;
   return false;
-}
-
-// With more pieces for a tile, the value's own devices reshard it first, all at once.
-constexpr std::int64_t kMostPiecesOfTile = 8;
-
-// At most as many pieces as one tile has.
-std::int64_t pieces_of_tile(const Sharding& from, const Sharding& target, const Shape& shape) {
-  const IntVector source = from.shard_shape(shape), tile = target.shard_shape(shape);
-  std::int64_t count = 1;
-  for (std::size_t d = 0; d < tile.size(); ++d) {
-    const bool aligned = tile[d] % source[d] == 0 || source[d] % tile[d] == 0;
-    const std::int64_t most = (tile[d] - 1) / source[d] + (aligned ? 1 : 2);
-    count *= std::min(most, from.num_tiles(d));
-  }
-  return count;
-}
-
-// Shards that are on their devices, or pieces of them that are under way.
-struct Sent {
-  std::vector<pjrt::Buffer> shards;
-  std::optional<PiecesUnderWay> pieces;
-};
-
-// Between devices of this process, without the host and without a wait.
-// @pre `target` has no unreduced axes
-Result<Sent> send_here(Runtime& runtime, const pjrt::Client& client, const Value& value,
-                       const Sharding& target, SourceLocation where) {
-  const DeviceArray& array = array_on_devices(value);
-  const Shape& shape = value.type().shape;
-  const auto rank = static_cast<std::size_t>(shape.rank());
-  const Sharding from =
-      array.sharding() ? *array.sharding()
-                       : Sharding::replicated(Mesh({{"device", 1}}, {array.device_id(0)})
-                                                  .with_device_type(target.mesh().device_type()),
-                                              rank);
-  const auto resharded_first = [&](const Sharding& nearer) {
-    return send_here(runtime, client, reshard(runtime, value, nearer, where).value(), target,
-                     where);
-  };
-  if (!from.unreduced_axes().empty()) return resharded_first(from.with_unreduced({}));
-  // Of a value with shards in other processes, the tiles are in place.
-  if (has_same_tiles(&from, target) &&
-      (!array.has_all_shards() || !waits_for_views(array, from, target))) {
-    Result<std::vector<pjrt::Buffer>> sent = send_shards(client, value, target, where);
-    // Memory that the host cannot read has no views.
-    bool needs_program = !sent.ok() && sent.error().code() == ErrorCode::kUnimplemented &&
-                         shares_devices(from.mesh(), target.mesh());
-    if (sent.ok()) return Sent{*std::move(sent), std::nullopt};
-    if (!needs_program) return sent.error();
-  }
-  if (pieces_of_tile(from, target, shape) > kMostPiecesOfTile) {
-    Sharding nearer = from.mesh().size() == target.mesh().size()
-                          ? on_the_devices_of(target, from.mesh())
-                          : nested_for(from, target);
-    if (pieces_of_tile(nearer, target, shape) <= kMostPiecesOfTile) return resharded_first(nearer);
-  }
-  MESHARD_ASSIGN_OR_RETURN(
-      PiecesUnderWay pieces,
-      PiecesUnderWay::start(runtime, client, StoragePtr(value.storage()), from.with_rank(rank),
-                            target.with_rank(rank), where));
-  return Sent{{}, std::move(pieces)};
 }
 
 // The rest of a transfer in pieces.
@@ -186,45 +75,119 @@ class AssembledLater final : public StartedTransfer::Rest {
   SourceLocation where_;
 };
 
-bool is_in_one_other_process(const pjrt::Client& client, const Mesh& mesh) {
-  return reach_of(client, mesh) == Reach::kElsewhere && processes_of(client, mesh).size() == 1;
+// The sharding of a value on devices, or one over its only device.
+Sharding sharding_of(const DeviceArray& array, const Mesh& target) {
+  if (array.sharding()) return *array.sharding();
+  return Sharding::replicated(
+      Mesh({{"device", 1}}, {array.device_id(0)}).with_device_type(target.device_type()),
+      static_cast<std::size_t>(array.type().rank()));
 }
 
-// A value that is entirely in other processes.
-StoragePtr nothing_here(const Platforms& platforms, const TensorType& type,
-                        const Sharding& target) {
-  return make_storage<DeviceArray>(platforms, type, target, std::vector<pjrt::Buffer>());
-}
+// Takes the steps of one move.
+class Mover {
+ public:
+  Mover(Runtime& runtime, const pjrt::Client& client, SourceLocation where)
+      : runtime_(runtime), client_(client), where_(where) {
+    AcrossProcesses* across = runtime.platforms.across();
+    if (across && across->client() == client) across_ = across;
+  }
 
-// Whether moving a value between these sets of devices needs more than the devices of this process.
-bool crosses_processes(const pjrt::Client& client, const Mesh& source, const Mesh& target) {
-  return reach_of(client, source) != Reach::kHere || reach_of(client, target) != Reach::kHere;
-}
+  std::vector<MoveStep> route(const DeviceArray& array, const Sharding& target) const {
+    using enum RouteOptions::Exchange;
+    const Sharding* present = array.sharding();
+    const bool crosses = present && (reach_of(client_, present->mesh()) != Reach::kHere ||
+                                     reach_of(client_, target.mesh()) != Reach::kHere);
+    return plan_route(sharding_of(array, target.mesh()), target, array.type().shape,
+                      {.is_sharded = present != nullptr,
+                       .exchange = !crosses  ? kNone
+                                   : across_ ? kPieces
+                                             : kWhole});
+  }
 
-// On a platform that connects the processes itself. A program replicates the value on its own
-// devices, and each process sends the parts of its devices of the target from its host memory.
-Tensor move_with_others(Runtime& runtime, const pjrt::Client& client, const Value& value,
-                        const Sharding& target, SourceLocation where) {
-  const Sharding& present = *value.storage()->sharding();
-  std::vector<int> from = processes_of(client, present.mesh());
-  std::vector<int> to = processes_of(client, target.mesh());
-  if (!std::ranges::includes(from, to))
-    throw Error(ErrorCode::kUnimplemented,
-                cat("[transfer] ", value.type(), " is on devices of ", names_of_processes(from),
-                    " and should move to those of ", names_of_processes(to), ": on platform ",
-                    client.name(),
-                    " only processes that have a part of a value can receive it; mark it on a mesh "
-                    "with devices of all of them"),
-                where);
-  const int rank = client.process_index();
-  if (!std::ranges::binary_search(from, rank))
-    return make_array(value.type(),
-                      make_storage<DeviceArray>(runtime.platforms, value.type(), target,
-                                                std::vector<pjrt::Buffer>()),
-                      where);
-  HostArray array = value.storage()->to_host(where);
-  return make_array(value.type(), place(runtime.platforms, array, target, where), where);
-}
+  /// Unimplemented: not without the host.
+  Result<StartedTransfer> start(const MoveStep& step, const Value& value) const {
+    if (step.way == MoveStep::Way::kReshard)
+      return StartedTransfer(reshard(runtime_, value, step.to, where_));
+    if (step.way == MoveStep::Way::kCarry) return carry(value, step.to);
+    if (!across_) return StartedTransfer(read_and_place(value, step.to));
+    MESHARD_ASSIGN_OR_RETURN(std::vector<pjrt::Buffer> tiles,
+                             receive_tiles(*across_, array_on_devices(value), step.to, where_));
+    return StartedTransfer(stored(value.type(), step.to, std::move(tiles)));
+  }
+
+  /// A step on the same devices that is the only one. The result needs buffers of its own, because
+  /// views cannot be donated.
+  Tensor rearranged(const Value& value, const Sharding& target) const {
+    // If the devices belong to one other process, it may need no program, and then announces none.
+    if (is_plain(target) && reach_of(client_, target.mesh()) == Reach::kElsewhere &&
+        processes_of(client_, target.mesh()).size() == 1)
+      return stored(value.type(), target, {});
+    if (value.type().bytes() >= kLeastCopiedBytes) {
+      Result<StoragePtr> copied =
+          reshard_by_copy(runtime_.platforms, array_on_devices(value), target, where_);
+      if (copied.ok()) return make_array(value.type(), *std::move(copied), where_);
+    }
+    return reshard(runtime_, value, target, where_);
+  }
+
+ private:
+  Tensor stored(const TensorType& type, const Sharding& target,
+                std::vector<pjrt::Buffer> buffers) const {
+    return make_array(
+        type, make_storage<DeviceArray>(runtime_.platforms, type, target, std::move(buffers)),
+        where_);
+  }
+
+  // Between devices of this process, or where all tiles are in place, without a wait.
+  Result<StartedTransfer> carry(const Value& value, const Sharding& target) const {
+    const DeviceArray& array = array_on_devices(value);
+    const auto rank = static_cast<std::size_t>(value.type().rank());
+    const Sharding from = sharding_of(array, target.mesh());
+    const auto start = [&](bool views) {
+      return PiecesUnderWay::start(runtime_, client_, StoragePtr(value.storage()),
+                                   from.with_rank(rank), target.with_rank(rank), views, where_);
+    };
+    // Of a value with shards in other processes, the tiles are in place.
+    const bool views = has_same_tiles(&from, target) &&
+                       (!array.has_all_shards() || !waits_for_views(array, from, target));
+    Result<PiecesUnderWay> pieces = start(views);
+    // Memory that the host cannot read has no views.
+    if (!pieces.ok() && pieces.error().code() == ErrorCode::kUnimplemented && views &&
+        shares_devices(from.mesh(), target.mesh()))
+      pieces = start(/*views=*/false);
+    if (!pieces.ok()) return pieces.error();
+    const bool is_complete = pieces->is_complete();
+    auto rest = std::make_unique<AssembledLater>(runtime_.platforms, value.type(), target,
+                                                 *std::move(pieces), where_);
+    if (is_complete) return StartedTransfer(rest->finish());
+    return StartedTransfer(std::move(rest));
+  }
+
+  // On a platform that connects the processes itself. A program replicates the value on its own
+  // devices, and each process sends the parts of its devices of the target from its host memory.
+  Tensor read_and_place(const Value& value, const Sharding& target) const {
+    std::vector<int> from = processes_of(client_, value.storage()->sharding()->mesh());
+    std::vector<int> to = processes_of(client_, target.mesh());
+    if (!std::ranges::includes(from, to))
+      throw Error(
+          ErrorCode::kUnimplemented,
+          cat("[transfer] ", value.type(), " is on devices of ", names_of_processes(from),
+              " and should move to those of ", names_of_processes(to), ": on platform ",
+              client_.name(),
+              " only processes that have a part of a value can receive it; mark it on a mesh "
+              "with devices of all of them"),
+          where_);
+    if (!std::ranges::binary_search(from, client_.process_index()))
+      return stored(value.type(), target, {});
+    HostArray array = value.storage()->to_host(where_);
+    return make_array(value.type(), place(runtime_.platforms, array, target, where_), where_);
+  }
+
+  Runtime& runtime_;
+  const pjrt::Client& client_;
+  AcrossProcesses* across_ = nullptr;  // of this client
+  SourceLocation where_;
+};
 
 }  // namespace
 
@@ -245,50 +208,20 @@ StartedTransfer start_move(Runtime& runtime, const Value& value, const Sharding&
   if (value.type().size() == 0) return through_host(HostArray::zeros(value.type()));
   StoragePtr storage = nearest_copy(value, target);
   if (!is_reached_by(client, *storage)) return through_host(storage->to_host(where));
-  Tensor source = make_array(value.type(), storage, value->where());
-  const Sharding* present = storage->sharding();
-  Result<std::vector<pjrt::Buffer>> moved = not_between_devices();
-  // On the same devices, the result needs buffers of its own, because views cannot be donated.
-  if (present && present->mesh().same_devices(target.mesh())) {
-    // If the devices belong to one other process, it may need no program, and then announces none.
-    if (is_plain(target) && is_in_one_other_process(client, target.mesh()))
-      return make_array(value.type(), nothing_here(platforms, value.type(), target), where);
-    if (value.type().bytes() >= kLeastCopiedBytes) {
-      Result<StoragePtr> copied =
-          reshard_by_copy(platforms, array_on_devices(source.value()), target, where);
-      if (copied.ok()) return make_array(value.type(), *std::move(copied), where);
-    }
-    return reshard(runtime, source.value(), target, where);
+  const Mover mover(runtime, client, where);
+  StartedTransfer moving = make_array(value.type(), storage, value->where());
+  const std::vector<MoveStep> steps =
+      mover.route(static_cast<const DeviceArray&>(*storage), target);
+  if (steps.size() == 1 && steps[0].way == MoveStep::Way::kReshard)
+    return mover.rearranged(moving.value().value(), target);
+  for (const MoveStep& step : steps) {
+    Result<StartedTransfer> started = mover.start(step, moving.value().value());
+    if (!started.ok() && started.error().code() == ErrorCode::kUnimplemented)
+      return through_host(storage->to_host(where));
+    if (!started.ok()) throw started.error().at(where);
+    moving = *std::move(started);
   }
-  AcrossProcesses* across = platforms.across();
-  if (across && !(across->client() == client)) across = nullptr;
-  if (present && !across && crosses_processes(client, present->mesh(), target.mesh()))
-    return move_with_others(runtime, client, source.value(), target, where);
-  if (!target.unreduced_axes().empty())
-    return reshard(runtime,
-                   move_to(runtime, source.value(), target.with_unreduced({}), where).value(),
-                   target, where);
-  bool in_place = present && has_tiles_in_place(*present, target);
-  if (present && !in_place)
-    if (std::optional<Sharding> part = part_in_place(*present, target))
-      return reshard(runtime, move_to(runtime, source.value(), *part, where).value(), target,
-                     where);
-  if (across && present && !in_place && crosses_processes(client, present->mesh(), target.mesh()))
-    moved = receive_tiles(*across, array_on_devices(source.value()), target, where);
-  else if (Result<Sent> sent = send_here(runtime, client, source.value(), target, where);
-           !sent.ok())
-    moved = sent.error();
-  else if (sent->pieces)
-    return StartedTransfer(std::make_unique<AssembledLater>(platforms, value.type(), target,
-                                                            *std::move(sent->pieces), where));
-  else
-    moved = std::move(sent->shards);
-  if (!moved.ok() && moved.error().code() != ErrorCode::kUnimplemented)
-    throw moved.error().at(where);
-  if (!moved.ok()) return through_host(storage->to_host(where));
-  return make_array(value.type(),
-                    make_storage<DeviceArray>(platforms, value.type(), target, *std::move(moved)),
-                    where);
+  return moving;
 }
 
 }  // namespace meshard

@@ -18,24 +18,18 @@
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
-#include "meshard/runtime/internal/process_moves.h"
+#include "meshard/runtime/internal/move_plan.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
 namespace {
 
-std::vector<HeldTile> held_tiles(const pjrt::Client& client, const DeviceArray& source) {
-  const Sharding& sharding = *source.sharding();
-  std::map<std::int64_t, HeldTile> by_number;
-  for (std::int64_t p = 0; p < sharding.mesh().size(); ++p) {
-    HeldTile& tile = by_number[tile_number(sharding, p)];
-    if (tile.holders.empty()) tile.box = box_of(sharding, source.type().shape, p);
-    int process = client.find_device(sharding.mesh().device_id(p))->process_index();
-    tile.holders.push_back({process, p});
-  }
-  std::vector<HeldTile> tiles;
-  for (auto& [number, tile] : by_number) tiles.push_back(std::move(tile));
-  return tiles;
+// The process of each position of the value's mesh.
+std::vector<int> processes_by_position(const pjrt::Client& client, const DeviceArray& source) {
+  std::vector<int> processes;
+  for (std::int64_t id : source.sharding()->mesh().device_ids())
+    processes.push_back(client.find_device(id)->process_index());
+  return processes;
 }
 
 // Where a box begins in a row-major array, if it is contiguous there.
@@ -142,11 +136,9 @@ Result<void> start_leaving(BackgroundMessages& messages, const pjrt::BufferView&
 }
 
 // The processes that have the value or want parts of it.
-std::set<int> ranks_of(std::span<const HeldTile> tiles, std::span<const WantedPart> wanted) {
-  std::set<int> all;
+std::set<int> ranks_of(std::span<const int> holders, std::span<const WantedPart> wanted) {
+  std::set<int> all(holders.begin(), holders.end());
   for (const WantedPart& part : wanted) all.insert(part.rank);
-  for (const HeldTile& tile : tiles)
-    for (const auto& [process, position] : tile.holders) all.insert(process);
   return all;
 }
 
@@ -154,44 +146,45 @@ std::string what_is_moved(const DeviceArray& source) {
   return cat("transfer of ", source.type(), " between processes");
 }
 
-void start_moves(AcrossProcesses& across, const DeviceArray& source,
-                 std::span<const HeldTile> tiles, std::span<const WantedPart> wanted,
-                 SourceLocation where) {
+void start_moves(AcrossProcesses& across, const DeviceArray& source, std::span<const int> holders,
+                 std::span<const WantedPart> wanted, SourceLocation where) {
   BackgroundMessages& messages = across.messages();
   const int own = across.rank();
   const DType dtype = source.type().dtype;
   const std::size_t element = meshard::size_in_bytes(dtype);
-  std::vector<PartOfProcess> parts;
+  std::vector<MoveTarget> parts;
   std::vector<std::shared_ptr<Arriving>> arriving;
   for (const WantedPart& part : wanted) {
     parts.push_back({part.rank, part.box});
     arriving.push_back(part.rank == own ? std::make_shared<Arriving>(part, element) : nullptr);
   }
-  const std::vector<ProcessMove> moves = plan_moves(tiles, parts);
-  for (const ProcessMove& move : moves)
-    if (arriving[move.part]) arriving[move.part]->expect();
+  const Tiling tiling(*source.sharding(), source.type().shape);
+  const std::vector<Move> moves = plan_moves(tiling, holders, parts);
+  for (const Move& move : moves)
+    if (arriving[move.to]) arriving[move.to]->expect();
   for (const auto& part : arriving)
     if (part && part->is_complete()) messages.run([part] { part->end(); });  // it has no elements
   std::map<std::int64_t, std::shared_ptr<Leaving>> leaving;                  // by position
-  for (const ProcessMove& move : moves) {
-    const std::shared_ptr<Arriving>& part = arriving[move.part];
-    const int to = parts[move.part].process;
-    if (move.from == own) {
-      std::shared_ptr<Leaving>& shard = leaving[move.position];
+  for (const Move& move : moves) {
+    const std::shared_ptr<Arriving>& part = arriving[move.to];
+    const int from = holders[static_cast<std::size_t>(move.from)], to = parts[move.to].place;
+    if (from == own) {
+      std::shared_ptr<Leaving>& shard = leaving[move.from];
       if (!shard) shard = std::make_shared<Leaving>();
-      shard->pieces.push_back({relative_to(tiles[move.tile].box, move.piece), move.piece, to,
+      const Box tile = box_of(tiling.sharding(), source.type().shape, move.from);
+      shard->pieces.push_back({relative_to(tile, move.piece), move.piece, to,
                                part ? 0 : messages.next_tag_to(to), part});
     } else if (part) {
       const Shape shape = box_shape(move.piece);
       const auto size = static_cast<std::size_t>(shape.size()) * element;
       std::string what = cat(source.type());
       if (std::byte* place = part->place_of(move.piece)) {
-        messages.receive(move.from, place, size, std::move(what),
+        messages.receive(from, place, size, std::move(what),
                          [part](const Result<void>& outcome) { part->arrived(outcome); });
         continue;
       }
       auto packed = std::make_shared<HostArray>(HostArray::uninitialized({dtype, shape}));
-      messages.receive(move.from, packed->mutable_bytes(), size, std::move(what),
+      messages.receive(from, packed->mutable_bytes(), size, std::move(what),
                        [part, packed, piece = move.piece](const Result<void>& outcome) {
                          if (outcome.ok())
                            part->take(piece, packed->bytes(), packed->shape(),
@@ -276,11 +269,11 @@ Result<void> broadcast(AcrossProcesses& across, std::span<const int> group, int 
 // Brings the whole value to process `root`, and then to all of `group`.
 void gather(AcrossProcesses& across, const DeviceArray& source, int root,
             std::span<const int> group, void* destination, SourceLocation where) {
-  const std::vector<HeldTile> tiles = held_tiles(across.client(), source);
+  const std::vector<int> holders = processes_by_position(across.client(), source);
   Awaited whole;
   const TensorType& type = source.type();
   WantedPart part{root, whole_box(type.shape), destination, type.shape, whole.done()};
-  std::set<int> ranks = ranks_of(tiles, std::span(&part, 1));
+  std::set<int> ranks = ranks_of(holders, std::span(&part, 1));
   ranks.insert(group.begin(), group.end());
   if (!ranks.contains(across.rank())) return;
   internal::HostSpan span;
@@ -291,7 +284,7 @@ void gather(AcrossProcesses& across, const DeviceArray& source, int root,
     internal::AwaitingScope awaiting({.what = "work of its devices"});
     CommunicatingScope communicating(*across.order().history(), cat(what, ", ", where));
     try {
-      start_moves(across, source, tiles, std::span(&part, 1), where);
+      start_moves(across, source, holders, std::span(&part, 1), where);
     } catch (const Error& error) {                     // from reading a shard
       if (across.rank() == root) (void)whole.await();  // the destination is in use until then
       return error;
@@ -315,15 +308,15 @@ void gather(AcrossProcesses& across, const DeviceArray& source, int root,
 
 void start_exchange(AcrossProcesses& across, const DeviceArray& source,
                     std::span<const WantedPart> wanted, SourceLocation where) {
-  const std::vector<HeldTile> tiles = held_tiles(across.client(), source);
-  const std::set<int> ranks = ranks_of(tiles, wanted);
+  const std::vector<int> holders = processes_by_position(across.client(), source);
+  const std::set<int> ranks = ranks_of(holders, wanted);
   if (!ranks.contains(across.rank())) return;
   if (std::optional<Error> failed = across.messages().failure())
     throw failed->at(where).with_note("in an earlier transfer between processes");
   internal::HostSpan span;
   if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
   across.record({ranks.begin(), ranks.end()}, what_is_moved(source), where);
-  start_moves(across, source, tiles, wanted, where);
+  start_moves(across, source, holders, wanted, where);
 }
 
 void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,

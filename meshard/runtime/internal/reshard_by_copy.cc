@@ -1,6 +1,5 @@
 #include "meshard/runtime/internal/reshard_by_copy.h"
 
-#include <algorithm>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/move_plan.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 #include "meshard/runtime/tiles.h"
 #include "meshard/sharding/open_dimensions.h"
@@ -27,64 +27,17 @@ Error needs_program() {
   return Error(ErrorCode::kUnimplemented, "[reshard] a program must reshard this value");
 }
 
-// The first position of each tile, by tile number.
-std::unordered_map<std::int64_t, std::int64_t> first_positions(const Sharding& sharding) {
-  std::unordered_map<std::int64_t, std::int64_t> first;
-  for (std::int64_t p = 0; p < sharding.mesh().size(); ++p)
-    first.try_emplace(tile_number(sharding, p), p);
-  return first;
-}
-
-// The tiles of a sharding that have elements in common with boxes of the value. Takes time in
-// proportion to these tiles, not to all.
-class TileGrid {
- public:
-  TileGrid(const Sharding& sharding, const TensorType& type)
-      : shard_(shard_type_of(type, sharding).shape) {
-    for (std::int64_t d = 0; d < type.rank(); ++d)
-      tiles_.push_back(sharding.num_tiles(static_cast<std::size_t>(d)));
+// The bytes of the shards that these moves read, by position.
+Result<std::unordered_map<std::int64_t, pjrt::HostView>> views_of(const DeviceArray& source,
+                                                                  std::span<const Move> moves) {
+  std::unordered_map<std::int64_t, pjrt::HostView> views;
+  for (const Move& move : moves) {
+    if (views.contains(move.from)) continue;
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HostView view,
+                             source.buffers()[static_cast<std::size_t>(move.from)].host_view());
+    views.emplace(move.from, std::move(view));
   }
-  const Shape& shard_shape() const { return shard_; }
-  /// The number of tiles that the box meets. @pre the box is not empty
-  std::int64_t count(const Box& box) const {
-    std::int64_t count = 1;
-    for (std::size_t d = 0; d < tiles_.size(); ++d) count *= indices(box, d).size();
-    return count;
-  }
-  /// Calls `visit` with the number of each of these tiles.
-  template <class F>
-  void for_each(const Box& box, F&& visit, std::size_t d = 0, std::int64_t number = 0) const {
-    if (d == tiles_.size()) return visit(number);
-    DimensionSlice range = indices(box, d);
-    for (std::int64_t i = range.start; i < range.stop; ++i)
-      for_each(box, visit, d + 1, number * tiles_[d] + i);
-  }
-
- private:
-  DimensionSlice indices(const Box& box, std::size_t d) const {
-    std::int64_t size = shard_[static_cast<std::int64_t>(d)];
-    return {box[d].start / size, (box[d].stop - 1) / size + 1};
-  }
-  Shape shard_;
-  IntVector tiles_;
-};
-
-// The bytes of one tile of the source.
-struct SourceTile {
-  Box box;
-  pjrt::HostView bytes;
-};
-
-Result<std::unordered_map<std::int64_t, SourceTile>> source_tiles(const DeviceArray& source) {
-  const Sharding& sharding = *source.sharding();
-  std::unordered_map<std::int64_t, SourceTile> tiles;
-  for (const auto& [tile, position] : first_positions(sharding)) {
-    MESHARD_ASSIGN_OR_RETURN(pjrt::HostView bytes,
-                             source.buffers()[static_cast<std::size_t>(position)].host_view());
-    tiles.emplace(tile,
-                  SourceTile{box_of(sharding, source.type().shape, position), std::move(bytes)});
-  }
-  return tiles;
+  return views;
 }
 
 }  // namespace
@@ -101,42 +54,41 @@ Result<StoragePtr> reshard_by_copy(Platforms& platforms, const DeviceArray& sour
   if (!present || !present->unreduced_axes().empty() || !is_plain(target) ||
       !source.has_all_shards())
     return needs_program();
-  const std::unordered_map<std::int64_t, std::int64_t> targets = first_positions(target);
-  const TileGrid grid(*present, type);
+  const Tiling from(*present, type.shape), to(target, type.shape);
+  std::vector<MoveTarget> tiles;  // of the target, all in the memory of the host
   std::int64_t pieces = 0;
-  for (const auto& [tile, position] : targets)
-    if (Box box = box_of(target, type.shape, position); box_shape(box).size() > 0)
-      pieces += grid.count(box);
+  for (std::int64_t tile = 0; tile < to.size(); ++tile) {
+    tiles.push_back({0, to.box(tile)});
+    std::int64_t count = 1;
+    for (std::int64_t along : from.count_in(tiles.back().box)) count *= along;
+    pieces += count;
+  }
   if (pieces > kMostPieces) return needs_program();
   internal::WaitPlace place(where);
   internal::HostSpan span;
   if (internal::records_events()) span.begin("reshard", type.to_string(), where);
   span.set_bytes(static_cast<std::uint64_t>(type.bytes()));
   const pjrt::Client& client = platforms.client(target.mesh(), where);
-  MESHARD_ASSIGN_OR_RETURN(auto tiles, source_tiles(source));
+  const std::vector<int> one_place(static_cast<std::size_t>(present->mesh().size()), 0);
+  const std::vector<Move> moves = plan_moves(from, one_place, tiles);
+  MESHARD_ASSIGN_OR_RETURN(auto shards, views_of(source, moves));
   const TensorType shard_type = shard_type_of(type, target);
-  std::unordered_map<std::int64_t, HostArray> blocks;
+  std::vector<HostArray> blocks;
+  for (const MoveTarget& tile : tiles)
+    blocks.push_back(box_shape(tile.box) == shard_type.shape ? HostArray::uninitialized(shard_type)
+                                                             : HostArray::zeros(shard_type));
   std::vector<StridedCopy> copies;
-  for (const auto& [tile, position] : targets) {
-    Box box = box_of(target, type.shape, position);
-    bool padded = box_shape(box) != shard_type.shape;
-    HostArray block = padded ? HostArray::zeros(shard_type) : HostArray::uninitialized(shard_type);
-    if (box_shape(box).size() > 0)
-      grid.for_each(box, [&](std::int64_t number) {
-        const SourceTile& from = tiles.at(number);
-        Box both = *overlap(from.box, box);
-        copies.push_back(plan_copy(from.bytes.bytes().data(), grid.shard_shape(),
-                                   relative_to(from.box, both), block.mutable_bytes(),
-                                   shard_type.shape, relative_to(box, both),
-                                   meshard::size_in_bytes(type.dtype)));
-      });
-    blocks.emplace(tile, std::move(block));
-  }
+  for (const Move& move : moves)
+    copies.push_back(
+        plan_copy(shards.at(move.from).bytes().data(), from.shard_shape(),
+                  relative_to(source.box(static_cast<std::size_t>(move.from)), move.piece),
+                  blocks[move.to].mutable_bytes(), shard_type.shape,
+                  relative_to(tiles[move.to].box, move.piece), meshard::size_in_bytes(type.dtype)));
   CopyPool::get().run(copies);
   std::vector<pjrt::Buffer> buffers;
   bool alone = target.num_replicas() == 1;
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    const HostArray& block = blocks.at(tile_number(target, p));
+    const HostArray& block = blocks[static_cast<std::size_t>(tile_number(target, p))];
     buffers.push_back(internal::give_to_device(client, block, block.bytes(), shard_type, alone,
                                                device_of(client, target.mesh().device_id(p), where),
                                                where));

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/create.h"
@@ -15,6 +16,7 @@
 #include "meshard/ops/sharding_constraint.h"
 #include "meshard/ops/slice.h"
 #include "meshard/runtime/internal/buffer_on.h"
+#include "meshard/runtime/internal/move_plan.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/tiles.h"
 
@@ -84,56 +86,78 @@ Tensor assembled(std::vector<Tensor> pieces, const IntVector& grid, const Tensor
   return pad(tile, zeros({}, shard.dtype), low, high);
 }
 
+// The number of the box among those that a position cuts.
+std::size_t number_of(std::vector<Box>& boxes, const Box& box) {
+  auto found = std::find(boxes.begin(), boxes.end(), box);
+  if (found == boxes.end()) found = boxes.insert(boxes.end(), box);
+  return static_cast<std::size_t>(found - boxes.begin());
+}
+
+// Fills the pieces of each tile, and what the source cuts for them.
+void plan_pieces(PreparedTransfer& made) {
+  // Equal tiles move with their padding.
+  Shape shape = made.type.shape;
+  if (has_same_tiles(&made.source, made.target)) {
+    const IntVector padded = made.source.padded_shape(shape);
+    shape = Shape(Dimensions(padded.begin(), padded.end()));
+  }
+  const Tiling tiling(made.source, shape);
+  std::vector<int> devices;
+  for (std::int64_t id : made.source.mesh().device_ids()) devices.push_back(static_cast<int>(id));
+  std::vector<MoveTarget> targets;
+  for (const LocalPosition& at : made.positions) {
+    targets.push_back({at.device->id(), box_of(made.target, shape, at.position)});
+    made.tiles.push_back({tiling.count_in(targets.back().box)});
+  }
+  made.cuts.resize(devices.size());
+  for (const Move& move : plan_moves(tiling, devices, targets)) {
+    const Box shard = box_of(made.source, shape, move.from);
+    std::vector<Box>& boxes = made.cuts[static_cast<std::size_t>(move.from)].boxes;
+    made.tiles[move.to].pieces.push_back(
+        {move.from, number_of(boxes, relative_to(shard, move.piece))});
+  }
+}
+
 std::shared_ptr<const PreparedTransfer> prepare(ProgramCache& programs, const pjrt::Client& client,
                                                 const TensorType& type, const Sharding& source,
-                                                const Sharding& target, SourceLocation where) {
-  std::vector<LocalPosition> local = local_positions(client, target.mesh(), where);
-  std::vector<std::int64_t> positions;
-  for (const LocalPosition& at : local) positions.push_back(at.position);
-  auto made = std::make_shared<PreparedTransfer>(
-      PreparedTransfer{&client,
-                       type,
-                       source,
-                       target,
-                       std::move(local),
-                       plan_transfer(source, target, type.shape, positions),
-                       {},
-                       {}});
+                                                const Sharding& target, bool views,
+                                                SourceLocation where) {
+  auto made = std::make_shared<PreparedTransfer>(PreparedTransfer{
+      &client, type, source, target, views, local_positions(client, target.mesh(), where)});
+  plan_pieces(*made);
   const TensorType from = shard_type_of(type, source), to = shard_type_of(type, target);
-  for (std::size_t q = 0; q < made->plan.cuts.size(); ++q) {
-    const std::vector<Box>& boxes = made->plan.cuts[q];
-    bool is_whole = boxes.size() == 1 && box_shape(boxes[0]) == from.shape;
-    made->cut.push_back(
-        boxes.empty() || is_whole
-            ? nullptr
-            : program_on(programs, device_at(source.mesh(), static_cast<std::int64_t>(q)), "cut",
-                         std::span(&from, 1), where, [&](const std::vector<Tensor>& shard) {
-                           std::vector<Tensor> pieces;
-                           for (const Box& box : boxes) pieces.push_back(cut(shard[0], box));
-                           return pieces;
-                         }));
+  for (std::size_t q = 0; q < made->cuts.size(); ++q) {
+    const std::vector<Box>& boxes = made->cuts[q].boxes;
+    const bool is_whole = boxes.size() == 1 && box_shape(boxes[0]) == from.shape;
+    if (boxes.empty() || is_whole) continue;
+    made->cuts[q].program =
+        program_on(programs, device_at(source.mesh(), static_cast<std::int64_t>(q)), "cut",
+                   std::span(&from, 1), where, [&](const std::vector<Tensor>& shard) {
+                     std::vector<Tensor> pieces;
+                     for (const Box& box : boxes) pieces.push_back(cut(shard[0], box));
+                     return pieces;
+                   });
   }
-  for (std::size_t p = 0; p < made->plan.tiles.size(); ++p) {
-    const TransferPlan::Tile& tile = made->plan.tiles[p];
-    const std::int64_t position = positions[p];
+  for (std::size_t p = 0; p < made->tiles.size(); ++p) {
+    PreparedTransfer::Tile& tile = made->tiles[p];
+    const std::int64_t position = made->positions[p].position;
     std::vector<TensorType> types;
-    for (const TransferPlan::Piece& piece : tile.pieces)
+    for (const PreparedTransfer::Piece& piece : tile.pieces)
       types.push_back(
           {type.dtype,
-           box_shape(made->plan.cuts[static_cast<std::size_t>(piece.source)][piece.number])});
+           box_shape(made->cuts[static_cast<std::size_t>(piece.source)].boxes[piece.number])});
     bool is_tile = types.size() == 1 && types[0] == to;
-    if (is_tile) {
+    if (is_tile && !views) {
       // A shard that stays on its device is copied by a program: it belongs to the source.
       const std::int64_t q = tile.pieces[0].source;
       is_tile = source.mesh().device_id(q) != target.mesh().device_id(position) ||
-                made->cut[static_cast<std::size_t>(q)] != nullptr;
+                made->cuts[static_cast<std::size_t>(q)].program != nullptr;
     }
-    made->assemble.push_back(
-        is_tile ? nullptr
-                : program_on(programs, device_at(target.mesh(), position), "assemble", types, where,
-                             [&](const std::vector<Tensor>& pieces) {
-                               return std::vector{assembled(pieces, tile.grid, to)};
-                             }));
+    if (is_tile) continue;
+    tile.assemble = program_on(programs, device_at(target.mesh(), position), "assemble", types,
+                               where, [&](const std::vector<Tensor>& pieces) {
+                                 return std::vector{assembled(pieces, tile.grid, to)};
+                               });
   }
   return made;
 }
@@ -141,19 +165,18 @@ std::shared_ptr<const PreparedTransfer> prepare(ProgramCache& programs, const pj
 }  // namespace
 
 bool PreparedTransfer::is_current() const {
-  for (const auto* programs : {&cut, &assemble})
-    for (const auto& program : *programs)
-      if (program && !program->is_current()) return false;
-  return true;
+  const auto current = [](const auto& program) { return !program || program->is_current(); };
+  return std::ranges::all_of(cuts, [&](const Cuts& each) { return current(each.program); }) &&
+         std::ranges::all_of(tiles, [&](const Tile& each) { return current(each.assemble); });
 }
 
 std::shared_ptr<const PreparedTransfer> PreparedTransfers::get(
     ProgramCache& programs, const pjrt::Client& client, const TensorType& type,
-    const Sharding& source, const Sharding& target, SourceLocation where) {
+    const Sharding& source, const Sharding& target, bool views, SourceLocation where) {
   {
     std::lock_guard lock(mutex_);
     auto found = std::find_if(known_.begin(), known_.end(), [&](const auto& each) {
-      return each->is_for(client, type, source, target);
+      return each->is_for(client, type, source, target, views);
     });
     if (found != known_.end() && (*found)->is_current()) {
       std::rotate(found, found + 1, known_.end());
@@ -162,7 +185,7 @@ std::shared_ptr<const PreparedTransfer> PreparedTransfers::get(
     if (found != known_.end()) known_.erase(found);
   }
   std::shared_ptr<const PreparedTransfer> made =
-      prepare(programs, client, type, source, target, where);
+      prepare(programs, client, type, source, target, views, where);
   std::lock_guard lock(mutex_);
   if (known_.size() >= kMost) known_.erase(known_.begin());
   known_.push_back(made);
@@ -176,32 +199,35 @@ std::size_t PreparedTransfers::size() {
 
 Result<PiecesUnderWay> PiecesUnderWay::start(Runtime& runtime, const pjrt::Client& client,
                                              StoragePtr storage, const Sharding& from,
-                                             const Sharding& target, SourceLocation where) {
+                                             const Sharding& target, bool views,
+                                             SourceLocation where) {
   const auto& array = static_cast<const DeviceArray&>(*storage);
   PiecesUnderWay made;
   made.prepared_ =
-      runtime.transfers.get(runtime.programs, client, array.type(), from, target, where);
+      runtime.transfers.get(runtime.programs, client, array.type(), from, target, views, where);
   made.array_ = storage;
-  const TransferPlan& plan = made.prepared_->plan;
-  made.pieces_.resize(plan.cuts.size());
-  for (std::size_t q = 0; q < plan.cuts.size(); ++q) {
-    const auto& program = made.prepared_->cut[q];
+  const PreparedTransfer& prepared = *made.prepared_;
+  const auto shard = [&](std::size_t q) {
+    return array.buffers()[*array.shard_at(static_cast<std::int64_t>(q))];
+  };
+  made.pieces_.resize(prepared.cuts.size());
+  for (std::size_t q = 0; q < prepared.cuts.size(); ++q) {
+    const auto& [boxes, program] = prepared.cuts[q];
     if (!program) continue;
-    made.pieces_[q].resize(plan.cuts[q].size());
-    const pjrt::BufferView shard = array.buffers()[q];
-    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&shard, 1), made.pieces_[q], where));
+    made.pieces_[q].resize(boxes.size());
+    const pjrt::BufferView whole = shard(q);
+    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&whole, 1), made.pieces_[q], where));
   }
-  made.copies_.resize(plan.tiles.size());
-  made.received_.resize(plan.tiles.size());
-  for (std::size_t p = 0; p < plan.tiles.size(); ++p) {
-    const pjrt::Device& device = *made.prepared_->positions[p].device;
+  made.copies_.resize(prepared.tiles.size());
+  made.received_.resize(prepared.tiles.size());
+  for (std::size_t p = 0; p < prepared.tiles.size(); ++p) {
+    const pjrt::Device& device = *prepared.positions[p].device;
     Buffers& copies = made.copies_[p];
-    copies.reserve(plan.tiles[p].pieces.size());  // views refer to them
-    for (const TransferPlan::Piece& piece : plan.tiles[p].pieces) {
+    copies.reserve(prepared.tiles[p].pieces.size());  // views refer to them
+    for (const PreparedTransfer::Piece& piece : prepared.tiles[p].pieces) {
       const auto q = static_cast<std::size_t>(piece.source);
-      pjrt::BufferView view = array.buffers()[q];
-      if (!made.pieces_[q].empty()) view = made.pieces_[q][piece.number];
-      if (&view.device() != &device) {
+      pjrt::BufferView view = made.pieces_[q].empty() ? shard(q) : made.pieces_[q][piece.number];
+      if (&view.device() != &device || views) {
         MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer copy, buffer_on(client, view, device));
         copies.push_back(std::move(copy));
         view = copies.back();
@@ -212,16 +238,21 @@ Result<PiecesUnderWay> PiecesUnderWay::start(Runtime& runtime, const pjrt::Clien
   return made;
 }
 
+bool PiecesUnderWay::is_complete() const {
+  return std::ranges::none_of(prepared_->tiles,
+                              [](const auto& tile) { return tile.assemble != nullptr; });
+}
+
 Result<std::vector<pjrt::Buffer>> PiecesUnderWay::assemble(SourceLocation where) {
-  const TransferPlan& plan = prepared_->plan;
-  std::vector<pjrt::Buffer> tiles(plan.tiles.size());
-  for (std::size_t p = 0; p < plan.tiles.size(); ++p) {
-    if (const auto& program = prepared_->assemble[p]) {
+  std::vector<pjrt::Buffer> tiles(prepared_->tiles.size());
+  for (std::size_t p = 0; p < tiles.size(); ++p) {
+    const PreparedTransfer::Tile& tile = prepared_->tiles[p];
+    if (tile.assemble) {
       MESHARD_RETURN_IF_ERROR(
-          program->launch_on_views(received_[p], std::span(&tiles[p], 1), where));
+          tile.assemble->launch_on_views(received_[p], std::span(&tiles[p], 1), where));
       continue;
     }
-    const TransferPlan::Piece& only = plan.tiles[p].pieces[0];
+    const PreparedTransfer::Piece& only = tile.pieces[0];
     tiles[p] =
         std::move(copies_[p].empty() ? pieces_[static_cast<std::size_t>(only.source)][only.number]
                                      : copies_[p][0]);

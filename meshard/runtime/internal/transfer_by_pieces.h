@@ -1,4 +1,4 @@
-// Transfers between any two shardings without the host: cut, copy, assemble.
+// Transfers between devices without the host: views, copies, and programs that cut and assemble.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,36 +6,55 @@
 #include <mutex>
 #include <vector>
 
+#include "meshard/array/slice.h"
 #include "meshard/pjrt/buffer.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/program_cache.h"
-#include "meshard/runtime/internal/transfer_plan.h"
 #include "meshard/runtime/loaded_program.h"
 
 namespace meshard {
 
 struct Runtime;
 
-/// A transfer of values of one type from one sharding to another, with its programs for the devices
-/// of this process.
+/// A transfer of values of one type from one sharding to another: its moves (move_plan.h) as work
+/// of the devices of this process.
 struct PreparedTransfer {
+  /// Box number `number` of those that source position `source` cuts.
+  struct Piece {
+    std::int64_t source = 0;
+    std::size_t number = 0;
+  };
+  /// The tile of one position of the target.
+  struct Tile {
+    /// The number of pieces along each dimension.
+    IntVector grid = {};
+    /// In row-major order of the grid; none if the tile has no elements.
+    std::vector<Piece> pieces = {};
+    /// Assembles the tile from the pieces; null if the only piece is the tile, and comes from
+    /// elsewhere, was cut, or may be a view.
+    std::shared_ptr<const LoadedProgram> assemble = {};
+  };
+  /// What one position of the source cuts from its shard.
+  struct Cuts {
+    std::vector<Box> boxes = {};  // all different
+    /// Null if there are none, or the only one is the whole shard.
+    std::shared_ptr<const LoadedProgram> program = {};
+  };
+
   const pjrt::Client* client;
   TensorType type;
   Sharding source, target;
+  /// Whether a tile that is on its device already is viewed there, and not copied.
+  bool views;
   /// Those of the target in this process.
   std::vector<LocalPosition> positions;
-  TransferPlan plan;  // for these
-  /// For each position of the source, the program that cuts its pieces; null if it has none, or
-  /// sends its whole shard.
-  std::vector<std::shared_ptr<const LoadedProgram>> cut;
-  /// For each of `positions`, the program that assembles its tile; null if the only piece
-  /// is the tile, and comes from elsewhere or was cut.
-  std::vector<std::shared_ptr<const LoadedProgram>> assemble;
+  std::vector<Cuts> cuts = {};   // by position of the source
+  std::vector<Tile> tiles = {};  // by `positions`
 
   bool is_for(const pjrt::Client& on, const TensorType& of, const Sharding& from,
-              const Sharding& to) const {
-    return client == &on && type == of && target == to && source == from;
+              const Sharding& to, bool with_views) const {
+    return client == &on && type == of && target == to && source == from && views == with_views;
   }
   /// False after a restart of the runtime.
   bool is_current() const;
@@ -47,7 +66,8 @@ class PreparedTransfers {
   /// @error errors of the compiler; not found if the client lacks a device
   std::shared_ptr<const PreparedTransfer> get(ProgramCache& programs, const pjrt::Client& client,
                                               const TensorType& type, const Sharding& source,
-                                              const Sharding& target, SourceLocation where);
+                                              const Sharding& target, bool views,
+                                              SourceLocation where);
   std::size_t size();
 
  private:
@@ -58,9 +78,10 @@ class PreparedTransfers {
   std::vector<std::shared_ptr<const PreparedTransfer>> known_;  // the last one was used last
 };
 
-/// A transfer of which the copies have been launched. Each device of the source cuts the pieces of
-/// its shard that others need, each piece is copied to the devices that need it, and these assemble
-/// their tiles. All of this is launched, and nothing is waited for.
+/// A transfer of which the copies have been launched. Equal tiles are copied or viewed as they are.
+/// Otherwise, each device of the source cuts the pieces of its shard that others need, each piece
+/// is copied to the devices that need it, and these assemble their tiles. All of this is launched,
+/// and nothing is waited for.
 ///
 /// Every launch is of a program for one device, so that the devices do not wait for each other.
 /// What the receiving devices do is a part of its own: their programs wait for the pieces, and so
@@ -70,13 +91,16 @@ class PiecesUnderWay {
   /// Launches the cuts and the copies.
   /// @param array kept alive until the pieces are assembled
   /// @param from the sharding of `array`; of one without a sharding, one over its device
-  /// @pre all devices belong to the client, and those of the source to this process; neither
-  /// sharding has unreduced axes; the value has elements
-  /// @error unimplemented if the plugin cannot copy between devices; the plugin's errors. Thrown:
-  /// the compiler's.
+  /// @param views whether tiles that are on their devices are viewed there; only for equal tiles
+  /// @pre all devices belong to the client, and those of the source to this process, unless all
+  /// tiles are in place; neither sharding has unreduced axes; the value has elements
+  /// @error unimplemented if the plugin cannot copy between devices, or has no views; the plugin's
+  /// errors. Thrown: the compiler's.
   static Result<PiecesUnderWay> start(Runtime& runtime, const pjrt::Client& client,
                                       StoragePtr array, const Sharding& from,
-                                      const Sharding& target, SourceLocation where);
+                                      const Sharding& target, bool views, SourceLocation where);
+  /// Whether no device has to assemble anything.
+  bool is_complete() const;
   /// Launches the programs of the receiving devices. Call it once.
   /// @return the buffers of this process, in the order of the target's mesh
   /// @error the plugin's errors
