@@ -86,6 +86,10 @@ bool Draw::try_step() {
   }();
   step.operation = in_region() && one_in(3) ? one_of(collectives) : one_of(tables[table]);
   if ((program_.gradient || smooth_) && !step.operation->smooth) return false;
+  // Its loss would be an op of an unreduced value, which explicit axes refuse.
+  if (program_.gradient && kind_ == Kind::kExplicit &&
+      std::string_view(step.operation->name) == "mark_unreduced")
+    return false;
   if (element_wise_ && !step.operation->element_wise) return false;
   Saved saved{*this};
   if (step.operation->draw(*this, step) && add_step(std::move(step))) return true;
