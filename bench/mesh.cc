@@ -11,11 +11,9 @@
 #include "bench/report.h"
 #include "bench/timing.h"
 #include "meshard/layout/coalesce.h"
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/left_inverse.h"
-#include "meshard/layout/logical_divide.h"
-#include "meshard/layout/right_inverse.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/tiling.h"
 #include "meshard/mesh/concatenate.h"
 #include "meshard/mesh/device_groups.h"
 

@@ -10,6 +10,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/meshard/ DESTINATION ${CMAKE_INSTALL_INC
         FILES_MATCHING PATTERN "*.h" PATTERN "*.inc"
         PATTERN "internal" EXCLUDE PATTERN "*_test*" EXCLUDE)
 install(FILES ${PROJECT_BINARY_DIR}/include/meshard/ops/all.h
+              ${PROJECT_BINARY_DIR}/include/meshard/ops/op_list.inc
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard/ops COMPONENT meshard)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/meshard)
 install(EXPORT meshardTargets NAMESPACE meshard:: FILE meshardConfig.cmake DESTINATION ${package_folder}

@@ -10,11 +10,9 @@
 #include "bench/peers/contest.h"
 #include "bench/timing.h"
 #include "meshard/layout/coalesce.h"
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/left_inverse.h"
-#include "meshard/layout/logical_divide.h"
-#include "meshard/layout/right_inverse.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/tiling.h"
 #include "meshard/mesh/concatenate.h"
 
 namespace meshard::bench {

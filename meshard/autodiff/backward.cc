@@ -18,9 +18,9 @@
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 
 namespace meshard {
 namespace {

@@ -2,4 +2,4 @@
 // but recomputed.
 #pragma once
 #include "meshard/ops/checkpoint.h"
-#include "meshard/ops/checkpoint_name.h"
+#include "meshard/ops/identity.h"

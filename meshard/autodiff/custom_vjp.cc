@@ -6,7 +6,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/batched_program.h"
 #include "meshard/ops/definition/emission.h"
-#include "meshard/ops/optimization_barrier.h"
+#include "meshard/ops/identity.h"
 
 namespace meshard {
 namespace {

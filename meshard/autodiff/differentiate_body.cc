@@ -7,11 +7,9 @@
 #include "meshard/autodiff/backward.h"
 #include "meshard/autodiff/cheapest_residuals.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/ops/checkpoint_name.h"
-#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/shard_to_full.h"
-#include "meshard/ops/vary.h"
 
 namespace meshard {
 namespace {

@@ -11,6 +11,7 @@
 #include "meshard/graph/superseded.h"
 #include "meshard/graph/verify.h"
 #include "meshard/ops/all.h"
+#include "meshard/ops/definition/attributes.h"
 
 namespace meshard {
 namespace {

@@ -6,9 +6,10 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/sharding_constraint.h"
 
 namespace meshard::internal {
 namespace {

@@ -2,8 +2,8 @@
 
 #include "meshard/batching/vmap.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/stack.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard::internal {

@@ -1,9 +1,8 @@
 #include "meshard/autodiff/manual_cotangent.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/all_reduce.h"
-#include "meshard/ops/shard_to_full.h"
-#include "meshard/ops/vary.h"
+#include "meshard/ops/collectives.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {

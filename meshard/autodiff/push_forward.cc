@@ -5,7 +5,7 @@
 #include "meshard/autodiff/manual_cotangent.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 
 namespace meshard {
 namespace {

@@ -10,9 +10,8 @@
 #include "meshard/ops/all.h"
 #include "meshard/ops/composite/activation.h"
 #include "meshard/ops/composite/cross_entropy.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/linalg.h"
-#include "meshard/ops/composite/logaddexp.h"
-#include "meshard/ops/composite/magnitude.h"
 #include "meshard/ops/composite/softmax.h"
 #include "tests/support/interpreter.h"
 

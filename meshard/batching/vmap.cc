@@ -2,7 +2,7 @@
 
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/batched_program.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 
 namespace meshard::internal {
 namespace {

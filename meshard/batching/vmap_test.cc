@@ -6,14 +6,13 @@
 #include <set>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/operators.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/multiply.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/sharding_constraint.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 

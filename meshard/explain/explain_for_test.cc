@@ -15,7 +15,7 @@
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

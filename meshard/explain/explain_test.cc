@@ -6,12 +6,12 @@
 
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/exp.h"
+#include "meshard/ops/exponential.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -4,7 +4,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/io/checkpoint.h"
 #include "meshard/io/io_testutil.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/processes/processes.h"

@@ -1,6 +1,6 @@
 #include "meshard/layout/coalesce.h"
 
-#include "meshard/layout/by_mode.h"
+#include "meshard/layout/internal/by_mode.h"
 
 namespace meshard {
 namespace {
@@ -44,6 +44,27 @@ Result<Layout> coalesce(const Layout& layout, const IntTuple& profile) {
   return by_profile("coalesce", layout, profile, [](const Layout& mode, const IntTuple& element) {
     return coalesce(mode, element);
   });
+}
+
+Layout filter(const Layout& layout) {
+  IntVector sizes, strides;
+  for (std::size_t i = 0; i < layout.shape().leaves().size(); ++i) {
+    if (layout.shape().leaves()[i] == 1 || layout.stride().leaves()[i] == 0) continue;
+    sizes.push_back(layout.shape().leaves()[i]);
+    strides.push_back(layout.stride().leaves()[i]);
+  }
+  return coalesce(Layout::of_modes(std::move(sizes), std::move(strides)));
+}
+
+Result<Layout> filter(const Layout& layout, const IntTuple& profile) {
+  if (profile.is_integer()) return filter(layout);
+  return by_profile("filter", layout, profile, [](const Layout& mode, const IntTuple& element) {
+    return filter(mode, element);
+  });
+}
+
+bool same_function(const Layout& a, const Layout& b) {
+  return a.size() == b.size() && coalesce(a) == coalesce(b);
 }
 
 }  // namespace meshard

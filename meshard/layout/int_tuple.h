@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -100,5 +101,65 @@ class IntTuple {
 
 /// True if one of the integers is a hole.
 bool has_hole(const IntTuple& tuple);
+
+/// The coordinate of `index` in `shape`, with the nesting of the shape.
+/// @pre the sizes of `shape` are at least 1
+/// @post index_of(shape, coordinate_of(shape, i)) = i for i >= 0. Indices at or above the shape's
+/// product continue along the first mode.
+IntTuple coordinate_of(const IntTuple& shape, std::int64_t index);
+
+/// The coordinate at which the layout shape:stride has the value `index`. This is (index / stride)
+/// modulo size for each integer, as PyTorch 2.15 defines it. If `index` is a tuple, each element
+/// applies to one mode.
+/// @pre sizes are at least 1, the index is not negative
+/// @post value_of(coordinate_of(shape, stride, L(i)), shape, stride) = L(i) if L = shape:stride is
+/// orthogonal.
+/// @error the nestings do not match; a stride below 1.
+IntTuple coordinate_of(const IntTuple& shape, const IntTuple& stride, const IntTuple& index);
+
+/// The index of a coordinate in `shape`. An element may be the index of a whole nested mode.
+/// @error the coordinate does not match the shape's nesting.
+std::int64_t index_of(const IntTuple& shape, const IntTuple& coordinate);
+
+/// The value of the layout shape:stride at a coordinate. An element may be the index of a whole
+/// nested mode; a hole counts as 0.
+/// @pre sizes are at least 1
+/// @error the coordinate or the stride does not match the shape's nesting.
+std::int64_t value_of(const IntTuple& coordinate, const IntTuple& shape, const IntTuple& stride);
+
+/// Converts a coordinate to the nesting of the shape `destination`. An integer is an index. A tuple
+/// is converted to an index, if the destination is an integer, by `source`, the shape that the
+/// tuple belongs to.
+/// @error the nestings do not match; an index that is not below the destination's size; a tuple for
+/// an integer destination without a source.
+IntTuple convert_coordinate(const IntTuple& coordinate, const IntTuple& destination,
+                            const std::optional<IntTuple>& source = std::nullopt);
+
+/// The sum of the products of corresponding integers: (2,3) and (4,5) give 23.
+/// @error a and b differ in nesting; the sum does not fit 64 bits.
+std::int64_t inner_product(const IntTuple& a, const IntTuple& b);
+
+/// The products of corresponding integers, nested like `a`. Where `a` has an integer and `b` a
+/// tuple, the tuple counts as its product.
+/// @error b does not match a's nesting; a product does not fit 64 bits.
+IntTuple elementwise_product(const IntTuple& a, const IntTuple& b);
+
+/// The largest integer of a tuple; 0 for `()`.
+std::int64_t largest(const IntTuple& tuple);
+
+/// The sign (-1, 0 or 1) of each integer, nested like `tuple`.
+IntTuple signs(const IntTuple& tuple);
+
+/// Shape `a` divided by `b`, rounded up: the number of groups of `b` indices. A tuple b divides
+/// integer by integer. An integer b divides the integers of a from left to right: (3,4) by 6 is
+/// (1,2). If a is an integer and b a tuple, b counts as its product.
+/// @pre all integers are positive
+/// @error two corresponding integers where neither divides the other; b does not match a's nesting.
+Result<IntTuple> shape_divide(const IntTuple& a, const IntTuple& b);
+
+/// The strides of the compact row-major layout of `shape`; the last stride is `start`. If `start`
+/// is a tuple, each element applies to one mode of `shape`.
+/// @error start does not match shape's nesting; a stride does not fit 64 bits.
+IntTuple compact_stride(const IntTuple& shape, const IntTuple& start = 1);
 
 }  // namespace meshard

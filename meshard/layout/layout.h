@@ -47,7 +47,7 @@ class Layout {
   std::int64_t operator()(std::int64_t index) const;
   /// The value at a coordinate with one element per mode. An element is an index of its mode, or a
   /// tuple with the mode's nesting.
-  /// @pre no holes (see slice.h)
+  /// @pre no holes (see modes.h)
   /// @error the coordinate does not match the shape's nesting.
   std::int64_t operator()(const IntTuple& coordinate) const;
 

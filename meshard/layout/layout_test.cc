@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "meshard/layout/coordinate.h"
+#include "meshard/layout/int_tuple.h"
 #include "meshard/layout/layout_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "meshard/layout/orthogonal.h"
+#include "meshard/layout/values.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"
 

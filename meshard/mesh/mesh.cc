@@ -4,7 +4,7 @@
 
 #include "meshard/base/fingerprint.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/concatenate.h"
+#include "meshard/layout/modes.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/device_type.h"

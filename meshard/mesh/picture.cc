@@ -1,6 +1,6 @@
 #include "meshard/mesh/picture.h"
 
-#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
 #include "meshard/mesh/device_groups.h"
 
 namespace meshard {

@@ -5,9 +5,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/layout/disjoint.h"
-#include "meshard/layout/from_values.h"
 #include "meshard/layout/text_scanner.h"
+#include "meshard/layout/values.h"
 
 namespace meshard {
 namespace {

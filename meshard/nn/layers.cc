@@ -1,7 +1,7 @@
 #include "meshard/nn/layers.h"
 
 #include "meshard/base/error.h"
-#include "meshard/ops/layer_slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard::nn::internal {
 

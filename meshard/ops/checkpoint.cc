@@ -5,13 +5,12 @@
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/optimization_barrier.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/sin.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

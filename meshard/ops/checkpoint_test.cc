@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/definition/body_attributes.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,3 +1,4 @@
+// Comparisons, and the logic of bools.
 #pragma once
 #include "meshard/graph/tensor.h"
 
@@ -18,5 +19,20 @@ Tensor less_equal(In a, In b);
 Tensor greater(In a, In b);
 /// a >= b
 Tensor greater_equal(In a, In b);
+
+/// True where an element is neither infinite nor NaN.
+Tensor isfinite(In x);
+
+// Logical operations on bools, element-wise. Other dtypes are rejected: compare first, as in
+// not_equal(x, 0).
+
+/// a and b. Broadcasts.
+Tensor logical_and(In a, In b);
+/// a or b. Broadcasts.
+Tensor logical_or(In a, In b);
+/// Either a or b, not both. Broadcasts.
+Tensor logical_xor(In a, In b);
+/// not x
+Tensor logical_not(In x);
 
 }  // namespace meshard

@@ -1,3 +1,4 @@
+// Complex numbers and their parts.
 #pragma once
 #include "meshard/graph/tensor.h"
 
@@ -12,5 +13,11 @@ namespace meshard {
 Tensor complex(In real, In imag);
 /// The complex conjugates; real numbers are unchanged.
 Tensor conj(In x);
+
+/// The real parts; real numbers are unchanged.
+Tensor real(In x);
+
+/// The imaginary parts; zeros for real numbers.
+Tensor imag(In x);
 
 }  // namespace meshard

@@ -2,16 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/ops/abs.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/operators.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/maximum.h"
+#include "meshard/ops/exponential.h"
 #include "meshard/ops/op_testutil.h"
 #include "meshard/ops/reduction.h"
+#include "meshard/ops/selection.h"
 #include "meshard/ops/sort.h"
 #include "tests/support/emitted.h"
+#include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -53,6 +54,20 @@ TEST(Complex, HasNoOrder) {
   fails("[max]", [&] { max(z); });
   fails("[sort]", [&] { sort(z); });
   fails("[complex] the parts must be real numbers", [&] { complex(z, 1); });
+}
+
+TEST(Real, OfComplexAndOfRealNumbers) {
+  EXPECT_EQ(emitted(real(input({2}, DType::c128))),
+            "%0 = \"stablehlo.real\"(%arg0) : (tensor<2xcomplex<f64>>) -> tensor<2xf64>");
+  Tensor x = from_host(HostArray::from_vector<float>({1, -2}));
+  EXPECT_EQ(interpret(real(x)), HostArray::from_vector<float>({1, -2}));
+}
+
+TEST(Imag, OfComplexAndOfRealNumbers) {
+  EXPECT_EQ(emitted(imag(input({2}, DType::c128))),
+            "%0 = \"stablehlo.imag\"(%arg0) : (tensor<2xcomplex<f64>>) -> tensor<2xf64>");
+  Tensor x = from_host(HostArray::from_vector<float>({1, -2}));
+  EXPECT_EQ(interpret(imag(x)), HostArray::from_vector<float>({0, 0}));
 }
 
 }  // namespace

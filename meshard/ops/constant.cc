@@ -1,6 +1,7 @@
 #include "meshard/ops/constant.h"
 
 #include "meshard/graph/record.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 

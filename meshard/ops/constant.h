@@ -4,11 +4,6 @@
 
 namespace meshard {
 
-struct ConstantAttributes {
-  HostArray value;
-  MESHARD_FIELDS(value)
-};
-
 /// A constant embedded in the program: another value makes another program. For data use from_host.
 Tensor constant(HostArray value, SourceLocation where = SourceLocation::current());
 

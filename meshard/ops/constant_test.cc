@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/definition/attributes.h"
 #include "tests/support/emitted.h"
 
 namespace meshard {

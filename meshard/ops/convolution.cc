@@ -4,13 +4,13 @@
 #include <array>
 #include <string>
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/flip.h"
 #include "meshard/ops/internal/window.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {

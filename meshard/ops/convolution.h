@@ -31,15 +31,6 @@ struct ConvolutionOptions {
   ConvolutionLayout layout = {};
 };
 
-struct ConvolutionAttributes {
-  /// Order: batch, feature, spatial; for the kernel: output feature, input feature, spatial.
-  Dimensions input, kernel, result;
-  Dimensions strides, low, high, input_dilation, kernel_dilation;
-  std::int64_t feature_groups = 1, batch_groups = 1;
-  MESHARD_FIELDS(input, kernel, result, strides, low, high, input_dilation, kernel_dilation,
-                 feature_groups, batch_groups)
-};
-
 /// The convolution of neural networks, for any number of spatial dimensions. At each position of
 /// the kernel on the (dilated and padded) input it sums the products over the kernel's elements and
 /// the input features. The kernel is not reversed. Operands are promoted to one dtype. conv1d,

@@ -1,8 +1,17 @@
-// Cumulative ops: each element combined with all before it. cumulative_sum has its own files.
+// Cumulative ops: each element combined with all before it.
 #pragma once
-#include "meshard/ops/cumulative_sum.h"
+#include <cstdint>
+
+#include "meshard/graph/tensor.h"
 
 namespace meshard {
+
+/// The cumulative sums along a dimension: up to each element, or from each on if `reverse`. Dtypes
+/// as in sum().
+Tensor cumulative_sum(In x, std::int64_t dimension = -1, bool reverse = false);
+/// The same, with one more element if `include_initial`: the initial 0, at the front (at the end if
+/// `reverse`).
+Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse, bool include_initial);
 
 // Each combines the elements along a dimension up to each position, or from each position on if
 // `reverse`. The dtype is unchanged unless stated otherwise.

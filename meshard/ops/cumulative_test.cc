@@ -6,10 +6,51 @@
 
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/emitted.h"
+#include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
+
+TEST(CumulativeSum, TypesAndErrors) {
+  EXPECT_EQ(cumulative_sum(input({4, 8}), 0).type(), (TensorType{DType::f32, {4, 8}}));
+  EXPECT_EQ(cumulative_sum(input({8}, DType::bool_)).dtype(), DType::i32) << "bools are counted";
+  EXPECT_EQ(cumulative_sum(input({8}, DType::u8)).dtype(), DType::u32);
+  EXPECT_EQ(cumulative_sum(input({8}, DType::i16)).dtype(), DType::i32);
+  EXPECT_TRUE(throws_error([] { cumulative_sum(input({4}), 1); }, ErrorCode::kOutOfRange,
+                           {"cumulative_test.cc:", "1"}));
+}
+
+TEST(CumulativeSum, BeginsWithZeroIfTold) {
+  auto sums = [](std::int64_t dimension, bool reverse) {
+    Tensor x = from_host(HostArray::from_vector<std::int32_t>({1, 2, 3, 4}, {2, 2}));
+    return interpret(cumulative_sum(x, dimension, reverse, true)).to_vector<std::int32_t>();
+  };
+  using Integers = std::vector<std::int32_t>;
+  EXPECT_EQ(sums(1, false), (Integers{0, 1, 3, 0, 3, 7}));
+  EXPECT_EQ(sums(-2, false), (Integers{0, 0, 1, 2, 4, 6}));
+  EXPECT_EQ(sums(-1, true), (Integers{3, 2, 0, 7, 4, 0}));
+  EXPECT_EQ(cumulative_sum(input({0}), 0, false, true).type(), (TensorType{DType::f32, {1}}));
+  EXPECT_EQ(cumulative_sum(input({3}), 0, false, false).type(), (TensorType{DType::f32, {3}}));
+}
+
+// ceil(log2(5)) steps, by 1, 2 and 4.
+TEST(CumulativeSum, EmitsDoublingSteps) {
+  Tensor y = cumulative_sum(input({2, 5}), 1);
+  std::string text = emitted(y);
+  auto count = [&](std::string_view part) {
+    int found = 0;
+    for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+    return found;
+  };
+  EXPECT_EQ(count("stablehlo.pad"), 3) << text;
+  EXPECT_EQ(count("stablehlo.slice"), 3) << text;
+  EXPECT_EQ(count("stablehlo.add"), 3) << text;
+  EXPECT_EQ(count("edge_padding_low = array<i64: 0, 4>, edge_padding_high = array<i64: 0, 0>"), 1)
+      << text;
+  EXPECT_EQ(emitted(cumulative_sum(input({4, 1}), 1)).find("stablehlo.add"), std::string::npos);
+  EXPECT_EQ(rule_of(y), "([i, j])->([i, j]) {i=2, j=5} need_replication={j}");
+}
 
 int lines_with(const std::string& text, const std::string& what) {
   int count = 0;

@@ -8,6 +8,16 @@
 namespace meshard {
 namespace {
 
+struct CustomCallAttributes {
+  std::string target;
+  std::string results;  ///< the results' types, as `f32[4,8] i32[]`
+  std::int64_t api_version = 4;
+  std::string backend_config;
+  bool has_side_effect = false;
+  std::string sharding_rule;
+  MESHARD_FIELDS(target, results, api_version, backend_config, has_side_effect, sharding_rule)
+};
+
 void infer_custom_call(const OpCall& call, ResultTypes& results) {
   const auto& attributes = call.as<CustomCallAttributes>();
   if (attributes.target.empty()) call.fail("requires a target");

@@ -7,16 +7,6 @@
 
 namespace meshard {
 
-struct CustomCallAttributes {
-  std::string target;
-  std::string results;  ///< the results' types, as `f32[4,8] i32[]`
-  std::int64_t api_version = 4;
-  std::string backend_config;
-  bool has_side_effect = false;
-  std::string sharding_rule;
-  MESHARD_FIELDS(target, results, api_version, backend_config, has_side_effect, sharding_rule)
-};
-
 /// Options of custom_call().
 struct CustomCallOptions {
   /// The version number of StableHLO's calling convention. 4, the default, is a typed FFI handler.

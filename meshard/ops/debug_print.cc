@@ -8,11 +8,12 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/effects.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 extern const OpDef debug_print_op;

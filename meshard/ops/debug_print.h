@@ -11,13 +11,6 @@
 
 namespace meshard {
 
-struct DebugPrintAttributes {
-  std::string format;
-  /// True: prints nothing, but the result needs the values.
-  bool silent = false;
-  MESHARD_FIELDS(format, silent)
-};
-
 /// The format of debug_print(), and the caller's line. Created implicitly; valid during the call.
 struct DebugFormat {
   DebugFormat(const char* format, SourceLocation place = SourceLocation::current())  // NOLINT

@@ -4,15 +4,16 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/cast.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/internal/holds.h"
 #include "meshard/ops/internal/single_row.h"
-#include "meshard/ops/permute_dims.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/movement.h"
 
 namespace meshard {
 using namespace internal;

@@ -7,13 +7,6 @@
 
 namespace meshard {
 
-struct DotGeneralAttributes : DotDimensions {
-  DType result_dtype = DType::f32;
-  std::optional<Sharding> result_sharding;  ///< over a mesh with explicit axes
-  MESHARD_FIELDS(lhs_contracting, rhs_contracting, lhs_batch, rhs_batch, result_dtype,
-                 result_sharding)
-};
-
 /// Sums of products over the contracting dimensions, for each index of the batch dimensions. The
 /// result's dimensions: batch, then the rest of lhs, then the rest of rhs, each in order. Operands
 /// are promoted to one dtype; `result_dtype` requests a wider result (i8 by i8 in i32).

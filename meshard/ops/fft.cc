@@ -1,18 +1,16 @@
 #include "meshard/ops/fft.h"
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/imag.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/real.h"
+#include "meshard/ops/movement.h"
 
 namespace meshard {
 namespace {

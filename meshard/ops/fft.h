@@ -26,12 +26,6 @@ struct EnumNames<FftKind> {
                                                  {FftKind::kIrfft, "irfft"}};
 };
 
-struct FftAttributes {
-  FftKind kind = FftKind::kFft;
-  Dimensions lengths;  ///< of the last 1 to 3 dimensions, which are transformed
-  MESHARD_FIELDS(kind, lengths)
-};
-
 /// The primitive: transforms the last lengths.size() dimensions (1 to 3), whose sizes are `lengths`
 /// (for kIrfft the operand's last size is length / 2 + 1). Inverses divide by the lengths.
 /// @error other sizes; a dtype that the kind does not accept.

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/holds.h"
 #include "meshard/ops/internal/index_dimensions.h"
-#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 using namespace internal;

@@ -4,14 +4,6 @@
 
 namespace meshard {
 
-struct GatherAttributes : GatherDimensions {
-  Dimensions slice_sizes;
-  bool indices_are_sorted = false;
-  MESHARD_FIELDS(offset_dims, collapsed_slice_dims, operand_batching_dims,
-                 start_indices_batching_dims, start_index_map, index_vector_dim, slice_sizes,
-                 indices_are_sorted)
-};
-
 /// Gathers slices of `operand` at `start_indices`, as StableHLO's gather does. An index out of
 /// range is clamped so that its slice fits inside. For the common cases: take, take_along_axis.
 /// @pre set `indices_are_sorted` only if they are.

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 

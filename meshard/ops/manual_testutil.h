@@ -3,7 +3,7 @@
 #include <string>
 
 #include "meshard/graph/annotation.h"
-#include "meshard/ops/full_to_shard.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/op_testutil.h"
 
 namespace meshard {

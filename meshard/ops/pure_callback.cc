@@ -5,6 +5,7 @@
 
 #include "meshard/graph/effects.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/operand.h"

@@ -14,12 +14,6 @@ namespace meshard {
 /// A function on arrays in host memory, for pure_callback().
 using HostFunction = std::function<std::vector<HostArray>(std::span<const HostArray> arguments)>;
 
-struct PureCallbackAttributes {
-  std::int64_t function = 0;  ///< its number in this process
-  std::string results;        ///< the results' types, as `f32[4,8] i32[]`
-  MESHARD_FIELDS(function, results)
-};
-
 /// Calls a C++ function with the values of tensors, and returns its results as tensors. Outside of
 /// jit, vmap and manual functions, it is called at once; inside, each time the program runs. JAX
 /// calls this jax.pure_callback.

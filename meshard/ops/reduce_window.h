@@ -1,14 +1,11 @@
-// Reductions of windows that slide over a tensor.
+// Reductions of windows that slide over a tensor, and the way back.
 #pragma once
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/window_padding.h"
 
 namespace meshard {
-
-struct ReduceWindowAttributes {
-  Dimensions window, strides, low, high, base_dilation, window_dilation;
-  MESHARD_FIELDS(window, strides, low, high, base_dilation, window_dilation)
-};
 
 /// How windows slide. Lists have an entry per dimension of the tensor; empty means all ones.
 struct WindowOptions {
@@ -31,5 +28,26 @@ struct WindowOptions {
 Tensor reduce_window_sum(In x, Dimensions window, WindowOptions options = {});
 Tensor reduce_window_max(In x, Dimensions window, WindowOptions options = {});
 Tensor reduce_window_min(In x, Dimensions window, WindowOptions options = {});
+
+/// Which element of a window is selected; the first in row-major order if several are equal.
+enum class WindowSelect : std::uint8_t { kGreatest, kLeast };
+
+template <>
+struct EnumNames<WindowSelect> {
+  static constexpr EnumName<WindowSelect> kNames[] = {{WindowSelect::kGreatest, "greatest"},
+                                                      {WindowSelect::kLeast, "least"}};
+};
+
+struct SelectAndScatterAddAttributes {
+  WindowSelect select = WindowSelect::kGreatest;
+  Dimensions window, strides, low, high;  ///< an entry for each dimension
+  MESHARD_FIELDS(select, window, strides, low, high)
+};
+
+/// Adds each element of `source` at the position that its window of `x` selects. The result has the
+/// type of `x` and is zero elsewhere. This routes the cotangents of max_pool. Padding is never
+/// selected.
+/// @error `source` does not have one element per window.
+Tensor select_and_scatter_add(In x, In source, SelectAndScatterAddAttributes windows);
 
 }  // namespace meshard

@@ -5,18 +5,16 @@
 #include <limits>
 #include <type_traits>
 
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
 #include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/internal/sum_dtype.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {

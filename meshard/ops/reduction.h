@@ -5,12 +5,6 @@
 
 namespace meshard {
 
-/// Attributes of every reduction.
-struct ReductionAttributes {
-  Dimensions dimensions;  ///< ascending, not negative
-  MESHARD_FIELDS(dimensions)
-};
-
 // Each reduces over a dimension, a list of dimensions, or by default all of them (sum(x, -1)).
 // Reduced dimensions are removed from the result, or have size 1 if `keepdims`.
 

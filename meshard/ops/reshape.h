@@ -1,3 +1,4 @@
+// The same elements in other shapes: reshaped, broadcast.
 #pragma once
 #include <cstdint>
 #include <initializer_list>
@@ -6,11 +7,6 @@
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
-
-struct ReshapeAttributes {
-  Shape shape;
-  MESHARD_FIELDS(shape)
-};
 
 /// A value: the sizes requested from reshape. One may be -1: it is inferred from the others.
 class NewShape {
@@ -29,5 +25,14 @@ class NewShape {
 /// The same elements in row-major order, in another shape: `reshape(x, {4, -1})`.
 /// @error the number of elements differs; more than one -1; no size fits a -1.
 Tensor reshape(In x, NewShape shape);
+
+/// Broadcasts `x` to `shape` with an explicit dimension mapping. Dimension i of `x` becomes
+/// dimension dimensions[i] of the result, a size of 1 is repeated, and dimensions not named are
+/// new. `dimensions` is ascending; negative counts from the last.
+Tensor broadcast_in_dim(In x, Shape shape, Dimensions dimensions);
+
+/// Broadcasts `x` to `shape` as NumPy does: dimensions are aligned at the last, a size of 1 is
+/// repeated, missing leading dimensions are new. @error invalid argument naming both shapes.
+Tensor broadcast_to(In x, Shape shape);
 
 }  // namespace meshard

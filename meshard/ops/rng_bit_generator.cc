@@ -1,5 +1,6 @@
 #include "meshard/ops/rng_bit_generator.h"
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"

@@ -21,13 +21,6 @@ struct EnumNames<RngAlgorithm> {
                                                       {RngAlgorithm::kPhilox, "PHILOX"}};
 };
 
-struct RngBitGeneratorAttributes {
-  RngAlgorithm algorithm = RngAlgorithm::kDefault;
-  DType dtype = DType::u32;
-  Shape shape = {};
-  MESHARD_FIELDS(algorithm, dtype, shape)
-};
-
 /// The results of rng_bit_generator: random bits, and the state for the next call.
 struct RandomBits {
   Tensor state, bits;

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/op_testutil.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/emitted.h"
+#include "tests/support/matchers.h"
 
 namespace meshard {
 namespace {
@@ -33,6 +35,28 @@ TEST(Rounding, HasNoSlope) {
   Tensor x = from_host<float>({1.5f, 2}, {2});
   for (auto op : {floor, ceil, round, round_nearest_afz, trunc})
     EXPECT_FALSE(recorded_vjp(op(x), x)[0].defined());
+}
+
+TEST(ReducePrecision, Emits) {
+  EXPECT_EQ(
+      emitted(reduce_precision(input({2}), 5, 10)),
+      "%0 = \"stablehlo.reduce_precision\"(%arg0) <{exponent_bits = 5 : i32, mantissa_bits = 10 "
+      ": i32}> : (tensor<2xf32>) -> tensor<2xf32>");
+}
+
+TEST(ReducePrecision, TheCotangentIsRoundedAlike) {
+  Tensor x = input({2});
+  Tensor slope = recorded_vjp(reduce_precision(x, 5, 10), x)[0];
+  EXPECT_EQ(slope.value()->op().name, "reduce_precision");
+  std::string attributes;
+  slope.value()->attributes()->print(attributes);
+  EXPECT_EQ(attributes, "exponent_bits=5, mantissa_bits=10");
+}
+
+TEST(ReducePrecision, Errors) {
+  EXPECT_TRUE(throws_error([] { reduce_precision(input({2}), 0, 10); }, ErrorCode::kInvalidArgument,
+                           {"rounding_test.cc:", "0 exponent bits", "10 mantissa bits"}));
+  EXPECT_EQ(reduce_precision(input({2}, DType::i32), 5, 10).dtype(), DType::f32);
 }
 
 }  // namespace

@@ -3,15 +3,14 @@
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/permute_dims.h"
-#include "meshard/ops/sin.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

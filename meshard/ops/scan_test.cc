@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,22 +1,243 @@
 #include "meshard/ops/scatter.h"
 
+#include <algorithm>
 #include <limits>
 
-#include "meshard/ops/astype.h"
+#include "meshard/graph/op_def.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
+#include "meshard/ops/gather.h"
+#include "meshard/ops/internal/index_dimensions.h"
 #include "meshard/ops/internal/ordered_bits.h"
-#include "meshard/ops/internal/scattered_windows.h"
 #include "meshard/ops/internal/single_row.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/multiply.h"
+#include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;
+namespace {
+
+// The window size in each of the operand's dimensions.
+Dimensions window_sizes(const ScatterAttributes& dims, int operand_rank, const Shape& updates) {
+  Dimensions sizes(static_cast<std::size_t>(operand_rank), 1);
+  Dimensions window = window_operand_dimensions(dims, operand_rank);
+  for (std::size_t i = 0; i < window.size(); ++i)
+    sizes[static_cast<std::size_t>(window[i])] = updates[dims.update_window_dims[i]];
+  return sizes;
+}
+
+// True for each update whose window fits inside; of the updates' shape.
+Tensor fits(const Tensor& indices, const Tensor& clamped, const ScatterAttributes& dims,
+            const Shape& updates) {
+  Tensor same = equal(astype(indices, clamped.dtype()), clamped);
+  if (dims.index_vector_dim < same.rank()) same = all(same, dims.index_vector_dim);
+  Dimensions to;
+  for (int d = 0; d < updates.rank(); ++d)
+    if (std::find(dims.update_window_dims.begin(), dims.update_window_dims.end(), d) ==
+        dims.update_window_dims.end())
+      to.push_back(d);
+  return broadcast_in_dim(same, updates, std::move(to));
+}
+
+// Infers a scatter: one result, of the operand's type.
+// @error dtypes, ranks or sizes that do not match.
+void infer_scatter(const OpCall& call, ResultTypes& results) {
+  const auto& dims = call.as<ScatterAttributes>();
+  const TensorType &operand = call.operand(0), &indices = call.operand(1),
+                   &updates = call.operand(2);
+  if (updates.dtype != operand.dtype)
+    call.fail("operand and updates must have the same dtype, not ", operand, " and ", updates);
+  check_index_dimensions(call, dims, operand, indices, updates.rank());
+  Dimensions batch = batch_index_dimensions(dims, indices.rank());
+  if (static_cast<std::size_t>(updates.rank()) != batch.size() + dims.update_window_dims.size())
+    call.fail("updates ", updates, " have rank ", updates.rank(), ": ", batch.size(),
+              " dimensions of indices ", indices, " and ", dims.update_window_dims.size(),
+              " of windows are needed");
+  Dimensions window = window_operand_dimensions(dims, operand.rank());
+  std::size_t next_window = 0, next_batch = 0;
+  for (int d = 0; d < updates.rank(); ++d) {
+    if (next_window < window.size() && dims.update_window_dims[next_window] == d) {
+      std::int64_t o = window[next_window++];
+      if (updates.shape[d] > operand.shape[o])
+        call.fail("a window exceeds the operand: updates dimension ", d, " = ", updates.shape[d],
+                  ", operand dimension ", o, " = ", operand.shape[o]);
+    } else {
+      std::int64_t i = batch[next_batch++];
+      if (updates.shape[d] != indices.shape[i])
+        call.fail("sizes differ: updates dimension ", d, " = ", updates.shape[d],
+                  ", indices dimension ", i, " = ", indices.shape[i]);
+    }
+  }
+  results.push_back(operand);
+}
+
+// The sharding rule of a scatter. `of_updates` is the kind of the factors that the updates and the
+// indices share.
+ShardingRule scatter_rule(const OpCall& call, FactorKind of_updates) {
+  return indexing_rule(call.as<ScatterAttributes>(), call.operand(0).shape, call.operand(1).shape,
+                       call.operand(2).shape, /*scatter=*/true, of_updates);
+}
+
+// Writes a scatter that combines an element and its update by the binary op `mnemonic`; if that is
+// empty, the update replaces the element.
+void emit_scatter(const OpCall& call, OpEmission& out, std::string_view mnemonic) {
+  const auto& dims = call.as<ScatterAttributes>();
+  TensorType scalar{call.operand(0).dtype, {}};
+  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
+  TensorType index_type = written_index_type(call.operand(1));
+  stablehlo::Value indices = written_indices(out, index_type);
+  out.writer
+      .op("stablehlo.scatter", out.results,
+          {out.operands[0], {indices, index_type}, out.operands[2]}, out.location)
+      .dimension_numbers("scatter_dimension_numbers", dims)
+      .boolean("indices_are_sorted", dims.indices_are_sorted)
+      .boolean("unique_indices", dims.unique_indices)
+      .region({{a, scalar}, {b, scalar}},
+              [&] {
+                if (mnemonic.empty()) return out.writer.terminate({{b, scalar}});
+                stablehlo::Value both = out.writer.temporary();
+                out.writer.elementwise(mnemonic, both, {a, b}, scalar);
+                out.writer.terminate({{both, scalar}});
+              })
+      .done();
+}
+
+// Records a scatter.
+Tensor record_scatter(const OpDef& op, const In& operand, const In& indices, const In& updates,
+                      ScatterDimensions dimensions, bool indices_are_sorted, bool unique_indices) {
+  Tensor to = operand_tensor(op, operand);
+  Tensor at = operand_tensor(op, indices);
+  Tensor values = operand_tensor(op, updates);
+  return record(
+      op,
+      make_attributes(ScatterAttributes{std::move(dimensions), indices_are_sorted, unique_indices}),
+      {&to, &at, &values}, operand.where);
+}
+
+// The batch rule of a scatter.
+// As in gather: larger windows if all members share the indices; otherwise the batch is a batching
+// dimension of operand, indices and updates.
+void batch_scatter(const BatchCall& call, std::span<Tensor> results) {
+  ScatterAttributes dims = call.as<ScatterAttributes>();
+  std::vector<Tensor> operands{batched_operand(call, 0), call.operands[1],
+                               batched_operand(call, 2)};
+  for (Dimensions* list : {&dims.update_window_dims, &dims.inserted_window_dims,
+                           &dims.input_batching_dims, &dims.scatter_dims_to_operand_dims})
+    *list = behind_batch(*list);
+  if (call.batched[1]) {
+    dims.input_batching_dims = with_entry(0, dims.input_batching_dims);
+    dims.scatter_indices_batching_dims = with_batch(0, dims.scatter_indices_batching_dims);
+    ++dims.index_vector_dim;
+    dims.indices_are_sorted = false;
+  } else {
+    dims.update_window_dims = with_entry(0, dims.update_window_dims);
+  }
+  record_batched(call, make_attributes(std::move(dims)), operands, results);
+}
+
+// Gathers the elements of `x`, of the operand's shape, at which the updates of a scatter are
+// written. The result has the updates' shape; it is 0 where a window does not fit inside.
+Tensor scattered_windows(const Tensor& x, const VjpCall& call) {
+  const auto& dims = call.as<ScatterAttributes>();
+  const Shape& operand = call.operands[0].shape();
+  const Shape& updates = call.operands[2].shape();
+  Dimensions sizes = window_sizes(dims, operand.rank(), updates);
+  Tensor clamped = clamp_indices(call.operands[1], dims, operand, sizes);
+  Tensor windows = gather(x, clamped,
+                          {.offset_dims = dims.update_window_dims,
+                           .collapsed_slice_dims = dims.inserted_window_dims,
+                           .operand_batching_dims = dims.input_batching_dims,
+                           .start_indices_batching_dims = dims.scatter_indices_batching_dims,
+                           .start_index_map = dims.scatter_dims_to_operand_dims,
+                           .index_vector_dim = dims.index_vector_dim},
+                          sizes, dims.indices_are_sorted);
+  // Dropped updates have no influence.
+  return where(fits(call.operands[1], clamped, dims, updates), windows, 0);
+}
+
+void infer_scatter_add(const OpCall& call, ResultTypes& results) {
+  if (call.operand(0).dtype == DType::bool_)
+    call.fail("takes integers or floats, not ", call.operand(0));
+  infer_scatter(call, results);
+}
+
+ShardingRule scatter_add_rule(const OpCall& call) {
+  return scatter_rule(call, FactorKind::kReduction);
+}
+
+void scatter_add_vjp(const VjpCall& call, std::span<Tensor> out) {
+  if (call.needs(0)) out[0] = call.cotangents[0];
+  if (call.needs(2)) out[2] = scattered_windows(call.cotangents[0], call);
+}
+
+std::vector<OpSample> scatter_add_samples(SampleSource& source) {
+  auto by = [](ScatterDimensions dims) {
+    return [=](std::span<const Tensor> x) { return scatter_add(x[0], x[1], x[2], dims); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
+  auto of = [&](DType dtype, Shape operand, HostArray indices, Shape updates) {
+    return std::vector<HostArray>{source.uniform(dtype, operand), std::move(indices),
+                                  source.uniform(dtype, updates)};
+  };
+  ScatterDimensions rows{.update_window_dims = {1},
+                         .inserted_window_dims = {0},
+                         .scatter_dims_to_operand_dims = {0},
+                         .index_vector_dim = 1};
+  return {
+      {"rows", of(f64, {8, 4}, source.uniform(i32, {12}, 0, 7), {12, 4}), by(rows)},
+      {"rows, outside", of(f64, {4, 8}, source.uniform(i32, {8}, -2, 5), {8, 8}), by(rows)},
+      {"integers", of(DType::i32, {8, 4}, source.uniform(i32, {4}, 0, 7), {4, 4}), by(rows)},
+      {"points", of(f64, {4, 8}, source.uniform(i32, {2, 8}, 0, 3), {8}),
+       by({.inserted_window_dims = {0, 1}, .scatter_dims_to_operand_dims = {1, 0}})},
+      {"boxes, outside", of(f64, {6, 8}, source.uniform(DType::i8, {4, 2}, -2, 7), {2, 4, 3}),
+       by({.update_window_dims = {0, 2},
+           .scatter_dims_to_operand_dims = {0, 1},
+           .index_vector_dim = 1})},
+      {"batches", of(f64, {4, 8, 2}, source.uniform(i32, {4, 3, 1}, 0, 7), {4, 3, 2}),
+       by({.update_window_dims = {2},
+           .inserted_window_dims = {1},
+           .input_batching_dims = {0},
+           .scatter_indices_batching_dims = {0},
+           .scatter_dims_to_operand_dims = {1},
+           .index_vector_dim = 2})},
+      {"one window", of(f32, {8, 4}, source.uniform(i32, {}, 0, 7), {4}),
+       by({.update_window_dims = {0},
+           .inserted_window_dims = {0},
+           .scatter_dims_to_operand_dims = {0}})},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef scatter_add_op = {
+    .name = "scatter_add",
+    .operands = "operand, indices, updates",
+    .example =
+        "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
+        ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, "
+        ".index_vector_dim = 1})",
+    .infer = infer_scatter_add,
+    .sharding_rule = scatter_add_rule,
+    .emit = [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.add"); },
+    .vjp = scatter_add_vjp,
+    .batch = batch_scatter,
+    .samples = scatter_add_samples,
+    .parse_attributes = parse_attributes<ScatterAttributes>,
+};
+
+Tensor scatter_add(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_add_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
+
 namespace {
 
 using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);

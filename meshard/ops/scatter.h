@@ -1,8 +1,16 @@
-// Scatters: ops that write windows of updates at given indices. scatter_add has its own files.
+// Scatters: ops that write windows of updates at given indices.
 #pragma once
-#include "meshard/ops/scatter_add.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/stablehlo/dimension_numbers.h"
 
 namespace meshard {
+
+/// Adds each window of `updates` to `operand` at its index, as StableHLO's scatter does. Where
+/// windows overlap, all of them are added. A window that does not fit inside the operand is
+/// dropped.
+/// @pre set `indices_are_sorted`, `unique_indices` only if they are.
+Tensor scatter_add(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted = false, bool unique_indices = false);
 
 // Each combines `operand` with every window of `updates` at its index, as StableHLO's scatter does.
 // A window that does not fit inside the operand is dropped.

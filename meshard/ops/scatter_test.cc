@@ -9,6 +9,60 @@
 namespace meshard {
 namespace {
 
+const ScatterDimensions kRows{.update_window_dims = {1},
+                              .inserted_window_dims = {0},
+                              .scatter_dims_to_operand_dims = {0},
+                              .index_vector_dim = 1};
+
+TEST(ScatterAdd, Errors) {
+  Tensor x = input({8, 4}), at = input({12}, DType::i32);
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scatter_add(x, at, input({11, 4}), kRows);
+      },
+      ErrorCode::kInvalidArgument,
+      {"scatter_test.cc:", "updates dimension 0 = 11", "indices dimension 0 = 12"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scatter_add(x, at, input({12, 5}), kRows);
+      },
+      ErrorCode::kInvalidArgument, {"updates dimension 1 = 5", "operand dimension 1 = 4"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scatter_add(x, at, input({12, 4}, DType::f64), kRows);
+      },
+      ErrorCode::kInvalidArgument, {"f32[8,4]", "f64[12,4]"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        scatter_add(x, at, input({12, 4, 1}), kRows);
+      },
+      ErrorCode::kInvalidArgument, {"have rank 3"}));
+}
+
+TEST(ScatterAdd, EmitsAndRule) {
+  Tensor y = scatter_add(input({8, 4}), input({12}, DType::i32), input({12, 4}), kRows);
+  EXPECT_EQ(
+      emitted(y),
+      "%0 = \"stablehlo.scatter\"(%arg0, %arg1, %arg2) <{scatter_dimension_numbers = "
+      "#stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
+      "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>, indices_are_sorted = false, "
+      "unique_indices = false}> ({\n"
+      "^bb0(%b0: tensor<f32>, %b1: tensor<f32>):\n"
+      "%t0 = stablehlo.add %b0, %b1 : tensor<f32>\n"
+      "stablehlo.return %t0 : tensor<f32>\n"
+      "}) : (tensor<8x4xf32>, tensor<12xi32>, tensor<12x4xf32>) -> tensor<8x4xf32>");
+  EXPECT_EQ(rule_of(y),
+            "([k, j], [i], [i, j])->([k, j]) {i=12, j=4, k=8} reduction={i} need_replication={k}");
+}
+
+// The partitioner ends the process if indices are narrower than 32 bits.
+TEST(ScatterAdd, NarrowIndicesAreWidened) {
+  Tensor y = scatter_add(input({8, 4}), input({12}, DType::u8), input({12, 4}), kRows);
+  std::string text = emitted(y);
+  EXPECT_TRUE(text.starts_with("%t0 = \"stablehlo.convert\"(%arg1)")) << text;
+  EXPECT_NE(text.find("\"stablehlo.scatter\"(%arg0, %t0, %arg2)"), std::string::npos) << text;
+}
+
 const ScatterDimensions kRowsOf{.update_window_dims = {1},
                                 .inserted_window_dims = {0},
                                 .scatter_dims_to_operand_dims = {0},

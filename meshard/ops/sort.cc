@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "meshard/ops/composite/take.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"

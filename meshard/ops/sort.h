@@ -6,13 +6,6 @@
 
 namespace meshard {
 
-struct SortAttributes {
-  std::int64_t dimension = 0;
-  bool descending = false;
-  std::int64_t keys = 1;  ///< number of operands compared as keys, the first one first
-  MESHARD_FIELDS(dimension, descending, keys)
-};
-
 /// The elements sorted along a dimension, by default ascending. Stable: equal elements keep their
 /// order. NaN counts as the largest.
 Tensor sort(In x, std::int64_t dimension = -1, bool descending = false);

@@ -1,7 +1,7 @@
 #include "meshard/ops/triangular_solve.h"
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
@@ -9,11 +9,7 @@
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/imag.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
-#include "meshard/ops/real.h"
 
 namespace meshard {
 using namespace internal;

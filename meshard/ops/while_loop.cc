@@ -2,18 +2,17 @@
 
 #include <algorithm>
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/body_attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/internal/collective.h"
-#include "meshard/ops/multiply.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 namespace {

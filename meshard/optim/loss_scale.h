@@ -10,8 +10,8 @@
 #include "meshard/graph/call_scope.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/structure_match.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/cast.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard::optim {
 

@@ -13,7 +13,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -9,7 +9,7 @@
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 #include "meshard/report/diff.h"
 #include "meshard/trace/jit.h"
 

@@ -2,8 +2,7 @@
 #pragma once
 #include "meshard/graph/tensor.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/ops/all_reduce.h"
-#include "meshard/ops/collective_axes.h"
+#include "meshard/ops/collectives.h"
 
 namespace meshard {
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/runtime/plugin_testutil.h"
 

@@ -1,6 +1,6 @@
 #include "meshard/sharding/picture.h"
 
-#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
 #include "meshard/sharding/tile_grid.h"
 
 namespace meshard {

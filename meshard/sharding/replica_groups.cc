@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "meshard/layout/from_values.h"
-#include "meshard/layout/split.h"
+#include "meshard/layout/modes.h"
+#include "meshard/layout/values.h"
 #include "meshard/mesh/axis_groups.h"
 #include "meshard/sharding/tile_assignment.h"
 

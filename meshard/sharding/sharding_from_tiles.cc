@@ -3,8 +3,8 @@
 #include <numeric>
 #include <optional>
 
-#include "meshard/layout/from_values.h"
-#include "meshard/layout/split.h"
+#include "meshard/layout/modes.h"
+#include "meshard/layout/values.h"
 #include "meshard/sharding/tile_assignment.h"
 
 namespace meshard {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "meshard/base/function_ref.h"
-#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {

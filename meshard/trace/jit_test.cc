@@ -9,10 +9,9 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/base/advice.h"
-#include "meshard/ops/clip.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/operators.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
 #include "meshard/trace/evaluator_testutil.h"
 #include "tests/support/matchers.h"
 

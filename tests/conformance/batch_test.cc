@@ -5,10 +5,10 @@
 
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/random.h"
 

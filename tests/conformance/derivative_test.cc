@@ -3,7 +3,7 @@
 #include <map>
 
 #include "meshard/autodiff/backward.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/cast.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/random.h"
 

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 #include "meshard/sharding/propagate.h"
 #include "tests/conformance/conformance.h"
 

@@ -3,18 +3,10 @@
 #include <vector>
 
 #include "meshard/layout/coalesce.h"
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/disjoint.h"
-#include "meshard/layout/filter.h"
-#include "meshard/layout/from_values.h"
-#include "meshard/layout/injective.h"
-#include "meshard/layout/left_inverse.h"
-#include "meshard/layout/logical_divide.h"
-#include "meshard/layout/logical_product.h"
-#include "meshard/layout/orthogonal.h"
-#include "meshard/layout/right_inverse.h"
-#include "meshard/layout/same_function.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/tiling.h"
+#include "meshard/layout/values.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace meshard {

@@ -6,7 +6,7 @@
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/mark_structure.h"
 #include "meshard/ops/composite/operators.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 
 using namespace meshard;
 

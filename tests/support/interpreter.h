@@ -8,26 +8,25 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/tensor.h"
-#include "meshard/ops/broadcast_in_dim.h"
-#include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/cumulative.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/flip.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/slicing.h"
+#include "tests/support/element_wise_table.h"
 
 namespace meshard {
 
@@ -137,32 +136,35 @@ class Interpreter {
     } else if (name == "astype") {
       return from_host(to_host(*in[0]).astype(out.type.dtype));
     } else if (in.size() == 1 && in[0]->floating()) {
-      auto f = unary(name);
+      auto f = function_of(unary_ops(), name, &UnaryOp::real);
       if (out.floating())
         fill([&](std::size_t i) { return f(in[0]->real[i]); });
       else
         fill([&](std::size_t i) { return f(in[0]->real[i]) != 0; });
     } else if (in.size() == 1) {
-      auto f = whole_unary(name);
-      fill([&](std::size_t i) { return f(in[0]->whole[i]); });
+      auto f = function_of(unary_ops(), name, &UnaryOp::whole);
+      DType dtype = in[0]->type.dtype;
+      fill([&](std::size_t i) { return f(in[0]->whole[i], dtype); });
     } else if (in.size() == 2 && in[0]->floating()) {
-      auto f = binary(name);
+      auto f = function_of(binary_ops(), name, &BinaryOp::real);
       if (out.floating())
         fill([&](std::size_t i) { return f(in[0]->real[i], in[1]->real[i]); });
       else
         fill([&](std::size_t i) { return f(in[0]->real[i], in[1]->real[i]) != 0; });
     } else if (in.size() == 2) {
-      auto f = whole_binary(name, in[0]->type.dtype);
-      fill([&](std::size_t i) { return f(in[0]->whole[i], in[1]->whole[i]); });
+      auto f = function_of(binary_ops(), name, &BinaryOp::whole);
+      DType dtype = in[0]->type.dtype;
+      fill([&](std::size_t i) { return f(in[0]->whole[i], in[1]->whole[i], dtype); });
     } else if (name == "clip" && out.floating()) {
       fill([&](std::size_t i) {
         return std::min(std::max(in[0]->real[i], in[1]->real[i]), in[2]->real[i]);
       });
     } else if (name == "clip") {
-      auto smaller = whole_binary("minimum", out.type.dtype);
-      auto larger = whole_binary("maximum", out.type.dtype);
+      auto smaller = row_of(binary_ops(), "minimum")->whole;
+      auto larger = row_of(binary_ops(), "maximum")->whole;
+      DType dtype = out.type.dtype;
       fill([&](std::size_t i) {
-        return smaller(larger(in[0]->whole[i], in[1]->whole[i]), in[2]->whole[i]);
+        return smaller(larger(in[0]->whole[i], in[1]->whole[i], dtype), in[2]->whole[i], dtype);
       });
     } else {
       unknown(name);
@@ -408,139 +410,13 @@ class Interpreter {
     }
   }
 
-  static double erf_inverse(double x) {
-    if (std::abs(x) >= 1) return std::abs(x) == 1 ? std::copysign(INFINITY, x) : NAN;
-    // Bisects the interval until it is a single number.
-    double low = -7, high = 7;
-    for (int i = 0; i < 200; ++i) (std::erf((low + high) / 2) < x ? low : high) = (low + high) / 2;
-    return (low + high) / 2;
-  }
-
-  static double (*unary(std::string_view name))(double) {
-    static const std::map<std::string_view, double (*)(double)> kOps{
-        {"abs", [](double x) { return std::abs(x); }},
-        {"acos", [](double x) { return std::acos(x); }},
-        {"acosh", [](double x) { return std::acosh(x); }},
-        {"asin", [](double x) { return std::asin(x); }},
-        {"asinh", [](double x) { return std::asinh(x); }},
-        {"atan", [](double x) { return std::atan(x); }},
-        {"atanh", [](double x) { return std::atanh(x); }},
-        {"cbrt", [](double x) { return std::cbrt(x); }},
-        {"ceil", [](double x) { return std::ceil(x); }},
-        {"cos", [](double x) { return std::cos(x); }},
-        {"cosh", [](double x) { return std::cosh(x); }},
-        {"erf", [](double x) { return std::erf(x); }},
-        {"erf_inv", erf_inverse},
-        {"erfc", [](double x) { return std::erfc(x); }},
-        {"exp", [](double x) { return std::exp(x); }},
-        {"expm1", [](double x) { return std::expm1(x); }},
-        {"floor", [](double x) { return std::floor(x); }},
-        {"isfinite", [](double x) { return std::isfinite(x) ? 1.0 : 0.0; }},
-        {"log", [](double x) { return std::log(x); }},
-        {"log1p", [](double x) { return std::log1p(x); }},
-        {"logistic", [](double x) { return 1 / (1 + std::exp(-x)); }},
-        {"negative", [](double x) { return -x; }},
-        {"round", [](double x) { return std::nearbyint(x); }},
-        {"round_nearest_afz", [](double x) { return std::round(x); }},
-        {"rsqrt", [](double x) { return 1 / std::sqrt(x); }},
-        {"sign", [](double x) { return x > 0   ? 1.0
-                                       : x < 0 ? -1.0
-                                               : x + 0.0; }},
-        {"sin", [](double x) { return std::sin(x); }},
-        {"sinh", [](double x) { return std::sinh(x); }},
-        {"sqrt", [](double x) { return std::sqrt(x); }},
-        {"tan", [](double x) { return std::tan(x); }},
-        {"tanh", [](double x) { return std::tanh(x); }},
-        {"trunc", [](double x) { return std::trunc(x); }},
-    };
-    auto found = kOps.find(name);
-    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
-  }
-  static std::int64_t (*whole_unary(std::string_view name))(std::int64_t) {
-    static const std::map<std::string_view, std::int64_t (*)(std::int64_t)> kOps{
-        {"abs", [](std::int64_t x) { return x < 0 ? -x : x; }},
-        {"bitwise_invert", [](std::int64_t x) { return ~x; }},
-        {"logical_not", [](std::int64_t x) { return std::int64_t{!x}; }},
-        {"negative", [](std::int64_t x) { return -x; }},
-        {"sign", [](std::int64_t x) { return std::int64_t{x > 0} - std::int64_t{x < 0}; }},
-    };
-    auto found = kOps.find(name);
-    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
-  }
-  static double (*binary(std::string_view name))(double, double) {
-    static const std::map<std::string_view, double (*)(double, double)> kOps{
-        {"add", [](double a, double b) { return a + b; }},
-        {"atan2", [](double a, double b) { return std::atan2(a, b); }},
-        {"divide", [](double a, double b) { return a / b; }},
-        {"equal", [](double a, double b) { return a == b ? 1.0 : 0.0; }},
-        {"floor_divide",
-         [](double a, double b) {
-           if (a == 0 || b == 0 || !std::isfinite(a) || !std::isfinite(b)) return std::floor(a / b);
-           double rest = std::fmod(a, b);
-           double quotient = (a - rest) / b;
-           return std::round(rest != 0 && (rest < 0) != (b < 0) ? quotient - 1 : quotient);
-         }},
-        {"fmod", [](double a, double b) { return std::fmod(a, b); }},
-        {"greater", [](double a, double b) { return a > b ? 1.0 : 0.0; }},
-        {"greater_equal", [](double a, double b) { return a >= b ? 1.0 : 0.0; }},
-        {"less", [](double a, double b) { return a < b ? 1.0 : 0.0; }},
-        {"less_equal", [](double a, double b) { return a <= b ? 1.0 : 0.0; }},
-        {"maximum", [](double a, double b) { return a != a            ? a
-                                                    : b > a || b != b ? b
-                                                                      : a; }},
-        {"minimum", [](double a, double b) { return a != a            ? a
-                                                    : b < a || b != b ? b
-                                                                      : a; }},
-        {"multiply", [](double a, double b) { return a * b; }},
-        {"not_equal", [](double a, double b) { return a != b ? 1.0 : 0.0; }},
-        {"pow", [](double a, double b) { return std::pow(a, b); }},
-        {"remainder",
-         [](double a, double b) {
-           double rest = a - std::floor(a / b) * b;
-           return rest == 0 ? std::copysign(0.0, b) : rest;
-         }},
-        {"subtract", [](double a, double b) { return a - b; }},
-    };
-    auto found = kOps.find(name);
-    return found == kOps.end() ? (unknown(name), nullptr) : found->second;
-  }
-  static std::function<std::int64_t(std::int64_t, std::int64_t)> whole_binary(std::string_view name,
-                                                                              DType dtype) {
-    using I = std::int64_t;
-    using U = std::uint64_t;
-    int bits = dtype == DType::bool_ ? 1 : 8 * static_cast<int>(size_in_bytes(dtype));
-    bool is_u64 = dtype == DType::u64;
-    auto below = [is_u64](I a, I b) {
-      return is_u64 ? static_cast<U>(a) < static_cast<U>(b) : a < b;
-    };
-    auto same = [](U value) { return static_cast<I>(value); };
-    if (name == "add") return [=](I a, I b) { return same(static_cast<U>(a) + static_cast<U>(b)); };
-    if (name == "subtract")
-      return [=](I a, I b) { return same(static_cast<U>(a) - static_cast<U>(b)); };
-    if (name == "multiply")
-      return [=](I a, I b) { return same(static_cast<U>(a) * static_cast<U>(b)); };
-    if (name == "remainder") return [](I a, I b) { return ((a % b) + b) % b; };
-    if (name == "floor_divide")
-      return [](I a, I b) { return a / b - I{a % b != 0 && (a % b < 0) != (b < 0)}; };
-    if (name == "maximum") return [=](I a, I b) { return below(a, b) ? b : a; };
-    if (name == "minimum") return [=](I a, I b) { return below(b, a) ? b : a; };
-    if (name == "equal") return [](I a, I b) { return I{a == b}; };
-    if (name == "not_equal") return [](I a, I b) { return I{a != b}; };
-    if (name == "less") return [=](I a, I b) { return I{below(a, b)}; };
-    if (name == "less_equal") return [=](I a, I b) { return I{!below(b, a)}; };
-    if (name == "greater") return [=](I a, I b) { return I{below(b, a)}; };
-    if (name == "greater_equal") return [=](I a, I b) { return I{!below(a, b)}; };
-    if (name.ends_with("_and")) return [](I a, I b) { return a & b; };
-    if (name.ends_with("_xor")) return [](I a, I b) { return a ^ b; };
-    if (name.ends_with("_or")) return [](I a, I b) { return a | b; };
-    if (name == "bitwise_left_shift")
-      return [=](I a, I b) { return b >= bits ? 0 : same(static_cast<U>(a) << b); };
-    if (name == "bitwise_right_shift")
-      return [=](I a, I b) {
-        if (is_signed(dtype)) return a >> std::min<I>(b, 63);
-        return b >= bits ? 0 : same(static_cast<U>(a) >> b);
-      };
-    unknown(name);
+  // A function of an op, from its row in the table.
+  template <class Row, class Function>
+  static Function function_of(std::span<const Row> rows, std::string_view name,
+                              Function Row::*member) {
+    const Row* row = row_of(rows, name);
+    if (!row || !(row->*member)) unknown(name);
+    return row->*member;
   }
 
   std::map<const Node*, Array> done_;

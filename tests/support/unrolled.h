@@ -10,8 +10,8 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/composite/index.h"
-#include "meshard/ops/composite/stack.h"
-#include "meshard/ops/definition/body_attributes.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/definition/attributes.h"
 #include "tests/support/interpreter.h"
 
 namespace meshard {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes the files of a new primitive, modeled on an existing one.
+"""Writes a new primitive, modeled on an existing one.
 
 usage: ./dev new-op NAME [--like OP]
 
-Copies meshard/ops/OP.{h,cc} (default: exp) under the new name, writes NAME_test.cc, which fails until it is filled in,
-and adds the line to meshard/ops/op_list.inc in alphabetical order. NAME is the name in the array API standard if it has
-one (https://data-apis.org/array-api), otherwise the StableHLO mnemonic, in snake_case.
+If OP (default: exp) is in a family, as element-wise ops are, its declaration, its definition and its row in the table
+of tests are copied under the new name, below the originals. Otherwise OP has a pair of files: meshard/ops/OP.{h,cc}
+and its attributes are copied, and NAME_test.cc is written, which fails until it is filled in. NAME is the name in the array API standard
+if it has one (https://data-apis.org/array-api), otherwise the StableHLO mnemonic, in snake_case.
 """
 
 import argparse
@@ -14,7 +15,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LINE = re.compile(r"MESHARD_OP\((\w+)\)")
+OPS = pathlib.PurePath("meshard/ops")
+TABLE = pathlib.PurePath("tests/support/element_wise_table.h")
+ATTRIBUTES = OPS / "definition" / "attributes.h"
 
 TEST = '''#include "meshard/ops/{name}.h"
 
@@ -31,14 +34,15 @@ TEST({pascal}, SpecialCases) {{ FAIL() << "write what is special about {name}"; 
 }}  // namespace meshard
 '''
 
-NEXT = """Now, in meshard/ops/{name}.cc:
+NEXT = """Now, in the definition:
   example          a line that runs with x, y (f32[2,3]) in scope
   domain           the dtypes that an element-wise op accepts
   mnemonic         the op of StableHLO (now {like}'s), or emit
   vjp              its derivative (now {like}'s), or kNotDifferentiable
   samples          calls for the conformance suites, including odd shapes
-An op that is not element-wise has no domain, but infer, sharding_rule and batch.
-The build includes the header in meshard/ops/all.h by itself. Fill in {name}_test.cc, then run:
+An op that is not element-wise has no domain, but infer, sharding_rule and batch. The row of an element-wise op needs
+the mnemonic and the function that the op computes.
+The build lists the op and its header by itself. Then run:
 ./dev test ops && ./dev test conformance"""
 
 
@@ -50,21 +54,6 @@ def pascal(name):
     return "".join(word.capitalize() for word in name.split("_"))
 
 
-def add_to_list(text, name):
-    """The op list with a line for `name`, in alphabetical order.
-    @error if the list already has the name, or is not in order."""
-    lines = text.rstrip("\n").split("\n")
-    places = [(i, LINE.match(line)[1]) for i, line in enumerate(lines) if LINE.match(line)]
-    names = [op for _, op in places]
-    if name in names:
-        raise NewOpError(f"op_list.inc already contains {name}")
-    if names != sorted(names):
-        raise NewOpError("op_list.inc is not in alphabetical order")
-    after = [i for i, op in places if op < name]
-    at = after[-1] + 1 if after else (places[0][0] if places else len(lines))
-    return "\n".join(lines[:at] + [f"MESHARD_OP({name})"] + lines[at:]) + "\n"
-
-
 def renamed(text, like, name):
     """The model's text under the new name, without its documentation paragraph, which does not apply."""
     text = re.sub(rf"\b{like}(_op)?\b", lambda m: name + (m[1] or ""), text)
@@ -73,24 +62,61 @@ def renamed(text, like, name):
     return re.sub(r"(?:^///.*\n)+(?=Tensor )", f"/// What {name} computes.\n", text, flags=re.MULTILINE)
 
 
+def copied_below(path, text, pattern, like, name, between=""):
+    """The text with a renamed copy of what the pattern matches below it. @error it matches nothing."""
+    found = re.search(pattern, text, re.MULTILINE | re.DOTALL)
+    if not found:
+        raise NewOpError(f"{path} does not define {like} in the usual form; choose another op with --like")
+    return text[:found.end()] + between + renamed(found[0], like, name) + text[found.end():]
+
+
+def in_family(root, family, name, like):
+    """The changed files of an op that is added to the family of `like`."""
+    definition = (rf"^extern constinit const OpDef {like}_op\b(?:(?!^extern |^namespace ).)*?^Tensor {like}\("
+                  r"(?:[^\n]*\}\n|.*?^\}\n)")
+    patterns = {OPS / f"{family}.h": (rf"(?:^///[^\n]*\n)+Tensor {like}\([^;]*;\n", "\n"),
+                OPS / f"{family}.cc": (definition, "\n"),
+                TABLE: (rf'^      \{{"{like}",.*?\}},\n(?=      \{{"|  \}};)', "")}
+    return {path: copied_below(path, (root / path).read_text(encoding="utf-8"), pattern, like, name, between)
+            for path, (pattern, between) in patterns.items()}
+
+
+def in_own_files(root, name, like):
+    texts = {OPS / f"{name}{suffix}": renamed((root / OPS / f"{like}{suffix}").read_text(encoding="utf-8"), like, name)
+             for suffix in (".h", ".cc")}
+    texts[OPS / f"{name}_test.cc"] = TEST.format(name=name, pascal=pascal(name))
+    for path in texts:
+        if (root / path).exists():
+            raise NewOpError(f"{path} already exists")
+    attributes = (root / ATTRIBUTES).read_text(encoding="utf-8")
+    struct = rf"^struct {pascal(like)}Attributes\b.*?^\}};\n"
+    if re.search(struct, attributes, re.MULTILINE | re.DOTALL):
+        texts[ATTRIBUTES] = copied_below(ATTRIBUTES, attributes, struct, like, name, "\n")
+    return texts
+
+
+def header_of(root, op):
+    """The name of the header that declares the op, without `.h`; None if no header does."""
+    for path in sorted((root / OPS).glob("*.h")):
+        if re.search(rf"^Tensor {op}\(", path.read_text(encoding="utf-8"), re.MULTILINE):
+            return path.stem
+    return None
+
+
 def new_op(root, name, like):
     """Writes the files and returns their names. @error NewOpError; no file is written then."""
-    folder = pathlib.Path(root) / "meshard" / "ops"
+    root = pathlib.Path(root)
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*_?", name):
         raise NewOpError(f"{name}: the name of an op must be snake_case")
-    model = {suffix: folder / (like + suffix) for suffix in (".h", ".cc")}
-    for path in model.values():
-        if not path.is_file():
-            raise NewOpError(f"cannot find the template {path.relative_to(root)}")
-    texts = {name + suffix: renamed(path.read_text(encoding="utf-8"), like, name) for suffix, path in model.items()}
-    texts[f"{name}_test.cc"] = TEST.format(name=name, pascal=pascal(name))
-    for file in texts:
-        if (folder / file).exists():
-            raise NewOpError(f"meshard/ops/{file} already exists")
-    texts["op_list.inc"] = add_to_list((folder / "op_list.inc").read_text(encoding="utf-8"), name)
-    for file, text in texts.items():
-        (folder / file).write_text(text)
-    return [f"meshard/ops/{file}" for file in texts]
+    present, model = header_of(root, name), header_of(root, like)
+    if present:
+        raise NewOpError(f"{OPS}/{present}.h already declares {name}")
+    if not model:
+        raise NewOpError(f"no header of {OPS}/ declares {like}")
+    texts = in_own_files(root, name, like) if model == like else in_family(root, model, name, like)
+    for path, text in texts.items():
+        (root / path).write_text(text, encoding="utf-8")
+    return [str(path) for path in texts]
 
 
 def main():

@@ -1,6 +1,7 @@
 """new_op.py writes a complete op in the right place, or nothing."""
 
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,10 +14,10 @@ import new_op  # noqa: E402
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-HEADER = "#pragma once\n/// e to the power\n/// of x.\nTensor exp(In x);\n"
-SOURCE = ('#include "meshard/ops/exp.h"\nconst OpDef exp_op = {.name = "exp",\n  .doc = "e to the power "\n'
-          '         "of x.",\n  .emit = write("stablehlo.exponential")};\n')
-LIST = "// All ops.\nMESHARD_OP(add)\nMESHARD_OP(exp)\nMESHARD_OP(tanh)\n"
+HEADER = "#pragma once\n/// e to the power\n/// of x.\nTensor {op}(In x);\n"
+SOURCE = ('#include "meshard/ops/{op}.h"\nextern constinit const OpDef {op}_op = {{.name = "{op}",\n'
+          '  .doc = "e to the power "\n         "of x.",\n  .emit = write("stablehlo.exponential")}};\n\n'
+          "Tensor {op}(In x) {{\n  return x;\n}}\n")
 
 
 class NewOp(unittest.TestCase):
@@ -25,26 +26,51 @@ class NewOp(unittest.TestCase):
         self.root = pathlib.Path(self.folder.name)
         self.ops = self.root / "meshard" / "ops"
         self.ops.mkdir(parents=True)
-        for name, text in {"exp.h": HEADER, "exp.cc": SOURCE, "op_list.inc": LIST}.items():
-            (self.ops / name).write_text(text)
+        self.table = self.root / new_op.TABLE
+        self.table.parent.mkdir(parents=True)
+        self.attributes = self.root / new_op.ATTRIBUTES
+        self.attributes.parent.mkdir()
+        self.write({self.attributes: "struct SortAttributes {\n  int keys;\n};\n\nstruct PadAttributes {\n};\n",
+                    self.ops / "sort.h": HEADER.format(op="sort"), self.ops / "sort.cc": SOURCE.format(op="sort"),
+                    self.ops / "family.h": "#pragma once\n\n/// e to the power\n/// of x.\nTensor exp(In x);\n\n"
+                                           "/// x\nTensor log(In x);\n",
+                    self.ops / "family.cc": SOURCE.format(op="exp") + "\n" + SOURCE.format(op="log"),
+                    self.table: '  ops = {\n      {"exp", exp, "m",\n       f},\n      {"log", log},\n  };\n'})
 
     def tearDown(self):
         self.folder.cleanup()
 
-    def test_writes_all_files(self):
-        new_op.new_op(self.root, "log_add", "exp")
-        self.assertEqual((self.ops / "op_list.inc").read_text(encoding="utf-8"),
-                         LIST.replace("MESHARD_OP(tanh)", "MESHARD_OP(log_add)\nMESHARD_OP(tanh)"))
-        self.assertEqual((self.ops / "log_add.h").read_text(encoding="utf-8"),
-                         "#pragma once\n/// What log_add computes.\nTensor log_add(In x);\n")
-        source = (self.ops / "log_add.cc").read_text(encoding="utf-8")
-        self.assertIn('log_add_op = {.name = "log_add",\n  .doc = "",', source)
-        self.assertIn("stablehlo.exponential", source)
-        self.assertIn("TEST(LogAdd, SpecialCases) { FAIL()", (self.ops / "log_add_test.cc").read_text(encoding="utf-8"))
+    def write(self, texts):
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
 
-    def test_first_and_last_place(self):
-        self.assertTrue(new_op.add_to_list(LIST, "abs").startswith("// All ops.\nMESHARD_OP(abs)\nMESHARD_OP(add)"))
-        self.assertTrue(new_op.add_to_list(LIST, "where").endswith("(tanh)\nMESHARD_OP(where)\n"))
+    def read(self, name):
+        return (self.ops / name).read_text(encoding="utf-8")
+
+    def test_own_files(self):
+        new_op.new_op(self.root, "log_add", "sort")
+        self.assertEqual(self.read("log_add.h"), "#pragma once\n/// What log_add computes.\nTensor log_add(In x);\n")
+        self.assertIn('log_add_op = {.name = "log_add",\n  .doc = "",', self.read("log_add.cc"))
+        self.assertIn("stablehlo.exponential", self.read("log_add.cc"))
+        self.assertEqual(self.attributes.read_text(encoding="utf-8"),
+                         "struct SortAttributes {\n  int keys;\n};\n\nstruct LogAddAttributes {\n  int keys;\n};\n\n"
+                         "struct PadAttributes {\n};\n")
+        self.assertIn("TEST(LogAdd, SpecialCases) { FAIL()", self.read("log_add_test.cc"))
+
+    def test_in_a_family(self):
+        for model in ("exp", "log"):
+            new_op.new_op(self.root, f"new_{model}", model)
+        self.assertEqual(self.read("family.h"),
+                         "#pragma once\n\n/// e to the power\n/// of x.\nTensor exp(In x);\n\n"
+                         "/// What new_exp computes.\nTensor new_exp(In x);\n\n/// x\nTensor log(In x);\n\n"
+                         "/// What new_log computes.\nTensor new_log(In x);\n")
+        source = self.read("family.cc")
+        for op in ("exp", "new_exp", "log", "new_log"):
+            self.assertEqual(source.count(f'OpDef {op}_op = {{.name = "{op}"'), 1)
+            self.assertEqual(source.count(f"Tensor {op}(In x) {{\n  return x;\n}}\n"), 1)
+        self.assertEqual(self.table.read_text(encoding="utf-8"),
+                         '  ops = {\n      {"exp", exp, "m",\n       f},\n      {"new_exp", new_exp, "m",\n       f},\n'
+                         '      {"log", log},\n      {"new_log", new_log},\n  };\n')
 
     def refused(self, name, like, text):
         before = sorted(p.name for p in self.ops.iterdir())
@@ -54,21 +80,21 @@ class NewOp(unittest.TestCase):
 
     def test_refuses(self):
         self.refused("LogAdd", "exp", "snake_case")
-        self.refused("log", "sin", "the template meshard/ops/sin.h")
-        self.refused("exp", "exp", "exp.h already exists")
-        self.refused("tanh", "exp", "already contains tanh")
+        self.refused("log_add", "sin", "declares sin")
+        self.refused("exp", "exp", "family.h already declares exp")
+        (self.ops / "log_add_test.cc").write_text("", encoding="utf-8")
+        self.refused("log_add", "sort", "already exists")
+        self.table.write_text("", encoding="utf-8")
+        self.refused("log_add", "exp", "element_wise_table.h does not define exp")
 
-    def test_order_of_the_real_list(self):
-        text = (ROOT / "meshard" / "ops" / "op_list.inc").read_text(encoding="utf-8")
-        self.assertIn("MESHARD_OP(zzz)", new_op.add_to_list(text, "zzz"))
-
-    @unittest.skipUnless((ROOT / "meshard" / "ops" / "exp.cc").exists(), "no model op")
+    @unittest.skipUnless((ROOT / "meshard" / "ops" / "exponential.cc").exists(), "no model op")
     def test_the_real_model_compiles_under_a_new_name(self):
-        for suffix in (".h", ".cc"):
-            text = (ROOT / "meshard" / "ops" / ("exp" + suffix)).read_text(encoding="utf-8")
-            (self.ops / ("zzz" + suffix)).write_text(new_op.renamed(text, "exp", "zzz"))
+        for path in (new_op.OPS / "exponential.h", new_op.OPS / "exponential.cc", new_op.TABLE):
+            shutil.copy(ROOT / path, self.root / path)
+        new_op.new_op(self.root, "zzz", "exp")
+        self.assertIn('{"zzz", zzz, "stablehlo.exponential"', self.table.read_text(encoding="utf-8"))
         done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-I", str(self.root), "-I", str(ROOT),
-                               str(self.ops / "zzz.cc")], capture_output=True, encoding="utf-8")
+                               str(self.ops / "exponential.cc")], capture_output=True, encoding="utf-8")
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

@@ -4,10 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "meshard/layout/grid_picture.h"
-#include "meshard/layout/injective.h"
-#include "meshard/layout/orthogonal.h"
 #include "meshard/layout/picture.h"
+#include "meshard/layout/values.h"
 #include "tools/meshard/layout_expression.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/meshard/terminal.h"

@@ -5,22 +5,12 @@
 #include <vector>
 
 #include "meshard/layout/coalesce.h"
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/concatenate.h"
-#include "meshard/layout/filter.h"
-#include "meshard/layout/flatten.h"
-#include "meshard/layout/from_values.h"
-#include "meshard/layout/left_inverse.h"
-#include "meshard/layout/logical_divide.h"
-#include "meshard/layout/logical_product.h"
-#include "meshard/layout/permute.h"
-#include "meshard/layout/right_inverse.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/modes.h"
 #include "meshard/layout/text_scanner.h"
-#include "meshard/layout/tiled_divide.h"
-#include "meshard/layout/tiled_product.h"
-#include "meshard/layout/zipped_divide.h"
-#include "meshard/layout/zipped_product.h"
+#include "meshard/layout/tiling.h"
+#include "meshard/layout/values.h"
 
 namespace meshard::tool {
 namespace {

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <variant>
 
-#include "meshard/layout/slice.h"
+#include "meshard/layout/modes.h"
 
 namespace meshard::tool {
 

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/picture.h"
 #include "meshard/mesh/shardy_text.h"

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <cstdio>
 
-#include "meshard/layout/grid_picture.h"
+#include "meshard/layout/picture.h"
 #include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/picture.h"
 #include "meshard/topology/hybrid_mesh.h"

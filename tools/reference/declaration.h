@@ -11,7 +11,7 @@ enum class DeclarationKind { kFunction, kType, kValue };
 struct Declaration {
   std::string_view name;
   DeclarationKind kind;
-  std::string_view header;   ///< `meshard/ops/add.h`
+  std::string_view header;   ///< `meshard/ops/power.h`
   std::string_view title;    ///< the header's first comment line; may be empty
   std::string_view comment;  ///< with its `///`
   std::string_view text;     ///< a function without its body, a class without its members

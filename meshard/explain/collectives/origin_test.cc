@@ -5,9 +5,9 @@
 
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

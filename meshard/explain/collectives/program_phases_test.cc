@@ -11,15 +11,13 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/multiply.h"
+#include "meshard/ops/exponential.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/sin.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

@@ -11,17 +11,16 @@
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/explain/predict/predict.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/all_reduce.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/checkpoint.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/multiply.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

@@ -4,14 +4,14 @@
 #include "meshard/explain/predict/predict.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/tanh.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {

@@ -7,8 +7,8 @@
 #include <tuple>
 
 #include "meshard/graph/attributes.h"
-#include "meshard/ops/full_to_shard.h"
-#include "meshard/ops/shard_to_full.h"
+#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {

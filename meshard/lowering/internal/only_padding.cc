@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/definition/pad_emission.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 

@@ -5,13 +5,13 @@
 
 #include "meshard/graph/body.h"
 #include "meshard/ops/convolution.h"
-#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/cumulative.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/reduce_window.h"
-#include "meshard/ops/scatter_add.h"
-#include "meshard/ops/select_and_scatter_add.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {

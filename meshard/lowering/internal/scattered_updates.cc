@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "meshard/graph/attributes.h"
-#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {

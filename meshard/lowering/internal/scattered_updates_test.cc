@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {

@@ -7,11 +7,12 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/convolution.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/scatter_add.h"
-#include "meshard/ops/select_and_scatter_add.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/reduce_window.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/scatter_add.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard {
 namespace {

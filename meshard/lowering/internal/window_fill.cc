@@ -5,11 +5,11 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/convolution.h"
-#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/cumulative.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/pad_emission.h"
-#include "meshard/ops/pad.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reduce_window.h"
-#include "meshard/ops/select_and_scatter_add.h"
 
 namespace meshard {
 namespace {

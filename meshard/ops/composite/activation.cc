@@ -3,25 +3,18 @@
 #include <numbers>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/abs.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/logaddexp.h"
-#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/erfc.h"
-#include "meshard/ops/expm1.h"
-#include "meshard/ops/logistic.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/minimum.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
-#include "meshard/ops/tanh.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/special_function.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 using namespace internal;

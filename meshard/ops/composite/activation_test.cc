@@ -6,8 +6,8 @@
 
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/multiply.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "tests/support/check_vjp.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"

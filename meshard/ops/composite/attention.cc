@@ -5,27 +5,21 @@
 #include <vector>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
-#include "meshard/ops/composite/stack.h"
-#include "meshard/ops/concat.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/cos.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/logical.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/sin.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 using namespace internal;

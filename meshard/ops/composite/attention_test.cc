@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/logical.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/op_testutil.h"
-#include "meshard/ops/permute_dims.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 

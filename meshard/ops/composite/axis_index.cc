@@ -5,9 +5,9 @@
 #include "meshard/mesh/axes_index.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/full_to_shard.h"
 #include "meshard/ops/internal/collective.h"
 #include "meshard/ops/iota.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard {

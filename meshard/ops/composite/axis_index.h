@@ -1,6 +1,6 @@
 #pragma once
 #include "meshard/graph/tensor.h"
-#include "meshard/ops/collective_axes.h"
+#include "meshard/ops/collectives.h"
 
 namespace meshard {
 

@@ -4,10 +4,11 @@
 #include "meshard/graph/named_mesh.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/op_testutil.h"
-#include "meshard/ops/sharding_constraint.h"
 
 namespace meshard {
 namespace {

@@ -3,14 +3,14 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/index.h"
-#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 
 namespace meshard::internal {
 namespace {

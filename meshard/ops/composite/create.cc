@@ -4,17 +4,15 @@
 #include <limits>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 namespace {

@@ -2,28 +2,21 @@
 
 #include <limits>
 
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/activation.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
-#include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/composite/statistics.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/exp.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/log.h"
-#include "meshard/ops/logical.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/stop_gradient.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/concat.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/slice.h"
-#include "meshard/ops/subtract.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 

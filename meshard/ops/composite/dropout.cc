@@ -1,12 +1,12 @@
 #include "meshard/ops/composite/dropout.h"
 
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/composite/random.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

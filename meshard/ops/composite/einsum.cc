@@ -5,14 +5,14 @@
 #include <string>
 #include <utility>
 
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/internal/contraction.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

@@ -1,15 +1,13 @@
 #include "meshard/ops/composite/frequency.h"
 
 #include "meshard/graph/record.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/complex.h"
-#include "meshard/ops/composite/repetition.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/iota.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/subtract.h"
 
 namespace meshard {
 namespace {

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/flip.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 namespace {

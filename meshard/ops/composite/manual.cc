@@ -2,7 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/ops/composite/manual_sharding.h"
-#include "meshard/ops/vary.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard::internal {
 namespace {

@@ -4,8 +4,8 @@
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/shard_to_full.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/mesh/global_mesh.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/manual_testutil.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/sharding_constraint.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

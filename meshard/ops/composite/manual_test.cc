@@ -5,13 +5,13 @@
 #include <map>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/all_reduce.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/manual_testutil.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/vary.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

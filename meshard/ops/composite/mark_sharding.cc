@@ -6,7 +6,7 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 #include "meshard/sharding/check_even.h"
 #include "meshard/sharding/dtensor_placements.h"
 #include "meshard/sharding/sharding_spec.h"

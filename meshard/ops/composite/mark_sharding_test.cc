@@ -4,7 +4,7 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/mesh/global_mesh.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/op_testutil.h"
 #include "meshard/sharding/dtensor_placements.h"
 #include "meshard/sharding/sharding_spec.h"

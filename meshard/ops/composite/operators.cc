@@ -1,15 +1,11 @@
 #include "meshard/ops/composite/operators.h"
 
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
-#include "meshard/ops/remainder.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/subtract.h"
+#include "meshard/ops/division.h"
+#include "meshard/ops/identity.h"
 
 namespace meshard {
 namespace {

@@ -1,10 +1,10 @@
 #include "meshard/ops/composite/pooling.h"
 
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
 #include "meshard/ops/internal/window.h"
 #include "meshard/ops/reduce_window.h"
 

@@ -11,14 +11,13 @@
 #include <vector>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/abs.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
-#include "meshard/ops/broadcast_in_dim.h"
-#include "meshard/ops/cholesky.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/internal/random_uniform.h"
 #include "meshard/ops/composite/linalg.h"
 #include "meshard/ops/composite/matmul.h"
@@ -27,32 +26,18 @@
 #include "meshard/ops/composite/random_choice.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
-#include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/erf.h"
-#include "meshard/ops/erf_inv.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/lgamma.h"
-#include "meshard/ops/log.h"
-#include "meshard/ops/log1p.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/minimum.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/negative.h"
-#include "meshard/ops/optimization_barrier.h"
-#include "meshard/ops/pow.h"
-#include "meshard/ops/qr.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/factorization.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/power.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/rounding.h"
-#include "meshard/ops/sign.h"
-#include "meshard/ops/sqrt.h"
-#include "meshard/ops/stop_gradient.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/tan.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/special_function.h"
+#include "meshard/ops/trigonometric.h"
 
 namespace meshard::random {
 using namespace internal;
@@ -321,7 +306,7 @@ Tensor rejection_poisson(const Tensor& key, const Tensor& rate) {
   auto waiting = [](const State& state) { return any(std::get<2>(state)); };
   auto again = [&](const State& state) {
     const auto& [old, counts, open] = state;
-    std::vector<Tensor> keys = split(old, 3);
+    std::vector<Tensor> keys = random::split(old, 3);
     Tensor u = uniform(keys[1], rate.shape()) - number(0.5), v = uniform(keys[2], rate.shape());
     Tensor shifted = number(0.5) - abs(u);
     Tensor k = floor((2 * a / shifted + b) * u + rate + number(0.43));

@@ -3,21 +3,94 @@
 #include <bit>
 #include <limits>
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/composite/special_values.h"
 #include "meshard/ops/composite/take.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/logical.h"
+#include "meshard/ops/iota.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/slicing.h"
+#include "meshard/ops/sort.h"
 
 namespace meshard {
+namespace {
+
+// The index of the first element that equals the result of `extreme`.
+Tensor first_of(std::string_view name, Tensor (*extreme)(In, DimensionList, bool), const In& x,
+                std::optional<std::int64_t> dimension, bool keepdims) {
+  SourceScope line(x.where);
+  SourceLocation place = effective_source(x.where);
+  Tensor operand = operand_tensor(name, x);
+  if (operand.dtype() == DType::bool_) operand = astype(operand, DType::i32);
+  int rank = operand.shape().rank();
+  if (!dimension) operand = flatten(operand);
+  int along = dimension ? normalize_dimension(*dimension, operand.shape().rank(), name, place) : 0;
+  std::int64_t size = operand.shape()[along];
+  if (size == 0)
+    throw_invalid(place, "[", name, "] cannot reduce an empty dimension: dimension ", along, " of ",
+                  operand.type(), " is empty");
+  Tensor found = equal(operand, extreme(operand, along, true));
+  if (is_floating(operand.dtype())) {
+    // NaN is tested separately: compilers differ in the minimum of NaN.
+    Tensor is_nan = not_equal(operand, operand);
+    found = where(any(is_nan, along, true), is_nan, found);
+  }
+  DType dtype = size <= std::numeric_limits<std::int32_t>::max() ? DType::i32 : DType::i64;
+  Tensor index = min(where(found, iota(dtype, operand.shape(), along), size), along, keepdims);
+  if (keepdims && !dimension) return reshape(index, Dimensions(static_cast<std::size_t>(rank), 1));
+  return index;
+}
+
+}  // namespace
+
+Tensor argmax(In x, std::optional<std::int64_t> dimension, bool keepdims) {
+  return first_of("argmax", max, x, dimension, keepdims);
+}
+
+Tensor argmin(In x, std::optional<std::int64_t> dimension, bool keepdims) {
+  return first_of("argmin", min, x, dimension, keepdims);
+}
+
+namespace {
+
+// The sorted elements, and their original indices.
+std::vector<Tensor> with_places(const Tensor& x, std::int64_t dimension, bool descending,
+                                SourceLocation where) {
+  bool fits = x.shape()[static_cast<int>(dimension)] <= std::numeric_limits<std::int32_t>::max();
+  Tensor places = iota(fits ? DType::i32 : DType::i64, x.shape(), dimension);
+  return sort({x, places}, dimension, descending, 1, where);
+}
+
+}  // namespace
+
+Tensor argsort(In x, std::int64_t dimension, bool descending) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("argsort", x);
+  dimension = normalize_dimension(dimension, operand.shape().rank(), "argsort", where);
+  return with_places(operand, dimension, descending, where)[1];
+}
+
+TopK top_k(In x, std::int64_t k, std::int64_t dimension) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("top_k", x);
+  dimension = normalize_dimension(dimension, operand.shape().rank(), "top_k", where);
+  auto along = static_cast<std::size_t>(dimension);
+  Dimensions start(static_cast<std::size_t>(operand.rank()), 0), stop = operand.shape().sizes();
+  if (k < 0 || k > stop[along])
+    throw_invalid(where, "[top_k] k = ", k, " is outside 0..", stop[along],
+                  ", the size of dimension ", dimension, " of ", operand.type());
+  stop[along] = k;
+  std::vector<Tensor> sorted = with_places(operand, dimension, true, where);
+  return {slice(sorted[0], start, stop), slice(sorted[1], start, stop)};
+}
 
 Tensor count_nonzero(In x, DimensionList dimensions, bool keepdims) {
   SourceScope line(x.where);

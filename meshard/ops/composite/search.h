@@ -1,11 +1,33 @@
-// Searching and counting elements.
+// Sorting, searching and counting elements.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "meshard/graph/tensor.h"
 #include "meshard/ops/dimension_list.h"
 
 namespace meshard {
+
+/// The index of the largest (smallest) element along a dimension. Of equal elements the first. The
+/// dtype is i32, or i64 if that is too small. As in NumPy, NaN counts as both the largest and the
+/// smallest: the index of the first NaN is returned. Without a dimension: the row-major index in
+/// the whole tensor.
+/// @error there are no elements.
+Tensor argmax(In x, std::optional<std::int64_t> dimension = std::nullopt, bool keepdims = false);
+Tensor argmin(In x, std::optional<std::int64_t> dimension = std::nullopt, bool keepdims = false);
+
+/// The indices that sort `x` along a dimension, in i32 (i64 if that is too small). Equal elements
+/// keep their order.
+Tensor argsort(In x, std::int64_t dimension = -1, bool descending = false);
+
+/// The k largest elements along a dimension, in descending order, and their indices. Of equal
+/// elements the one with the lower index comes first.
+struct TopK {
+  Tensor values, indices;
+  MESHARD_FIELDS(values, indices)
+};
+/// @error k is not in 0..size of the dimension.
+TopK top_k(In x, std::int64_t k, std::int64_t dimension = -1);
 
 /// The number of nonzero (or true) elements along dimensions, in i32.
 Tensor count_nonzero(In x, DimensionList dimensions = {}, bool keepdims = false);

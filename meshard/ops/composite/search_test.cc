@@ -12,6 +12,42 @@
 namespace meshard {
 namespace {
 
+TEST(Argmax, Types) {
+  EXPECT_EQ(argmax(input({4, 8})).type(), (TensorType{DType::i32, {}}));
+  EXPECT_EQ(argmin(input({4, 8}), 0).type(), (TensorType{DType::i32, {8}}));
+  EXPECT_EQ(argmax(input({4, 8}), -1, true).shape(), (Shape{4, 1}));
+  EXPECT_EQ(argmax(input({4, 8}), std::nullopt, true).shape(), (Shape{1, 1}));
+  EXPECT_EQ(argmax(input({4}, DType::bool_), 0).dtype(), DType::i32);
+}
+
+TEST(Argmax, Errors) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        argmax(input({4, 0}), 1);
+      },
+      ErrorCode::kInvalidArgument, {"search_test.cc:", "[argmax]", "f32[4,0]"}));
+  EXPECT_TRUE(
+      throws_error([] { argmin(input({4}), 1); }, ErrorCode::kOutOfRange, {"[argmin]", "1"}));
+}
+
+// meshard-conformance tests the values with numerics.json.
+
+TEST(Order, Types) {
+  EXPECT_EQ(argsort(input({4, 8}), 0).type(), (TensorType{DType::i32, {4, 8}}));
+  auto [values, indices] = top_k(input({4, 8}, DType::bf16), 3);
+  EXPECT_EQ(values.type(), (TensorType{DType::bf16, {4, 3}}));
+  EXPECT_EQ(indices.type(), (TensorType{DType::i32, {4, 3}}));
+}
+
+TEST(Order, Errors) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        top_k(input({4, 8}), 5, 0);
+      },
+      ErrorCode::kInvalidArgument, {"search_test.cc:", "k = 5", "0..4", "dimension 0"}));
+  EXPECT_TRUE(throws_error([] { argsort(input({})); }, ErrorCode::kOutOfRange, {"[argsort]"}));
+}
+
 HostArray indices_of(std::vector<std::int32_t> values) {
   return HostArray::from_vector(std::move(values));
 }

@@ -5,16 +5,15 @@
 #include <utility>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/maximum.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/scatter.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

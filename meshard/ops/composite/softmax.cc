@@ -1,19 +1,16 @@
 #include "meshard/ops/composite/softmax.h"
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/complex.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/isfinite.h"
-#include "meshard/ops/log.h"
-#include "meshard/ops/real.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/stop_gradient.h"
-#include "meshard/ops/subtract.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

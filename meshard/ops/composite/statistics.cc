@@ -2,16 +2,13 @@
 
 #include <algorithm>
 
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/square.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/divide.h"
-#include "meshard/ops/imag.h"
-#include "meshard/ops/real.h"
+#include "meshard/ops/power.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/sqrt.h"
-#include "meshard/ops/subtract.h"
 
 namespace meshard {
 using namespace internal;

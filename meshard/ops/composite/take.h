@@ -1,12 +1,14 @@
-// Selects elements by integer index. A negative index counts from the end, as in NumPy. An index
-// out of range is an error if the indices are known when the call is recorded: numbers, constants
-// and values in host memory. Otherwise, as in a jitted function, it is clamped to the dimension.
+// Selecting elements by integer index, and one-hot vectors.
 #pragma once
 #include <cstdint>
 
 #include "meshard/graph/tensor.h"
 
 namespace meshard {
+
+// Selects elements by integer index. A negative index counts from the end, as in NumPy. An index
+// out of range is an error if the indices are known when the call is recorded: numbers, constants
+// and values in host memory. Otherwise, as in a jitted function, it is clamped to the dimension.
 
 /// Takes the slices x[..., indices[i], ...] along a dimension. The dimension is replaced by those
 /// of `indices` (integers of any rank). An embedding lookup is `take(table, tokens, 0)`.
@@ -17,5 +19,10 @@ Tensor take(In x, In indices, std::int64_t dimension = 0);
 /// dimensions broadcast with those of x. Applies the result of argsort or argmax.
 /// @error as take()
 Tensor take_along_axis(In x, In indices, std::int64_t dimension = -1);
+
+/// 1 at each index, 0 elsewhere, along a new last dimension of size `classes`. An index out of
+/// range gives only zeros.
+/// @error invalid argument if the indices are not integers or classes is negative.
+Tensor one_hot(In indices, std::int64_t classes, DType dtype = kDefaultFloat);
 
 }  // namespace meshard

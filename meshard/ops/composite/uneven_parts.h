@@ -8,7 +8,7 @@
 #include "meshard/array/number.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/mesh/axis_set.h"
-#include "meshard/ops/all_reduce.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {

@@ -3,22 +3,20 @@
 #include <limits>
 #include <vector>
 
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/order.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/search.h"
 #include "meshard/ops/composite/take.h"
-#include "meshard/ops/concat.h"
-#include "meshard/ops/cumulative_sum.h"
+#include "meshard/ops/cumulative.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 #include "meshard/ops/sort.h"
-#include "meshard/ops/subtract.h"
 
 namespace meshard {
 namespace {

@@ -5,11 +5,10 @@
 
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/broadcast_in_dim.h"
-#include "meshard/ops/concat.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 

@@ -9,9 +9,9 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/full_to_shard.h"
-#include "meshard/ops/vary.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {

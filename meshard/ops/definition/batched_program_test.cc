@@ -5,10 +5,9 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/create.h"
-#include "meshard/ops/exp.h"
-#include "meshard/ops/multiply.h"
+#include "meshard/ops/exponential.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
 

@@ -11,10 +11,10 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/identity.h"
 #include "meshard/ops/internal/branch_collectives.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/rolling/roll_layers.h"
-#include "meshard/ops/sharding_constraint.h"
-#include "meshard/ops/vary.h"
 
 namespace meshard {
 namespace {

@@ -6,15 +6,15 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/number_storage.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard::element_wise {
 namespace {
@@ -230,6 +230,10 @@ void emit(const OpCall& call, OpEmission& out) {
     out.op(call.op.mnemonic).done();
   else
     out.element_wise(call.op.mnemonic);
+}
+
+void multiply_by_slope(const VjpCall& call, std::span<Tensor> out, const Tensor& slope) {
+  out[0] = multiply(call.cotangents[0], slope);
 }
 
 void chosen_vjp(const VjpCall& call, std::span<Tensor> out) {

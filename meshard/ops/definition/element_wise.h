@@ -51,6 +51,16 @@ constexpr OpDef define(OpDef op) {
   return op;
 }
 
+/// The definition of a function of floats of one operand `x`: as define(), where a domain that `op`
+/// leaves out is that of floats and complex numbers, and its cost that of a function.
+constexpr OpDef define_function(OpDef op) {
+  op.operands = "x";
+  if (op.domain == DTypeDomain::kNone) op.domain = DTypeDomain::kFloatOrComplex;
+  if (op.traits.recomputation == Recomputation::kNever)
+    op.traits.recomputation = Recomputation::kFunction;
+  return define(op);
+}
+
 // Parts of the above, for ops that are element-wise in some of their operands.
 
 /// The operand as a tensor; a C++ number becomes a tensor of rank 0 and `dtype`. Inside a trace the
@@ -93,6 +103,17 @@ bool accepts(DTypeDomain domain, DType dtype);
 
 /// The vjp of ops whose derivative is zero wherever it exists.
 inline void zero_vjp(const VjpCall&, std::span<Tensor>) {}
+
+/// out[0] = the cotangent times `slope`.
+void multiply_by_slope(const VjpCall& call, std::span<Tensor> out, const Tensor& slope);
+
+/// The vjp of an op of one operand whose derivative is `slope(call)`.
+template <class Slope>
+constexpr auto by_slope(Slope) {
+  return +[](const VjpCall& call, std::span<Tensor> out) {
+    multiply_by_slope(call, out, Slope()(call));
+  };
+}
 
 /// The vjp of ops that select one of two operands: the selected one receives the cotangent; equal
 /// ones receive half each.

@@ -2,6 +2,7 @@
 #include "meshard/ops/definition/host_call.h"
 
 #include "meshard/ops/debug_print.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/pure_callback.h"
 #include "meshard/stablehlo/types.h"

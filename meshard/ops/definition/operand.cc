@@ -1,9 +1,9 @@
-// Tested in meshard/ops/concat_test.cc.
+// Tested in meshard/ops/movement_test.cc.
 #include "meshard/ops/definition/operand.h"
 
-#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/reshape.h"
 
 namespace meshard {
 

@@ -1,4 +1,4 @@
-// Tested in meshard/ops/pad_test.cc.
+// Tested in meshard/ops/movement_test.cc.
 #include "meshard/ops/definition/pad_emission.h"
 
 #include <algorithm>

@@ -8,7 +8,8 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/cast.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/reshape.h"
 

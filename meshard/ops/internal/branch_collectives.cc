@@ -10,7 +10,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/definition/body_attributes.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/internal/collective.h"
 
 namespace meshard {

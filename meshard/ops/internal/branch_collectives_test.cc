@@ -2,10 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/ops/all_gather.h"
-#include "meshard/ops/all_reduce.h"
-#include "meshard/ops/all_to_all.h"
-#include "meshard/ops/collective_permute.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/composite/axis_index.h"
 #include "meshard/ops/composite/control_flow.h"
@@ -13,9 +10,8 @@
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/manual_testutil.h"
-#include "meshard/ops/reduce_scatter.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/ops/reduction.h"
-#include "meshard/ops/vary.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -1,4 +1,4 @@
-// Tested in meshard/ops/all_reduce_test.cc.
+// Tested in meshard/ops/collectives_test.cc.
 #include "meshard/ops/internal/collective.h"
 
 #include <algorithm>
@@ -7,14 +7,11 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/axes_index.h"
-#include "meshard/ops/all_gather.h"
-#include "meshard/ops/all_reduce.h"
-#include "meshard/ops/all_to_all.h"
-#include "meshard/ops/collective_permute.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/ops/composite/manual.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reduce_scatter.h"
-#include "meshard/ops/vary.h"
+#include "meshard/ops/manual_values.h"
 
 namespace meshard::internal::collective {
 Tensor local_operand(const OpDef& op, const In& x) {

@@ -9,7 +9,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/mesh/axis_ref.h"
-#include "meshard/ops/collective_axes.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/ops/definition/emission.h"
 
 namespace meshard::internal::collective {

@@ -1,4 +1,4 @@
-// Tested in meshard/ops/floor_divide_test.cc.
+// Tested in meshard/ops/division_test.cc.
 #include "meshard/ops/internal/element_writer.h"
 
 namespace meshard::internal {

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 
-#include "meshard/ops/astype.h"
-#include "meshard/ops/broadcast_in_dim.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dimension_list.h"
 #include "meshard/ops/internal/holds.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/minimum.h"
+#include "meshard/ops/reshape.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard::internal {
 namespace {

@@ -2,7 +2,7 @@
 #include "meshard/ops/internal/matrix_operand.h"
 
 #include "meshard/ops/complex.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 
 namespace meshard::internal {
 

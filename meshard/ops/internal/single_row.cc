@@ -2,9 +2,10 @@
 
 #include <utility>
 
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/internal/holds.h"
-#include "meshard/ops/scatter_add.h"
+#include "meshard/ops/scatter.h"
 
 namespace meshard::internal {
 namespace {

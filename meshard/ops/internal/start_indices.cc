@@ -1,14 +1,14 @@
-// Tested in meshard/ops/dynamic_slice_test.cc.
+// Tested in meshard/ops/slicing_test.cc.
 #include "meshard/ops/internal/start_indices.h"
 
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/ops/astype.h"
-#include "meshard/ops/concat.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 
 namespace meshard::internal {

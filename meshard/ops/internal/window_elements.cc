@@ -1,13 +1,12 @@
 // Tested in meshard/ops/reduce_window_test.cc.
 #include "meshard/ops/internal/window_elements.h"
 
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/logical.h"
-#include "meshard/ops/pad.h"
-#include "meshard/ops/slice.h"
-#include "meshard/ops/where.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard::internal {
 namespace {

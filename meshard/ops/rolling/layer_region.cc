@@ -6,8 +6,9 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/ops/layer_slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard::internal {
 namespace {

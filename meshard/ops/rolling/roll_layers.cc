@@ -5,7 +5,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/effects.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/composite/stack.h"
+#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/rolling/equal_layers.h"
 #include "meshard/ops/rolling/layer_slices.h"

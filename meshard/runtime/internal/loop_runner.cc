@@ -7,8 +7,9 @@
 #include "meshard/base/period.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/ops/slice.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 namespace {

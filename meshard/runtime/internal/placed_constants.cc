@@ -4,6 +4,7 @@
 
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/constant.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/nan_check.h"

@@ -3,7 +3,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 #include "meshard/runtime/device_array.h"
 
 namespace meshard {

@@ -13,6 +13,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/storage.h"
+#include "meshard/ops/definition/attributes.h"
 #include "meshard/runtime/device_array.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/interpreter/lock.h"

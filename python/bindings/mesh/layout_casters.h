@@ -3,8 +3,8 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
+#include "meshard/layout/composition.h"
 #include "meshard/layout/int_tuple.h"
-#include "meshard/layout/tiler.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/explaining_caster.h"
 

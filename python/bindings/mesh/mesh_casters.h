@@ -11,7 +11,7 @@
 #include "meshard/mesh/axis_kind.h"
 #include "meshard/mesh/axis_names.h"
 #include "meshard/mesh/axis_ref.h"
-#include "meshard/ops/collective_axes.h"
+#include "meshard/ops/collectives.h"
 #include "meshard/sharding/partition_spec.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/explaining_caster.h"

@@ -2,7 +2,6 @@
 #include <optional>
 
 #include "meshard/base/error.h"
-#include "meshard/layout/grid_picture.h"
 #include "meshard/layout/picture.h"
 #include "meshard/mesh/picture.h"
 #include "meshard/sharding/picture.h"

@@ -1,9 +1,9 @@
 // large.json: digests of meshes of up to a million ranks.
 #include "meshard/base/cat.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/concatenate.h"
-#include "meshard/layout/coordinate.h"
-#include "meshard/layout/right_inverse.h"
+#include "meshard/layout/int_tuple.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/modes.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
 #include "tools/conformance/devicemesh/layout_judge.h"

@@ -1,11 +1,10 @@
 // mesh_layout_classic.json: mesh layouts with any nesting, not normalized.
 
 #include "meshard/layout/coalesce.h"
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/concatenate.h"
-#include "meshard/layout/flatten.h"
-#include "meshard/layout/injective.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/modes.h"
+#include "meshard/layout/values.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
 #include "tools/conformance/devicemesh/layout_judge.h"

@@ -1,10 +1,9 @@
 // mesh_layout.json: axes in normal form (flat, coalesced), and meshes as lists of axes.
 
-#include "meshard/layout/complement.h"
 #include "meshard/layout/composition.h"
-#include "meshard/layout/concatenate.h"
-#include "meshard/layout/injective.h"
-#include "meshard/layout/orthogonal.h"
+#include "meshard/layout/inverse.h"
+#include "meshard/layout/modes.h"
+#include "meshard/layout/values.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
 #include "tools/conformance/devicemesh/layout_judge.h"

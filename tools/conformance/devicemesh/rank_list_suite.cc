@@ -1,5 +1,5 @@
 // rank_list.json: the layout of an ascending list of ranks.
-#include "meshard/layout/from_values.h"
+#include "meshard/layout/values.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
 #include "tools/conformance/devicemesh/layout_judge.h"

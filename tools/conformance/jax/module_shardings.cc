@@ -6,7 +6,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/mesh/shardy_text.h"
-#include "meshard/ops/sharding_constraint.h"
+#include "meshard/ops/identity.h"
 #include "meshard/sharding/shardy_text.h"
 
 namespace meshard::conformance {

@@ -7,7 +7,7 @@
 #include "meshard/base/error.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/permute_dims.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 
 namespace meshard::internal {

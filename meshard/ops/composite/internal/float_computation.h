@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "meshard/graph/tensor.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/definition/operand.h"
 
 namespace meshard::internal {

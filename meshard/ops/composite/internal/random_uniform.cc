@@ -5,13 +5,11 @@
 #include <cmath>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/add.h"
-#include "meshard/ops/astype.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/constant.h"
-#include "meshard/ops/maximum.h"
-#include "meshard/ops/multiply.h"
-#include "meshard/ops/subtract.h"
+#include "meshard/ops/selection.h"
 
 namespace meshard::random::internal {
 

@@ -5,11 +5,11 @@
 #include <bit>
 #include <map>
 
-#include "meshard/ops/add.h"
+#include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
-#include "meshard/ops/broadcast_in_dim.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/reshape.h"
 
 namespace meshard::random::internal {
 namespace {

@@ -1,6 +1,6 @@
 #include "tools/conformance/devicemesh/mesh_ops/recorded.h"
 
-#include "meshard/layout/concatenate.h"
+#include "meshard/layout/modes.h"
 #include "tools/conformance/devicemesh/layout_json.h"
 
 namespace meshard::conformance {

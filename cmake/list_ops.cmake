@@ -1,0 +1,16 @@
+# cmake -DFOLDER=meshard/ops -DOUT=FILE -P list_ops.cmake: writes MESHARD_OP(name) for each op that the sources of the
+# folder define, in alphabetical order. An unchanged file is not written.
+cmake_minimum_required(VERSION 3.25)
+file(GLOB sources ${FOLDER}/*.cc)
+set(ops "")
+foreach(source IN LISTS sources)
+  file(STRINGS ${source} definitions REGEX "^extern constinit const OpDef [a-z0-9_]+_op ")
+  foreach(definition IN LISTS definitions)
+    string(REGEX REPLACE "^extern constinit const OpDef ([a-z0-9_]+)_op .*" "\\1" op "${definition}")
+    list(APPEND ops ${op})
+  endforeach()
+endforeach()
+list(SORT ops)
+list(TRANSFORM ops REPLACE "(.+)" "MESHARD_OP(\\1)\n")
+list(JOIN ops "" lines)
+file(CONFIGURE OUTPUT ${OUT} CONTENT "// Every primitive, in alphabetical order. Made by list_ops.cmake.\n@lines@" @ONLY)

@@ -1,0 +1,473 @@
+#include "meshard/ops/factorization.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/complex.h"
+#include "meshard/ops/composite/create.h"
+#include "meshard/ops/composite/matmul.h"
+#include "meshard/ops/composite/operators.h"
+#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/identity.h"
+#include "meshard/ops/internal/matrix_operand.h"
+#include "meshard/ops/iota.h"
+#include "meshard/ops/movement.h"
+#include "meshard/ops/reduction.h"
+#include "meshard/ops/selection.h"
+#include "meshard/ops/slicing.h"
+#include "meshard/ops/triangular_solve.h"
+
+namespace meshard {
+using namespace internal;
+namespace {
+
+// The lower triangle, with the diagonal halved.
+Tensor half_lower(const Tensor& x) {
+  Shape matrix{x.shape()[-2], x.shape()[-1]};
+  Tensor diagonal = equal(iota(DType::i32, matrix, 0), iota(DType::i32, matrix, 1));
+  return tril(where(diagonal, multiply(x, element_wise::literal(0.5, x)), x));
+}
+
+// I. Murray, Differentiation of the Cholesky decomposition (2016), equation 10, for a function of
+// the lower triangle only. For complex numbers it gives the conjugate of JAX's convention.
+void cholesky_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor& l = call.results[0];
+  Tensor lower = tril(l), cotangent = tril(conjugated(call.cotangents[0]));
+  Tensor inner = half_lower(matmul(adjoint(lower), cotangent));
+  TriangularSolveOptions from_left{.transpose = TransposeKind::kAdjoint};
+  TriangularSolveOptions from_right{.left_side = false};
+  Tensor s = triangular_solve(lower, triangular_solve(lower, inner, from_left), from_right);
+  out[0] = conjugated(half_lower(add(s, adjoint(s))));
+}
+
+std::vector<OpSample> cholesky_samples(SampleSource& source) {
+  // x adjoint(x) + 2 is positive definite.
+  auto of_product = [](bool upper) {
+    return [=](std::span<const Tensor> x) {
+      Tensor unit = eye(x[0].shape()[-1], std::nullopt, 0, x[0].dtype());
+      return cholesky(add(matmul(x[0], adjoint(x[0])), multiply(unit, 2)), upper);
+    };
+  };
+  auto of_complex = [](std::span<const Tensor> x) {
+    Tensor z = complex(x[0], x[1]);
+    Tensor unit = eye(4, std::nullopt, 0, DType::c128);
+    Tensor l = cholesky(add(matmul(z, adjoint(z)), multiply(unit, 2)));
+    return add(real(l), multiply(imag(l), 3));
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"matrix", {source.uniform(f64, {4, 4})}, of_product(false)},
+      {"stack, upper", {source.uniform(f64, {4, 3, 3})}, of_product(true)},
+      {"two stacks", {source.uniform(f32, {4, 2, 5, 5})}, of_product(false)},
+      {"one", {source.uniform(f64, {1, 1})}, of_product(false)},
+      {"c64", {source.uniform(DType::c64, {2, 4, 4})}, of_product(false)},
+      {"c128", {source.uniform(f64, {4, 4}), source.uniform(f64, {4, 4})}, of_complex},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef cholesky_op = {
+    .name = "cholesky",
+    .operands = "x",
+    .doc = "The lower triangular factors of symmetric positive definite matrices.",
+    .example = "cholesky(matmul(x, permute_dims(x)))",
+    .infer =
+        [](const OpCall& call, ResultTypes& results) {
+          check_matrix(call, call.operand(0), true);
+          results.push_back(call.operand(0));
+        },
+    .sharding_rule =
+        [](const OpCall& call) {
+          ShardingRuleBuilder builder;
+          auto factors = factors_with_whole_last(builder, call.operand(0).shape, 2);
+          return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
+        },
+    .emit = [](const OpCall&,
+               OpEmission& out) { out.op("stablehlo.cholesky").boolean("lower", true).done(); },
+    .vjp = cholesky_vjp,
+    .batch = batch_unchanged,
+    .samples = cholesky_samples,
+};
+
+Tensor cholesky(In x, bool upper) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor(cholesky_op, x);
+  DType dtype = operand.dtype();
+  if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
+  if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
+    throw_invalid(where, "[cholesky] takes square matrices in the last two dimensions, not ",
+                  operand.type());
+  Tensor half = element_wise::literal(0.5, operand);
+  Tensor symmetric = multiply(add(operand, adjoint(operand)), half);
+  Tensor lower = tril(record(cholesky_op, nullptr, {&symmetric}, where));
+  if (is_floating(dtype)) lower = astype(lower, dtype);
+  return upper ? adjoint(lower) : lower;
+}
+
+namespace {
+
+void infer_eigh(const OpCall& call, ResultTypes& results) {
+  const TensorType& x = call.operand(0);
+  check_matrix(call, x, true);
+  if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
+  if (x.shape[-1] == 0) call.fail("takes non-empty matrices, not ", x);
+  Dimensions sizes(x.shape.begin(), x.shape.end() - 1);
+  results.push_back({x.dtype, Shape(std::move(sizes))});
+  results.push_back(x);
+}
+
+// The partitioner cannot split the custom call: every dimension is needed whole.
+ShardingRule eigh_rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  auto factors = factors_with_whole_last(builder, call.operand(0).shape, call.operand(0).rank());
+  InlineVector<int, 6> values = factors;
+  values.pop_back();
+  return builder.operand(one_factor_each(factors))
+      .result(one_factor_each(values))
+      .result(one_factor_each(factors))
+      .build();
+}
+
+// XLA expands the custom call `Eigh`. Its configuration: read the lower triangle, sort the
+// eigenvalues, the maximum number of sweeps, and the tolerance for off-diagonal elements.
+void emit_eigh(const OpCall& call, OpEmission& out) {
+  bool wide = call.operand(0).dtype == DType::f64;
+  stablehlo::Value vectors = out.results[1].value, values = out.results[0].value;
+  out.writer
+      .custom_call("Eigh", {{vectors, call.result(1)}, {values, call.result(0)}}, out.operands,
+                   out.location)
+      .string("backend_config", wide ? "1,1,100,1e-13" : "1,1,100,1e-6")
+      .done();
+}
+
+// The derivative for symmetric matrices: v (diag(dw) + f * (v^T dv)) v^T with f[i, j] = 1 / (w[j] -
+// w[i]) off the diagonal (M. Giles, Collected matrix derivative results, 2008, section 3.1).
+void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &w = call.results[0], &v = call.results[1];
+  const Tensor &dw = call.cotangents[0], &dv = call.cotangents[1];
+  const Shape& shape = call.operands[0].shape();
+  Shape matrix{shape[-1], shape[-1]};
+  Tensor diagonal = equal(iota(DType::i32, matrix, 0), iota(DType::i32, matrix, 1));
+  Tensor inner;
+  if (dw.defined()) inner = where(diagonal, expand_dims(dw, -1), 0);
+  if (dv.defined()) {
+    Tensor gaps = expand_dims(w, -2) - expand_dims(w, -1);
+    Tensor turned = where(diagonal, 0, matmul(transposed(v), dv) / where(diagonal, 1, gaps));
+    inner = inner.defined() ? inner + turned : turned;
+  }
+  if (!inner.defined()) return;
+  Tensor whole = matmul(matmul(v, inner), transposed(v));
+  Tensor half = element_wise::literal(0.5, whole);
+  // The op reads only the operand's lower triangle, which therefore receives the cotangents of
+  // both.
+  Tensor both = (whole + transposed(whole)) * half;
+  out[0] = tril(both) + tril(both, -1);
+}
+
+std::vector<OpSample> eigh_samples(SampleSource& source) {
+  auto values = [](std::span<const Tensor> x) { return eigvalsh(x[0]); };
+  // The sign of an eigenvector is arbitrary, so the samples use squares.
+  auto squares = [](std::span<const Tensor> x) {
+    auto [w, v] = eigh(x[0]);
+    return matmul(v * v, expand_dims(w * w, -1));
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"values", {source.uniform(f64, {4, 4})}, values},
+      {"stack, values", {source.uniform(f64, {2, 3, 3})}, values},
+      {"vectors", {source.uniform(f64, {4, 4})}, squares},
+      {"f32", {source.uniform(f32, {4, 4, 4})}, squares},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef eigh_op = {
+    .name = "eigh",
+    .operands = "x",
+    .doc = "The eigenvalues and eigenvectors of symmetric matrices.",
+    .example = "eigh(matmul(x, permute_dims(x))).eigenvalues",
+    .infer = infer_eigh,
+    .sharding_rule = eigh_rule,
+    .emit = emit_eigh,
+    .vjp = eigh_vjp,
+    .batch = batch_unchanged,
+    .samples = eigh_samples,
+};
+
+Eigh eigh(In x) {
+  SourceScope line(x.where);
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor(eigh_op, x);
+  DType dtype = operand.dtype();
+  if (is_complex(dtype)) throw_invalid(where, "[eigh] takes real numbers, not ", operand.type());
+  operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
+  if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
+    throw_invalid(where, "[eigh] takes square matrices in the last two dimensions, not ",
+                  operand.type());
+  Tensor symmetric = (operand + transposed(operand)) * element_wise::literal(0.5, operand);
+  Tensor values = record(eigh_op, nullptr, {&symmetric}, where);
+  Tensor vectors(Value(values.value().node(), 1));
+  if (!is_floating(dtype)) return {values, vectors};
+  return {astype(values, dtype), astype(vectors, dtype)};
+}
+
+Tensor eigvalsh(In x) { return eigh(x).eigenvalues; }
+
+namespace {
+
+using SsaValue = stablehlo::Value;
+
+Dimensions batch_sizes(const Shape& shape) { return Dimensions(shape.begin(), shape.end() - 2); }
+
+Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
+  Dimensions sizes = batch_sizes(shape);
+  sizes.push_back(rows);
+  sizes.push_back(columns);
+  return Shape(std::move(sizes));
+}
+
+void infer_qr(const OpCall& call, ResultTypes& results) {
+  const TensorType& x = call.operand(0);
+  check_matrix(call, x, false);
+  if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
+  std::int64_t rows = x.shape[-2], columns = x.shape[-1], common = std::min(rows, columns);
+  if (common == 0) call.fail("takes non-empty matrices, not ", x);
+  results.push_back({x.dtype, with_matrix(x.shape, rows, common)});
+  results.push_back({x.dtype, with_matrix(x.shape, common, columns)});
+  results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
+}
+
+// The partitioner cannot split the custom call: every dimension is needed whole.
+ShardingRule qr_rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  auto whole = [&](const Shape& shape) {
+    return one_factor_each(factors_with_whole_last(builder, shape, shape.rank()));
+  };
+  builder.operand(whole(call.operand(0).shape));
+  for (const TensorType* result : call.results) builder.result(whole(result->shape));
+  return builder.build();
+}
+
+// Writes the steps of qr.
+class QrWriter {
+ public:
+  explicit QrWriter(OpEmission& out) : out_(out) {}
+
+  SsaValue corner(SsaValue x, const TensorType& from, const TensorType& to) {
+    if (from == to) return x;
+    Dimensions zeros(static_cast<std::size_t>(from.rank()), 0), ones(zeros.size(), 1);
+    SsaValue part = out_.writer.temporary();
+    out_.writer.op("stablehlo.slice", {{part, to}}, {{x, from}}, out_.location)
+        .i64_array("start_indices", zeros)
+        .i64_array("limit_indices", to.shape.sizes())
+        .i64_array("strides", ones)
+        .done();
+    return part;
+  }
+
+  SsaValue filled(const TensorType& type, double value) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.splat(result, type, value);
+    return result;
+  }
+
+  SsaValue compare(std::string_view direction, SsaValue a, SsaValue b, const TensorType& type,
+                   const TensorType& truth) {
+    SsaValue result = out_.writer.temporary();
+    out_.writer.op("stablehlo.compare", {{result, truth}}, {{a, type}, {b, type}}, out_.location)
+        .enumeration("comparison_direction", "comparison_direction", direction)
+        .done();
+    return result;
+  }
+
+  void select(SsaValue result, SsaValue condition, SsaValue a, SsaValue b, const TensorType& type,
+              const TensorType& truth) {
+    out_.writer
+        .op("stablehlo.select", {{result, type}}, {{condition, truth}, {a, type}, {b, type}},
+            out_.location)
+        .done();
+  }
+
+  void upper_triangle(SsaValue result, SsaValue x, const TensorType& type) {
+    TensorType counts{DType::i32, type.shape}, truth{DType::bool_, type.shape};
+    SsaValue row = out_.writer.temporary(), column = out_.writer.temporary();
+    for (auto [value, dimension] :
+         {std::pair{row, type.rank() - 2}, std::pair{column, type.rank() - 1}})
+      out_.writer.op("stablehlo.iota", {{value, counts}}, {}, out_.location)
+          .i64("iota_dimension", dimension)
+          .done();
+    SsaValue upper = compare("LE", row, column, counts, truth);
+    select(result, upper, x, filled(type, 0), type, truth);
+  }
+
+  // The determinant of q: each reflection that is applied changes its sign.
+  void sign(SsaValue result, SsaValue factors, const TensorType& type, const TensorType& to) {
+    TensorType truth{DType::bool_, type.shape}, scalar{type.dtype, {}};
+    SsaValue absent = compare("EQ", factors, filled(type, 0), type, truth);
+    SsaValue signs = out_.writer.temporary();
+    select(signs, absent, filled(type, 1), filled(type, -1), type, truth);
+    SsaValue one = out_.writer.scalar(type.dtype, 1);
+    SsaValue a = out_.writer.block_argument(), b = out_.writer.block_argument();
+    out_.writer
+        .op("stablehlo.reduce", {{result, to}}, {{signs, type}, {one, scalar}}, out_.location)
+        .i64_array("dimensions", {type.rank() - 1})
+        .region({{a, scalar}, {b, scalar}},
+                [&] {
+                  SsaValue both = out_.writer.temporary();
+                  out_.writer.elementwise("stablehlo.multiply", both, {a, b}, scalar);
+                  out_.writer.terminate({{both, scalar}});
+                })
+        .done();
+  }
+
+ private:
+  OpEmission& out_;
+};
+
+// XLA expands the custom calls `Qr` (into R with the Householder vectors below it, and their
+// factors) and `ProductOfElementaryHouseholderReflectors`.
+void emit_qr(const OpCall& call, OpEmission& out) {
+  const TensorType &x = call.operand(0), &q = call.result(0), &r = call.result(1);
+  std::int64_t rows = x.shape[-2], common = r.shape[-2];
+  if (rows == 1) {  // nothing to reflect; the expansion of the product does not handle this case
+    for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
+    out.writer.op("stablehlo.reshape", {out.results[1]}, out.operands, out.location).done();
+    return;
+  }
+  Dimensions sizes = batch_sizes(x.shape);
+  sizes.push_back(common);
+  TensorType factor_type{x.dtype, Shape(sizes)};
+  SsaValue packed = out.writer.temporary(), factors = out.writer.temporary();
+  out.writer.custom_call("Qr", {{packed, x}, {factors, factor_type}}, out.operands, out.location)
+      .done();
+  QrWriter writer(out);
+  writer.upper_triangle(out.results[1].value, writer.corner(packed, x, r), r);
+  TensorType vectors{x.dtype, with_matrix(x.shape, rows, common)};
+  SsaValue below = writer.corner(packed, x, vectors);
+  out.writer
+      .custom_call("ProductOfElementaryHouseholderReflectors", {{out.results[0].value, q}},
+                   {{below, vectors}, {factors, factor_type}}, out.location)
+      .done();
+  writer.sign(out.results[2].value, factors, factor_type, call.result(2));
+}
+
+// S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018), for
+// m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
+// Undefined cotangents are zero; at least one is defined.
+Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
+  Tensor inner;
+  if (dr.defined()) inner = matmul(r, transposed(dr));
+  if (dq.defined()) {
+    Tensor part = matmul(transposed(dq), q);
+    inner = inner.defined() ? inner - part : -part;
+  }
+  // (The CPU plugin of API 0.81 folds 0 <= -1 of 1-by-1 matrices to true.)
+  Tensor mirrored = r.dim(-1) == 1 ? inner : Tensor(tril(inner) + transposed(tril(inner, -1)));
+  Tensor sum = matmul(q, mirrored);
+  if (dq.defined()) sum = add(sum, dq);
+  return triangular_solve(
+      r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});
+}
+
+Tensor columns(const Tensor& x, std::int64_t from, std::int64_t to) {
+  Dimensions start(static_cast<std::size_t>(x.rank()), 0), stop = x.shape().sizes();
+  start.back() = from;
+  stop.back() = to;
+  return slice(x, start, stop);
+}
+
+// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. The cotangent of v
+// propagates to b, and through q to a.
+void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &q = call.results[0], &r = call.results[1];
+  const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];
+  if (!dq.defined() && !dr.defined()) return;
+  const Tensor& x = call.operands[0];
+  std::int64_t rows = x.dim(-2), all = x.dim(-1);
+  if (rows >= all) {
+    bool of_determinant = call.cotangents[2].defined();
+    out[0] = tall_qr_vjp(q, of_determinant ? regular_factor(r) : r, dq, dr);
+    return;
+  }
+  Tensor u = columns(r, 0, rows), b = columns(x, rows, all);
+  if (!dr.defined()) {
+    out[0] = concat({tall_qr_vjp(q, u, dq, dr), zeros_like(b)}, -1);
+    return;
+  }
+  Tensor dv = columns(dr, rows, all), through_v = matmul(b, transposed(dv));
+  Tensor all_dq = dq.defined() ? add(dq, through_v) : through_v;
+  out[0] = concat({tall_qr_vjp(q, u, all_dq, columns(dr, 0, rows)), matmul(q, dv)}, -1);
+}
+
+std::vector<OpSample> qr_samples(SampleSource& source) {
+  auto q_of = [](std::span<const Tensor> x) { return qr(x[0]).q; };
+  auto r_of = [](std::span<const Tensor> x) { return qr(x[0]).r; };
+  auto both = [](std::span<const Tensor> x) {
+    auto [q, r] = qr(x[0]);
+    return matmul(q * q, r * r);
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"square", {source.uniform(f64, {4, 4})}, both},
+      {"tall, q", {source.uniform(f64, {6, 3})}, q_of},
+      {"tall, r", {source.uniform(f64, {2, 5, 3})}, r_of},
+      {"wide", {source.uniform(f64, {3, 5})}, both},
+      {"wide, q", {source.uniform(f64, {2, 3, 4})}, q_of},
+      {"wide, r", {source.uniform(f64, {2, 3, 4})}, r_of},
+      {"f32", {source.uniform(f32, {2, 2, 4, 4})}, both},
+      {"one", {source.uniform(f64, {1, 1})}, r_of},
+      {"one row", {source.uniform(f64, {2, 1, 3})}, r_of},
+      {"one column", {source.uniform(f64, {4, 1})}, both},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef qr_op = {
+    .name = "qr",
+    .operands = "x",
+    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal factor.",
+    .example = "qr(x).r",
+    .infer = infer_qr,
+    .sharding_rule = qr_rule,
+    .emit = emit_qr,
+    .vjp = qr_vjp,
+    .batch = batch_unchanged,
+    .samples = qr_samples,
+};
+
+Tensor regular_factor(const Tensor& r) {
+  Tensor fixed = stop_gradient(r), size = max(abs(fixed), {-2, -1}, true);
+  double epsilon = std::ldexp(1.0, r.dtype() == DType::f64 ? -52 : -23);
+  Tensor least = where(equal(size, 0), 1, size) * element_wise::literal(epsilon, r);
+  Tensor on_diagonal = eye(r.dim(-2), r.dim(-1), 0, DType::bool_);
+  return r + where(logical_and(on_diagonal, equal(fixed, 0)), least, 0);
+}
+
+SignedQr signed_qr(In x) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor(qr_op, x);
+  DType dtype = operand.dtype();
+  if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
+  Tensor q = record(qr_op, nullptr, {&operand}, x.where);
+  Tensor r(Value(q.value().node(), 1)), sign(Value(q.value().node(), 2));
+  if (!is_floating(dtype)) return {q, r, sign};
+  return {astype(q, dtype), astype(r, dtype), astype(sign, dtype)};
+}
+
+Qr qr(In x) {
+  SignedQr factors = signed_qr(x);
+  return {factors.q, factors.r};
+}
+
+}  // namespace meshard

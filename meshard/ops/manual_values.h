@@ -1,0 +1,44 @@
+// Local values of manual axes: the way in, the way out, and variation over more axes.
+#pragma once
+#include <optional>
+
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/tensor.h"
+#include "meshard/ops/collectives.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// What each device holds of a full value that is sharded as `sharding` says: the way into the
+/// manual axes `manual` of its mesh. The local shape is the shard's, rounded up: a dimension that
+/// does not divide is padded with zeros first. The result varies over the axes that split a
+/// dimension. Along the mesh's other axes the compiler lays out the local value as it likes.
+///
+/// Of a value that is local already, along other axes of the same mesh: the way into a region
+/// inside that one.
+/// @error x is inside these manual axes already, or inside axes of another mesh; no axis is given;
+/// the sharding describes more dimensions than x has, names an axis that is not one of `manual` or
+/// a part of one, or has open dimensions.
+Tensor full_to_shard(In x, const Sharding& sharding, AxisSet manual);
+
+/// The full value of `shape` of which each device holds the local value `x` as `sharding` says: the
+/// way out of manual axes. Padding is cut off. A value that does not vary over an axis that splits
+/// a dimension counts once for each device. Out of a region inside another one the value becomes
+/// local to that one.
+/// @error x is not a local value of the sharding's mesh; the sharding names axes that are not those
+/// of the innermost region; x varies over such an axis that splits no dimension, so that the
+/// devices along it hold different values; its shape is not that of a shard.
+Tensor shard_to_full(In x, const Sharding& sharding, const Shape& shape);
+
+/// Widens a local value: the result also varies over `axes`. From here on, each device has its own
+/// value. No data moves. Ops on values that vary over different axes widen them automatically. Call
+/// vary where a value that all devices share must enter a collective once per device. The
+/// cotangents are summed over the axes (all_reduce).
+/// @error the axes are not manual axes of x, or are sub-axes.
+Tensor vary(In x, const CollectiveAxes& axes);
+
+/// `x` as a local value that varies over all axes that `place` varies over.
+/// @pre it may enter (may_enter), or belongs to an enclosing region
+Tensor widened(const Tensor& x, const ManualAxes& place);
+
+}  // namespace meshard

@@ -1,9 +1,0 @@
-#pragma once
-#include "meshard/graph/tensor.h"
-
-namespace meshard {
-
-/// a * b, element-wise. Broadcasts and promotes. Bools are rejected: use logical_and.
-Tensor multiply(In a, In b);
-
-}  // namespace meshard

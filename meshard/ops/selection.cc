@@ -1,0 +1,172 @@
+#include "meshard/ops/selection.h"
+
+#include <array>
+
+#include "meshard/graph/explicit_sharding.h"
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/comparison.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/weak_number.h"
+
+namespace meshard {
+namespace {
+
+void infer_where(const OpCall& call, ResultTypes& results) {
+  const TensorType &condition = call.operand(0), &a = call.operand(1), &b = call.operand(2);
+  if (condition.dtype != DType::bool_)
+    call.fail("the condition must be of bools, not ", condition.dtype,
+              ": compare first, as in not_equal(x, 0)");
+  if (a != b) call.fail("types to choose from differ: ", a, " and ", b);
+  if (condition.shape != a.shape) call.fail("shapes differ: condition ", condition, ", values ", a);
+  results.push_back(a);
+}
+
+void where_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor& condition = call.operands[0];
+  if (call.needs(1)) out[1] = where(condition, call.cotangents[0], 0);
+  if (call.needs(2)) out[2] = where(condition, 0, call.cotangents[0]);
+}
+
+std::vector<OpSample> where_samples(SampleSource& source) {
+  auto call = [](std::span<const Tensor> x) { return where(x[0], x[1], x[2]); };
+  auto of = [&](DType dtype, Shape condition, Shape a, Shape b) {
+    return std::vector<HostArray>{source.uniform(DType::bool_, std::move(condition), 0, 1),
+                                  source.uniform(dtype, std::move(a)),
+                                  source.uniform(dtype, std::move(b))};
+  };
+  return {
+      {"vector", of(DType::f32, {8}, {8}, {8}), call},
+      {"matrix", of(DType::f32, {4, 8}, {4, 8}, {4, 8}), call},
+      {"rank 3", of(DType::f32, {4, 2, 8}, {4, 2, 8}, {4, 2, 8}), call},
+      {"integers", of(DType::i32, {4, 8}, {4, 8}, {4, 8}), call, false},
+      {"f64", of(DType::f64, {4, 4}, {4, 4}, {4, 4}), call},
+      {"f64, all broadcast", of(DType::f64, {4, 1}, {4}, {}), call},
+      {"f64 and a number",
+       {source.uniform(DType::bool_, {4}, 0, 1), source.uniform(DType::f64, {4})},
+       [](std::span<const Tensor> x) { return where(x[0], x[1], 0); }},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef where_op = element_wise::define({
+    .name = "where",
+    .operands = "condition, a, b",
+    .doc = "The first value where the condition is true, the second elsewhere.",
+    .example = "where(less(x, y), x, 0)",
+    .infer = infer_where,
+    .mnemonic = "stablehlo.select",
+    .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
+    .vjp = where_vjp,
+    .samples = where_samples,
+    .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
+        -> std::string { return unlike_operands(operands, 1); },
+});
+
+Tensor where(In condition, In a, In b) {
+  SourceLocation place = effective_source(condition.where);
+  DType dtype = element_wise::common_dtype(where_op, a, b);
+  DType condition_dtype = element_wise::dtype_of_operand(where_op, condition);
+  std::array operands{element_wise::to_tensor(condition, condition_dtype),
+                      element_wise::to_tensor(a, dtype), element_wise::to_tensor(b, dtype)};
+  element_wise::broadcast_together(where_op, operands, place);
+  return record(where_op, nullptr, {&operands[0], &operands[1], &operands[2]}, place);
+}
+
+extern constinit const OpDef maximum_op = element_wise::define({
+    .name = "maximum",
+    .operands = "a, b",
+    .example = "maximum(x, y)",
+    .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.maximum",
+    .vjp = element_wise::chosen_vjp,
+    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, maximum); },
+});
+
+Tensor maximum(In a, In b) { return element_wise::binary(maximum_op, a, b); }
+
+extern constinit const OpDef minimum_op = element_wise::define({
+    .name = "minimum",
+    .operands = "a, b",
+    .example = "minimum(x, y)",
+    .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.minimum",
+    .vjp = element_wise::chosen_vjp,
+    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, minimum); },
+});
+
+Tensor minimum(In a, In b) { return element_wise::binary(minimum_op, a, b); }
+
+namespace {
+
+// The share of the cotangent that `chosen` receives: all of it where it is larger than `other`,
+// half where they are equal, as in minimum(maximum(x, min), max).
+Tensor share(const Tensor& cotangent, const Tensor& chosen, const Tensor& other) {
+  Tensor half = multiply(cotangent, element_wise::literal(0.5, cotangent));
+  return where(greater(chosen, other), cotangent, where(equal(chosen, other), half, 0));
+}
+
+void clip_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const Tensor &x = call.operands[0], &min = call.operands[1], &max = call.operands[2];
+  Tensor raised = maximum(x, min);
+  if (call.needs(0) || call.needs(1)) {
+    Tensor below_max = share(call.cotangents[0], max, raised);
+    if (call.needs(0)) out[0] = share(below_max, x, min);
+    if (call.needs(1)) out[1] = share(below_max, min, x);
+  }
+  if (call.needs(2)) out[2] = share(call.cotangents[0], raised, max);
+}
+
+std::vector<OpSample> clip_samples(SampleSource& source) {
+  auto numbers = [](std::span<const Tensor> x) { return clip(x[0], -1, 0.5); };
+  auto tensors = [](std::span<const Tensor> x) { return clip(x[0], x[1], x[2]); };
+  return {
+      {"vector", {source.distinct(DType::f32, {8})}, numbers},
+      {"matrix", {source.distinct(DType::f32, {4, 8})}, numbers},
+      {"rank 3", {source.distinct(DType::f32, {4, 2, 8})}, numbers},
+      {"integers",
+       {source.uniform(DType::i32, {4, 8}, -9, 9)},
+       [](std::span<const Tensor> x) { return clip(x[0], -3, 4); },
+       false},
+      {"f64", {source.distinct(DType::f64, {4, 4}, 0.3)}, numbers},
+      {"f64 with tensors",
+       {source.distinct(DType::f64, {4, 4}, 0.3), source.uniform(DType::f64, {4}, -1.2, -1.1),
+        source.uniform(DType::f64, {}, 1.01, 1.02)},
+       tensors},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef clip_op = element_wise::define({
+    .name = "clip",
+    .operands = "x, min, max",
+    .example = "clip(x, -1, 1)",
+    .domain = DTypeDomain::kNumber,
+    .mnemonic = "stablehlo.clamp",
+    .emit =
+        [](const OpCall&, OpEmission& out) {
+          out.writer
+              .op("stablehlo.clamp", {out.results[0]},
+                  {out.operands[1], out.operands[0], out.operands[2]}, out.location)
+              .done();
+        },
+    .vjp = clip_vjp,
+    .samples = clip_samples,
+});
+
+Tensor clip(In x, In min, In max) {
+  using element_wise::to_tensor;
+  SourceLocation place = effective_source(x.where);
+  DType with_min = element_wise::common_dtype(clip_op, x, min);
+  // Of a weakly typed one among the three, only its kind takes part in promotion.
+  std::optional<ScalarKind> kind = weak_kind(max);
+  DType dtype = kind ? promote_scalar(with_min, *kind)
+                     : promote(with_min, element_wise::dtype_of_operand(clip_op, max), place);
+  std::array operands{to_tensor(x, dtype), to_tensor(min, dtype), to_tensor(max, dtype)};
+  element_wise::broadcast_together(clip_op, operands, place);
+  return record(clip_op, nullptr, {&operands[0], &operands[1], &operands[2]}, place);
+}
+
+}  // namespace meshard

@@ -1,0 +1,181 @@
+#include "meshard/ops/special_function.h"
+
+#include <numbers>
+
+#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/constant.h"
+#include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/exponential.h"
+#include "meshard/ops/rounding.h"
+
+namespace meshard {
+
+extern constinit const OpDef erf_op = element_wise::define_function({
+    .name = "erf",
+    .example = "erf(x)",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.erf",
+    .vjp = element_wise::by_slope([](const VjpCall& call) {
+      // 2 / sqrt(pi) * exp(-x^2)
+      const Tensor& x = call.operands[0];
+      Tensor bell = exp(negative(multiply(x, x)));
+      Tensor scale = element_wise::literal(2 * std::numbers::inv_sqrtpi, x);
+      return multiply(scale, bell);
+    }),
+    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, erf); },
+});
+
+Tensor erf(In x) { return element_wise::unary(erf_op, x); }
+
+extern constinit const OpDef erfc_op = element_wise::define_function({
+    .name = "erfc",
+    .example = "erfc(x)",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.erfc",
+    .vjp = element_wise::by_slope([](const VjpCall& call) {
+      // -2 / sqrt(pi) * exp(-x^2)
+      const Tensor& x = call.operands[0];
+      Tensor bell = exp(negative(multiply(x, x)));
+      Tensor scale = element_wise::literal(-2 * std::numbers::inv_sqrtpi, x);
+      return multiply(scale, bell);
+    }),
+    .samples =
+        [](SampleSource& source) { return element_wise::unary_samples(source, erfc, -2, 2); },
+});
+
+Tensor erfc(In x) { return element_wise::unary(erfc_op, x); }
+
+extern constinit const OpDef erf_inv_op = element_wise::define_function({
+    .name = "erf_inv",
+    .example = "erf_inv(x)",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.erf_inv",
+    .vjp = element_wise::by_slope([](const VjpCall& call) {
+      // sqrt(pi) / 2 * exp(y^2)
+      const Tensor& y = call.results[0];
+      Tensor scale = element_wise::literal(0.5 / std::numbers::inv_sqrtpi, y);
+      return multiply(scale, exp(multiply(y, y)));
+    }),
+    .samples =
+        [](SampleSource& source) {
+          return element_wise::unary_samples(source, erf_inv, -0.75, 0.75);
+        },
+});
+
+Tensor erf_inv(In x) { return element_wise::unary(erf_inv_op, x); }
+
+extern constinit const OpDef lgamma_op = element_wise::define_function({
+    .name = "lgamma",
+    .example = "lgamma(x)",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.lgamma",
+    .vjp = element_wise::by_slope([](const VjpCall& call) { return digamma(call.operands[0]); }),
+    .samples =
+        [](SampleSource& source) { return element_wise::unary_samples(source, lgamma, 0.5, 4); },
+    .traits = {.recomputation = Recomputation::kSeries},
+});
+
+Tensor lgamma(In x) { return element_wise::unary(lgamma_op, x); }
+
+extern constinit const OpDef digamma_op = element_wise::define_function({
+    .name = "digamma",
+    .example = "digamma(x)",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.digamma",
+    .vjp = element_wise::by_slope([](const VjpCall& call) {
+      const Tensor& x = call.operands[0];
+      // The trigamma function by zeta: polygamma multiplies by a rounded factor.
+      return zeta(element_wise::literal(2, x), x);
+    }),
+    .samples =
+        [](SampleSource& source) { return element_wise::unary_samples(source, digamma, 0.5, 4); },
+    .traits = {.recomputation = Recomputation::kSeries},
+});
+
+Tensor digamma(In x) { return element_wise::unary(digamma_op, x); }
+
+namespace {
+
+// The first operand is a constant, because there is no derivative with respect to it.
+std::vector<OpSample> polygamma_samples(SampleSource& source) {
+  auto of = [](std::vector<float> order, Shape shape, DType dtype = DType::f32) {
+    HostArray first = HostArray::from_vector(std::move(order), std::move(shape)).astype(dtype);
+    return [=](std::span<const Tensor> x) { return polygamma(constant(first), x[0]); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of({1, 2, 3, 1}, {4}, f64)},
+      {"matrix", {source.uniform(f64, {4, 8}, 0.5, 4)}, of({2}, {}, f64)},
+      {"rank 3", {source.uniform(f32, {4, 2, 8}, 0.5, 4)}, of({3}, {1})},
+      {"bf16", {source.uniform(DType::bf16, {4, 8}, 0.5, 4)}, of({2}, {}, DType::bf16), false},
+      {"both broadcast",
+       {source.uniform(f32, {4, 1}, 2, 3), source.uniform(f32, {1, 8}, 0.5, 4)},
+       [](std::span<const Tensor> x) { return polygamma(floor(x[0]), x[1]); },
+       false},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef polygamma_op = element_wise::define({
+    .name = "polygamma",
+    .operands = "order, x",
+    .example = "polygamma(1, exp(x))",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.polygamma",
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          const Tensor &order = call.operands[0], &x = call.operands[1];
+          if (call.needs(0)) fail_at(call.node, "has no derivative with respect to the order");
+          if (call.needs(1)) out[1] = multiply(call.cotangents[0], polygamma(add(order, 1), x));
+        },
+    .samples = polygamma_samples,
+    .traits = {.recomputation = Recomputation::kSeries},
+});
+
+Tensor polygamma(In order, In x) { return element_wise::binary(polygamma_op, order, x); }
+
+namespace {
+
+// The first operand is a constant, because there is no derivative with respect to it.
+std::vector<OpSample> zeta_samples(SampleSource& source) {
+  auto of = [](std::vector<float> s, Shape shape, DType dtype = DType::f32) {
+    HostArray first = HostArray::from_vector(std::move(s), std::move(shape)).astype(dtype);
+    return [=](std::span<const Tensor> x) { return zeta(constant(first), x[0]); };
+  };
+  DType f32 = DType::f32, f64 = DType::f64;
+  return {
+      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of({2, 3, 1.5, 4}, {4}, f64)},
+      {"matrix", {source.uniform(f64, {4, 8}, 0.5, 4)}, of({2}, {}, f64)},
+      {"rank 3", {source.uniform(f32, {4, 2, 8}, 0.5, 4)}, of({3}, {1})},
+      {"bf16", {source.uniform(DType::bf16, {4, 8}, 0.5, 4)}, of({2}, {}, DType::bf16), false},
+      {"both broadcast",
+       {source.uniform(f32, {4, 1}, 2, 3), source.uniform(f32, {1, 8}, 0.5, 4)},
+       [](std::span<const Tensor> x) { return zeta(x[0], x[1]); },
+       false},
+  };
+}
+
+}  // namespace
+
+extern constinit const OpDef zeta_op = element_wise::define({
+    .name = "zeta",
+    .operands = "s, q",
+    .example = "zeta(2, exp(x))",
+    .domain = DTypeDomain::kFloat,
+    .mnemonic = "chlo.zeta",
+    .vjp =
+        [](const VjpCall& call, std::span<Tensor> out) {
+          // -s * zeta(s + 1, q)
+          const Tensor &s = call.operands[0], &q = call.operands[1];
+          if (call.needs(0)) fail_at(call.node, "has no derivative with respect to s");
+          if (call.needs(1))
+            out[1] = negative(multiply(call.cotangents[0], multiply(s, zeta(add(s, 1), q))));
+        },
+    .samples = zeta_samples,
+    .traits = {.recomputation = Recomputation::kSeries},
+});
+
+Tensor zeta(In s, In q) { return element_wise::binary(zeta_op, s, q); }
+
+}  // namespace meshard
