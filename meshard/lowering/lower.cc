@@ -91,7 +91,7 @@ class Lowering {
     // A value without elements is not split: the partitioner silently drops such a sharding.
     if (sharding && type.size() == 0)
       sharding = Sharding::replicated(sharding->mesh(), static_cast<std::size_t>(type.rank()));
-    if (sharding) sharding = closed_at_sub_axes(*sharding, meshes_);
+    if (sharding) sharding = closed_at_boundary(*sharding, meshes_);
     LoweredValue value{type, type, std::move(sharding)};
     if (value.sharding && module_.num_partitions() > 1)
       value.padded = padded_type(type, *value.sharding);

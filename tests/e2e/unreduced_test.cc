@@ -89,6 +89,21 @@ TEST_F(Unreduced, PlacementsAndCallbacks) {
             std::vector<double>{6});
 }
 
+// The compiler would not report that the axes of what it places are unreduced.
+TEST_F(Unreduced, WithOpenDimensions) {
+  Mesh mesh = two_by_two();
+  const Sharding row = Sharding(mesh, P("dp")).with_unreduced({"tp"});
+  const Sharding open = Sharding(mesh, P(unconstrained, "dp")).with_unreduced({"tp"});
+  Tensor x = counting({2, 4});
+  Tensor mapped = vmap([&](Tensor t) { return mark_sharding(t, row); })(x);
+  Tensor constrained = jit([&](Tensor t) { return sharding_constraint(t * 1, open); })(x);
+  for (const Tensor& made : {mapped, constrained, mark_sharding(x, open)}) {
+    EXPECT_THAT(numbers_in(made), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+    EXPECT_EQ(sum_of_shards(made), 28);
+    EXPECT_THAT(numbers_in(made + 1), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  }
+}
+
 TEST_F(Unreduced, OddValuesAndAxes) {
   const float infinity = std::numeric_limits<float>::infinity();
   Mesh mesh({{"a", 4}, {"one", 1}});

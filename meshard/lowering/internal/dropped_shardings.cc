@@ -5,6 +5,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/lowering/internal/partial_sums.h"
 #include "meshard/sharding/propagate.h"
 
 namespace meshard {
@@ -98,11 +99,12 @@ std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
   return results;
 }
 
-Sharding closed_at_sub_axes(const Sharding& sharding, const ProgramMeshes& meshes) {
+Sharding closed_at_boundary(const Sharding& sharding, const ProgramMeshes& meshes) {
   std::vector<DimensionSpec> dimensions = sharding.spec().dimensions();
   bool changed = false;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
-    if (!dimensions[d].is_open() || !meshes.is_split_by_sub_axis(sharding, d)) continue;
+    if (!dimensions[d].is_open()) continue;
+    if (!has_summands(sharding) && !meshes.is_split_by_sub_axis(sharding, d)) continue;
     dimensions[d] = DimensionSpec(dimensions[d].axes());
     changed = true;
   }

@@ -22,8 +22,9 @@ namespace meshard {
 std::vector<std::optional<Sharding>> dropped_shardings(const Graph& graph,
                                                        const ProgramMeshes& meshes);
 
-/// The same sharding, with the dimensions that sub-axes split closed. At the program's boundary the
-/// compiler drops the sub-axes of open dimensions.
-Sharding closed_at_sub_axes(const Sharding& sharding, const ProgramMeshes& meshes);
+/// The same sharding, with those dimensions closed that the compiler gets wrong at the program's
+/// boundary if they are open: it drops their sub-axes, and does not report that a value whose
+/// other dimensions it has chosen is unreduced.
+Sharding closed_at_boundary(const Sharding& sharding, const ProgramMeshes& meshes);
 
 }  // namespace meshard

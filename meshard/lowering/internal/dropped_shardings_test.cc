@@ -89,7 +89,7 @@ TEST(DroppedShardings, OpenDimensionsAreClosedAtSubAxes) {
   DimensionSpec of_part(AxisList{AxisRef("x", 2, 2)}, true), of_whole(AxisList{"y"}, true);
   Sharding sharding =
       Sharding(kGrid, P(of_part, of_whole, unconstrained)).with_replicated({AxisRef("x", 1, 2)});
-  EXPECT_EQ(closed_at_sub_axes(sharding, meshes_of({sharding})),
+  EXPECT_EQ(closed_at_boundary(sharding, meshes_of({sharding})),
             Sharding(kGrid, P(AxisRef("x", 2, 2), of_whole, unconstrained))
                 .with_replicated({AxisRef("x", 1, 2)}));
 }
@@ -101,10 +101,10 @@ TEST(DroppedShardings, AxesThatAreSubAxesOfTheFirstMeshCountAsSuch) {
   Sharding first(kGrid, P(x, none, none)), second(other, P(a, unconstrained, none)),
       third(turned, P(a, unconstrained, none)), fourth(other, P(all, unconstrained, none));
   ProgramMeshes meshes = meshes_of({first, second, third});
-  EXPECT_EQ(closed_at_sub_axes(first, meshes), first);
-  EXPECT_EQ(closed_at_sub_axes(second, meshes), Sharding(other, P("a", unconstrained, none)));
-  EXPECT_EQ(closed_at_sub_axes(third, meshes), third) << "in an order of its own";
-  EXPECT_EQ(closed_at_sub_axes(second, meshes_of({second, first})), second) << "it is first";
+  EXPECT_EQ(closed_at_boundary(first, meshes), first);
+  EXPECT_EQ(closed_at_boundary(second, meshes), Sharding(other, P("a", unconstrained, none)));
+  EXPECT_EQ(closed_at_boundary(third, meshes), third) << "in an order of its own";
+  EXPECT_EQ(closed_at_boundary(second, meshes_of({second, first})), second) << "it is first";
   auto results = following({{{8, 8}, Sharding(kGrid, P("x"))}, {{8, 8}, Sharding(other, P("a"))}},
                            [](const Parameters& p) {
                              return Parameters{exp(p[0]), exp(p[1])};
