@@ -12,7 +12,7 @@ namespace meshard::bench {
 ExplainedModule explain_bytes(const std::string& bytes) {
   Mesh mesh({{"data", 64}, {"model", 4}});
   LinkModel links(hardware_figures("v5e").value_or(HardwareFigures()), mesh, std::nullopt);
-  pjrt::HloModule module = pjrt::HloModule::from_bytes(bytes).value();
+  HloModule module = HloModule::from_bytes(bytes).value();
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
   ModuleCost cost(executions);

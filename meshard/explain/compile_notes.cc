@@ -10,7 +10,6 @@ namespace meshard {
 namespace {
 
 using pjrt::ElementType;
-using pjrt::HloInstruction;
 
 bool is_narrow(ElementType type) { return type == ElementType::kBf16 || type == ElementType::kF16; }
 
@@ -38,10 +37,10 @@ bool is_promoted(const ModuleIndex& index, const HloInstruction& instruction) {
 
 }  // namespace
 
-std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
+std::vector<std::string> notes_on_lines(const HloModule& module,
                                         const std::vector<Collective>& collectives) {
   if (collectives.empty()) return {};
-  for (const pjrt::HloComputation& computation : module.computations)
+  for (const HloComputation& computation : module.computations)
     for (const HloInstruction& instruction : computation.instructions)
       // Without locations in a text, MLIR's parser sets those of the text itself, in the file `-`.
       if (const std::string& file = instruction.metadata.source_file; !file.empty() && file != "-")
@@ -53,11 +52,11 @@ std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
       "lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
 }
 
-std::vector<std::string> notes_on_missing_handlers(const pjrt::HloModule& module,
+std::vector<std::string> notes_on_missing_handlers(const HloModule& module,
                                                    const std::vector<std::string>& targets) {
   std::size_t count = 0;
   std::set<std::string> called;
-  for (const pjrt::HloComputation& computation : module.computations)
+  for (const HloComputation& computation : module.computations)
     for (const HloInstruction& each : computation.instructions) {
       if (each.opcode != "custom-call" ||
           std::find(targets.begin(), targets.end(), each.custom_call_target) == targets.end())
@@ -76,7 +75,7 @@ std::vector<std::string> notes_on_widening(const ModuleIndex& index,
   std::unordered_set<std::string_view> names;
   for (const Collective& one : collectives) names.insert(one.instruction);
   std::size_t widened = 0;
-  for (const pjrt::HloComputation& computation : index.module().computations) {
+  for (const HloComputation& computation : index.module().computations) {
     const InstructionIndex* found = index.find(computation.id);
     for (const HloInstruction& instruction : computation.instructions) {
       if (!found || !names.contains(instruction.name)) continue;

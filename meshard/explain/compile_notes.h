@@ -10,12 +10,12 @@ namespace meshard {
 
 /// A note if no instruction has a source line: where collectives come from is then only shown by
 /// the names of ops. It says how to get the lines.
-std::vector<std::string> notes_on_lines(const pjrt::HloModule& module,
+std::vector<std::string> notes_on_lines(const HloModule& module,
                                         const std::vector<Collective>& collectives);
 
 /// A note if the program has custom calls of these targets, for which the compiler's process has no
 /// handler.
-std::vector<std::string> notes_on_missing_handlers(const pjrt::HloModule& module,
+std::vector<std::string> notes_on_missing_handlers(const HloModule& module,
                                                    const std::vector<std::string>& targets);
 
 /// A note if collectives move 16-bit floats as f32, to which the CPU compiler widens them: their

@@ -15,11 +15,11 @@ using testing::IsEmpty;
 
 const Mesh kNotesMesh({{"x", 8}});
 
-std::vector<Collective> collectives_of(const pjrt::HloModule& module) {
+std::vector<Collective> collectives_of(const HloModule& module) {
   return find_collectives(module, kNotesMesh, nullptr).value();
 }
 
-pjrt::HloModule with_sum_of(pjrt::ElementType element) {
+HloModule with_sum_of(pjrt::ElementType element) {
   return make_module({{
       make_instruction(1, "parameter", array_shape(element, {4})),
       make_instruction(2, "convert", f32_shape({4}), {1}),
@@ -28,7 +28,7 @@ pjrt::HloModule with_sum_of(pjrt::ElementType element) {
 }
 
 TEST(CompileNotes, NoSourceLines) {
-  pjrt::HloModule module = with_sum_of(pjrt::ElementType::kF32);
+  HloModule module = with_sum_of(pjrt::ElementType::kF32);
   EXPECT_THAT(notes_on_lines(module, collectives_of(module)),
               ElementsAre(HasSubstr("as_text(debug_info=True)")));
   EXPECT_THAT(notes_on_lines(module, {}), IsEmpty());
@@ -39,10 +39,10 @@ TEST(CompileNotes, NoSourceLines) {
 }
 
 TEST(CompileNotes, WidenedFloats) {
-  pjrt::HloModule narrow = with_sum_of(pjrt::ElementType::kBf16);
+  HloModule narrow = with_sum_of(pjrt::ElementType::kBf16);
   EXPECT_THAT(notes_on_widening(ModuleIndex(narrow), collectives_of(narrow)),
               ElementsAre(HasSubstr("1 collective moves 16-bit floats as f32")));
-  pjrt::HloModule wide = with_sum_of(pjrt::ElementType::kS32);
+  HloModule wide = with_sum_of(pjrt::ElementType::kS32);
   EXPECT_THAT(notes_on_widening(ModuleIndex(wide), collectives_of(wide)), IsEmpty());
 }
 
@@ -50,7 +50,7 @@ TEST(CompileNotes, WidenedFloats) {
 TEST(CompileNotes, TheCpuCompilerWidens) {
   if (std::string reason = why_no_plugin(); !reason.empty())
     GTEST_SKIP() << "no CPU plugin: " << reason;
-  pjrt::HloModule module = compile_module(R"(module @m attributes {mhlo.num_partitions = 8 : i32} {
+  HloModule module = compile_module(R"(module @m attributes {mhlo.num_partitions = 8 : i32} {
     sdy.mesh @mesh = <["x"=8]>
     func.func @main(%a: tensor<16x64xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{}, {"x"}]>},
                     %b: tensor<64x16xbf16> {sdy.sharding = #sdy.sharding<@mesh, [{"x"}, {}]>})

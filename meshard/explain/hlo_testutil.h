@@ -4,8 +4,8 @@
 #include <string>
 
 #include "meshard/hlo/hlo_testutil.h"
+#include "meshard/hlo/module.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/pjrt/hlo_module.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/runtime/runtime.h"
@@ -19,11 +19,11 @@ inline std::string why_no_plugin() {
 }
 
 /// Compiles a module for 8 devices and reads it back.
-inline pjrt::HloModule compile_module(const std::string& text) {
+inline HloModule compile_module(const std::string& text) {
   pjrt::CompileOptions options;
   options.num_partitions = 8;
   pjrt::LoadedExecutable executable = runtime_client().compile(text, options).value();
-  return pjrt::HloModule::from_bytes(executable.executable().optimized_program().value()).value();
+  return HloModule::from_bytes(executable.executable().optimized_program().value()).value();
 }
 
 }  // namespace meshard

@@ -15,14 +15,14 @@ namespace meshard {
 namespace {
 
 // False for ops that only move values or create constants: their users determine their sharding.
-bool is_telling(const pjrt::HloInstruction& instruction) {
+bool is_telling(const HloInstruction& instruction) {
   for (std::string_view opcode : {"parameter", "constant", "tuple", "get-tuple-element",
                                   "broadcast", "iota", "bitcast", "call", "while", "conditional"})
     if (instruction.opcode == opcode) return false;
   return !instruction.metadata.op_name.empty() && instruction.sharding.has_value();
 }
 
-std::string line_of(const pjrt::HloMetadata& metadata) {
+std::string line_of(const HloMetadata& metadata) {
   if (metadata.source_file.empty()) return {};
   std::size_t slash = metadata.source_file.rfind('/');
   std::string file = metadata.source_file.substr(slash == std::string::npos ? 0 : slash + 1);
@@ -40,7 +40,7 @@ class IntermediateFinder {
   explicit IntermediateFinder(const ProgramFacts& facts)
       : facts_(facts), seen_(facts.argument_names.begin(), facts.argument_names.end()) {}
 
-  void visit(const pjrt::HloInstruction& instruction) {
+  void visit(const HloInstruction& instruction) {
     if (!is_telling(instruction)) return;
     std::optional<TensorType> type = tensor_type_of(instruction.shape);
     if (!type || type->rank() == 0) return;
@@ -93,7 +93,7 @@ class IntermediateFinder {
 
 }  // namespace
 
-std::optional<TensorType> tensor_type_of(const pjrt::HloShape& shape) {
+std::optional<TensorType> tensor_type_of(const HloShape& shape) {
   if (shape.is_tuple) return std::nullopt;
   Result<DType> dtype = dtype_of_element(shape.element);
   if (!dtype.ok()) return std::nullopt;
@@ -105,13 +105,12 @@ std::optional<TensorType> tensor_type_of(const pjrt::HloShape& shape) {
   return TensorType{*dtype, Shape(std::move(sizes))};
 }
 
-std::vector<ValuePlacement> find_intermediates(const pjrt::HloModule& propagated,
+std::vector<ValuePlacement> find_intermediates(const HloModule& propagated,
                                                const ProgramFacts& facts) {
   if (!facts.program.mesh) return {};
   IntermediateFinder finder(facts);
-  for (const pjrt::HloComputation& computation : propagated.computations)
-    for (const pjrt::HloInstruction& instruction : computation.instructions)
-      finder.visit(instruction);
+  for (const HloComputation& computation : propagated.computations)
+    for (const HloInstruction& instruction : computation.instructions) finder.visit(instruction);
   return finder.take();
 }
 

@@ -17,14 +17,14 @@
 #include "meshard/explain/intermediates.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/rolling_advice.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 #include "meshard/target/hardware.h"
 #include "meshard/target/memory_shortage.h"
 
 namespace meshard {
 namespace {
 
-bool gives_shards(const Sharding& sharding, const TensorType& padded, const pjrt::HloShape* shape) {
+bool gives_shards(const Sharding& sharding, const TensorType& padded, const HloShape* shape) {
   if (!shape) return true;
   IntVector shard = sharding.shard_shape(padded.shape);
   return std::equal(shard.begin(), shard.end(), shape->dimensions.begin(), shape->dimensions.end());
@@ -37,28 +37,28 @@ TensorType padded_by(const Sharding& sharding, const TensorType& type) {
 }
 
 // One sharding for each value, from the module or from the plugin's extension.
-std::vector<std::optional<pjrt::OpSharding>> shardings_of_values(
-    const std::vector<pjrt::OpSharding>& in_module, const std::vector<std::string>& in_extension,
+std::vector<std::optional<HloSharding>> shardings_of_values(
+    const std::vector<HloSharding>& in_module, const std::vector<std::string>& in_extension,
     std::size_t count) {
-  std::vector<std::optional<pjrt::OpSharding>> found(count);
+  std::vector<std::optional<HloSharding>> found(count);
   for (std::size_t i = 0; i < count; ++i) {
     if (i < in_module.size()) {
       found[i] = in_module[i];
     } else if (i < in_extension.size()) {
-      Result<pjrt::OpSharding> read = pjrt::OpSharding::from_bytes(in_extension[i]);
+      Result<HloSharding> read = HloSharding::from_bytes(in_extension[i]);
       if (read.ok()) found[i] = *std::move(read);
     }
   }
   return found;
 }
 
-std::vector<pjrt::OpSharding> output_shardings(const pjrt::HloModule& module, std::size_t count) {
+std::vector<HloSharding> output_shardings(const HloModule& module, std::size_t count) {
   if (!module.output_sharding) return {};
-  const pjrt::OpSharding& output = *module.output_sharding;
-  if (output.kind == pjrt::OpSharding::Kind::kTuple && !output.named) return output.tuple;
-  std::vector<pjrt::OpSharding> all;
+  const HloSharding& output = *module.output_sharding;
+  if (output.kind == HloSharding::Kind::kTuple && !output.named) return output.tuple;
+  std::vector<HloSharding> all;
   if (output.named && !output.named->tuple.empty()) {
-    for (const pjrt::HloNamedSharding& part : output.named->tuple) {
+    for (const HloNamedSharding& part : output.named->tuple) {
       all.emplace_back();
       all.back().named = part;
     }
@@ -87,7 +87,7 @@ class ReportMaker {
       : compiled_(compiled), facts_(facts) {}
 
   Result<ProgramReport> make(const ChosenShardings* chosen) {
-    MESHARD_ASSIGN_OR_RETURN(module_, pjrt::HloModule::from_bytes(compiled_.optimized_program));
+    MESHARD_ASSIGN_OR_RETURN(module_, HloModule::from_bytes(compiled_.optimized_program));
     name_by_lines(facts_.op_names.by_line, module_);
     parts_.name = module_.name.empty() ? facts_.program.name : module_.name;
     describe_program(facts_, parts_);
@@ -156,10 +156,10 @@ class ReportMaker {
 
  private:
   void place_boundary(const ChosenShardings* chosen) {
-    std::vector<const pjrt::HloShape*> arguments, results;
-    for (const pjrt::HloShape& shape : module_.parameters) arguments.push_back(&shape);
+    std::vector<const HloShape*> arguments, results;
+    for (const HloShape& shape : module_.parameters) arguments.push_back(&shape);
     if (module_.result.is_tuple)
-      for (const pjrt::HloShape& shape : module_.result.tuple) results.push_back(&shape);
+      for (const HloShape& shape : module_.result.tuple) results.push_back(&shape);
     else
       results.push_back(&module_.result);
     place(facts_.program.arguments, arguments, module_.parameter_shardings,
@@ -171,15 +171,14 @@ class ReportMaker {
     add_places(facts_, parts_);
     mark_memory(arguments, parts_.arguments);
     mark_memory(results, parts_.results);
-    for (const pjrt::HloAlias& alias : module_.aliases)
+    for (const HloAlias& alias : module_.aliases)
       if (alias.parameter >= 0 &&
           alias.parameter < static_cast<std::int64_t>(parts_.arguments.size()))
         parts_.arguments[static_cast<std::size_t>(alias.parameter)].donated = true;
   }
 
-  void place(const std::vector<LoweredValue>& values,
-             const std::vector<const pjrt::HloShape*>& shapes,
-             const std::vector<pjrt::OpSharding>& in_module,
+  void place(const std::vector<LoweredValue>& values, const std::vector<const HloShape*>& shapes,
+             const std::vector<HloSharding>& in_module,
              const std::vector<std::string>& in_extension,
              const std::vector<std::optional<Sharding>>* chosen,
              const std::vector<std::string>& names, std::vector<ValuePlacement>& to) {
@@ -200,7 +199,7 @@ class ReportMaker {
   }
 
   // Marks the values in host memory, which compilers call space 5 (xla/layout.h).
-  static void mark_memory(const std::vector<const pjrt::HloShape*>& shapes,
+  static void mark_memory(const std::vector<const HloShape*>& shapes,
                           std::vector<ValuePlacement>& values) {
     constexpr std::int64_t kHostMemory = 5;
     for (std::size_t i = 0; i < std::min(shapes.size(), values.size()); ++i)
@@ -265,9 +264,9 @@ class ReportMaker {
   }
 
   void read_propagated() {
-    std::optional<pjrt::HloModule> propagated;
+    std::optional<HloModule> propagated;
     if (!compiled_.propagated_program.empty()) {
-      Result<pjrt::HloModule> read = pjrt::HloModule::from_bytes(compiled_.propagated_program);
+      Result<HloModule> read = HloModule::from_bytes(compiled_.propagated_program);
       if (read.ok()) propagated = *std::move(read);
       if (propagated) name_by_lines(facts_.op_names.by_line, *propagated);
     }
@@ -350,14 +349,14 @@ class ReportMaker {
 
   const Compiled& compiled_;
   const ProgramFacts& facts_;
-  pjrt::HloModule module_;
+  HloModule module_;
   ProgramReport::Parts parts_;
 };
 
 }  // namespace
 
-ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* shape,
-                            const pjrt::OpSharding* compiled, const LoweredModule& program,
+ValuePlacement placement_of(const LoweredValue& asked, const HloShape* shape,
+                            const HloSharding* compiled, const LoweredModule& program,
                             std::string name, std::vector<std::string>& notes) {
   ValuePlacement placed{.name = std::move(name),
                         .type = asked.type,

@@ -25,8 +25,8 @@ ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts);
 /// and sharding, `shape` the shard's shape and `compiled` the sharding in the compiled program, if
 /// known.
 /// @post a sharding that does not give these shards is omitted, with an entry in `notes`
-ValuePlacement placement_of(const LoweredValue& asked, const pjrt::HloShape* shape,
-                            const pjrt::OpSharding* compiled, const LoweredModule& program,
+ValuePlacement placement_of(const LoweredValue& asked, const HloShape* shape,
+                            const HloSharding* compiled, const LoweredModule& program,
                             std::string name, std::vector<std::string>& notes);
 
 }  // namespace meshard

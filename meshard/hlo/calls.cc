@@ -9,8 +9,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 constexpr int kMostDepth = 256;
 
 bool calls_again(const HloInstruction& one) {

@@ -21,7 +21,7 @@ enum class CallKind {
 };
 
 /// The kind of an instruction's call number `number`. Call 0 of a `while` is its body.
-CallKind call_kind(const pjrt::HloInstruction& instruction, std::size_t number);
+CallKind call_kind(const HloInstruction& instruction, std::size_t number);
 
 /// A computation that the program reaches.
 struct ReachedComputation {
@@ -30,7 +30,7 @@ struct ReachedComputation {
   CallKind kind = CallKind::kEntry;
   /// The first call; null for the entry.
   const InstructionIndex* caller = nullptr;
-  const pjrt::HloInstruction* call = nullptr;
+  const HloInstruction* call = nullptr;
   /// Number of calls to it. If greater than 1, the computation is shared.
   int num_calls = 0;
 };

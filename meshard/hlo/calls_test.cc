@@ -9,7 +9,7 @@ namespace meshard {
 namespace {
 
 TEST(Calls, CallersStandFirstAndEachOnce) {
-  pjrt::HloModule module = make_module({
+  HloModule module = make_module({
       {calling(make_instruction(1, "call", f32_shape({})), {2}),
        calling(make_instruction(2, "fusion", f32_shape({})), {1})},
       {make_instruction(11, "negate", f32_shape({}))},

@@ -11,8 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // Sorted. Targets that mark a value, allocate memory, or rename it.
 constexpr std::string_view kTakesNoTime[] = {"AllocateBuffer",
                                              "AssumeGatherIndicesInBound",
@@ -95,7 +93,7 @@ std::string_view to_string(CustomCallSource source) {
 
 std::vector<CustomCall> custom_calls_of(const Executions& executions) {
   std::vector<CustomCall> calls;
-  for (const pjrt::HloComputation& each : executions.module().module().computations) {
+  for (const HloComputation& each : executions.module().module().computations) {
     const ReachedComputation* reached = executions.calls().find(each.id);
     if (!reached || &reached->index->computation() != &each) continue;
     const ComputationRuns& runs = *executions.find(each.id);

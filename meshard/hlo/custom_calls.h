@@ -35,7 +35,7 @@ std::string_view to_string(CustomCallSource source);
 
 /// A custom call of a module. Refers to the module.
 struct CustomCall {
-  const pjrt::HloInstruction* instruction = nullptr;
+  const HloInstruction* instruction = nullptr;
   /// What the program calls it: the kernel's name for a Pallas kernel, otherwise the target.
   std::string name;
   /// Executions in one run of the program.

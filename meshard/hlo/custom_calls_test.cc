@@ -8,10 +8,7 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
-HloInstruction make_custom_call(std::int64_t id, std::string target, pjrt::HloShape shape,
+HloInstruction make_custom_call(std::int64_t id, std::string target, HloShape shape,
                                 std::vector<std::int64_t> operands) {
   HloInstruction one = make_instruction(id, "custom-call", std::move(shape), std::move(operands));
   one.custom_call_target = std::move(target);

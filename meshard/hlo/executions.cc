@@ -8,8 +8,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // The runs that one call contributes to the callee.
 ComputationRuns by_call(const ComputationRuns& caller, CallKind kind,
                         const std::optional<std::int64_t>& trips) {

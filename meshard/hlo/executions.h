@@ -40,7 +40,7 @@ class Executions {
   /// Null if the program does not reach the computation.
   const ComputationRuns* find(std::int64_t computation) const;
   /// The trip count of a `while`; none if unknown.
-  std::optional<std::int64_t> trip_count(const pjrt::HloInstruction& loop) const;
+  std::optional<std::int64_t> trip_count(const HloInstruction& loop) const;
 
  private:
   Executions(const ModuleIndex& module, Calls calls);
@@ -48,7 +48,7 @@ class Executions {
   const ModuleIndex* module_;
   Calls calls_;
   std::vector<ComputationRuns> runs_;  // in the order of calls_.callers_first()
-  std::unordered_map<const pjrt::HloInstruction*, std::int64_t> trip_counts_;
+  std::unordered_map<const HloInstruction*, std::int64_t> trip_counts_;
 };
 
 }  // namespace meshard

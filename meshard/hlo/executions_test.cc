@@ -7,9 +7,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 HloInstruction loop_of(std::int64_t id, std::int64_t trips, std::vector<std::int64_t> calls) {
   HloInstruction one = calling(make_instruction(id, "while", f32_shape({4})), std::move(calls));
   if (trips >= 0)

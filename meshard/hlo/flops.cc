@@ -9,9 +9,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloShape;
-
 constexpr std::string_view kTranscendental[] = {
     "acos", "acosh",        "asin",     "asinh", "atan2",       "atanh",
     "cbrt", "cosh",         "cosine",   "erf",   "exponential", "exponential-minus-one",
@@ -89,7 +86,7 @@ double count_between(double count, double stride, double low, double high) {
 
 // The number of (window position, output position) pairs along one dimension that read an input
 // element, not padding or a dilation hole.
-double window_terms(const pjrt::HloWindowDimension& window, double input, double output) {
+double window_terms(const HloWindowDimension& window, double input, double output) {
   constexpr std::int64_t kMostSteps = 1 << 16;
   auto at_least_one = [](std::int64_t value) { return std::max<std::int64_t>(value, 1); };
   std::int64_t size = std::max<std::int64_t>(window.size, 0);
@@ -118,7 +115,7 @@ double window_terms(const pjrt::HloWindowDimension& window, double input, double
 }
 
 double convolution_flops(const HloInstruction& one, const HloShape& input, const HloShape& kernel) {
-  const pjrt::HloConvolutionDimensions& meaning = *one.convolution;
+  const HloConvolutionDimensions& meaning = *one.convolution;
   const HloShape& output = first_array(one.shape);
   double terms = 1;
   for (std::size_t i = 0; i < one.window.size() && i < meaning.input_spatial.size() &&
@@ -171,7 +168,7 @@ double matrix_operations(const HloInstruction& one, const HloShape& left, const 
 
 // True if the window covers the whole dimension at every output position. It is then one sum that
 // is broadcast: TPU compilers write a reduction followed by a broadcast this way.
-bool takes_all(const pjrt::HloWindowDimension& window, double input, double output) {
+bool takes_all(const HloWindowDimension& window, double input, double output) {
   auto low = static_cast<double>(window.padding_low);
   double last = (output - 1) * static_cast<double>(window.stride);
   return window.base_dilation <= 1 && window.window_dilation <= 1 && last <= low &&
@@ -182,7 +179,7 @@ double reduce_window_sums(const HloInstruction& one, const HloShape& input) {
   const HloShape& output = first_array(one.shape);
   double sums = 1, places = 1;
   for (std::size_t i = 0; i < one.window.size(); ++i) {
-    const pjrt::HloWindowDimension& window = one.window[i];
+    const HloWindowDimension& window = one.window[i];
     double in = size_at(input, static_cast<std::int64_t>(i));
     double out = size_at(output, static_cast<std::int64_t>(i));
     bool all = takes_all(window, in, out);

@@ -23,16 +23,15 @@ struct OperationCount {
 /// as arithmetic; data movement counts as 0. Matrix products that a compiler turned into library
 /// calls (`__cublas$gemm`, `__cudnn$conv...`) are counted from their shapes.
 OperationCount operations_of(const InstructionIndex& computation,
-                             const pjrt::HloInstruction& instruction);
+                             const HloInstruction& instruction);
 
 /// How often one execution of a reduction, map, sort or scatter applies its computation. A
 /// reduce-window whose window covers a whole dimension at every position counts as one reduction of
 /// that dimension.
-double applications_of(const InstructionIndex& computation,
-                       const pjrt::HloInstruction& instruction);
+double applications_of(const InstructionIndex& computation, const HloInstruction& instruction);
 
 /// The element type used for the arithmetic: the first operand's, else the instruction's own.
 pjrt::ElementType computed_type(const InstructionIndex& computation,
-                                const pjrt::HloInstruction& instruction);
+                                const HloInstruction& instruction);
 
 }  // namespace meshard

@@ -9,9 +9,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 OperationCount count_of_last(std::vector<HloInstruction> instructions) {
   HloModule module = make_module({std::move(instructions)});
   InstructionIndex index(module.entry());
@@ -20,7 +17,7 @@ OperationCount count_of_last(std::vector<HloInstruction> instructions) {
 
 TEST(Flops, ADotHasTwoForEachTerm) {
   HloInstruction dot = make_instruction(3, "dot", f32_shape({8, 64, 32}), {1, 2});
-  dot.dot = pjrt::HloDotDimensions{{2}, {1}, {0}, {0}};
+  dot.dot = HloDotDimensions{{2}, {1}, {0}, {0}};
   OperationCount count = count_of_last({make_parameter(1, 0, f32_shape({8, 64, 128})),
                                         make_parameter(2, 1, f32_shape({8, 128, 32})), dot});
   EXPECT_EQ(count.matrix, 2.0 * 8 * 64 * 32 * 128);
@@ -39,8 +36,7 @@ TEST(Flops, ElementsOfElementWiseOperations) {
 }
 
 // Counts the pairs of one dimension by trying every pair.
-double pairs_by_hand(const pjrt::HloWindowDimension& window, std::int64_t input,
-                     std::int64_t output) {
+double pairs_by_hand(const HloWindowDimension& window, std::int64_t input, std::int64_t output) {
   double pairs = 0;
   for (std::int64_t o = 0; o < output; ++o)
     for (std::int64_t k = 0; k < window.size; ++k) {
@@ -57,23 +53,23 @@ TEST(Flops, AConvolutionsPaddingAndHolesDoNotCount) {
     return static_cast<std::int64_t>(std::uniform_int_distribution<int>(from, to)(random));
   };
   for (int i = 0; i < 2000; ++i) {
-    pjrt::HloWindowDimension window{.size = draw(1, 6),
-                                    .stride = draw(1, 3),
-                                    .padding_low = draw(-1, 5),
-                                    .padding_high = 0,
-                                    .window_dilation = draw(1, 3),
-                                    .base_dilation = draw(1, 3)};
+    HloWindowDimension window{.size = draw(1, 6),
+                              .stride = draw(1, 3),
+                              .padding_low = draw(-1, 5),
+                              .padding_high = 0,
+                              .window_dilation = draw(1, 3),
+                              .base_dilation = draw(1, 3)};
     std::int64_t input = draw(1, 8), output = draw(1, 9);
     HloInstruction one = make_instruction(3, "convolution", f32_shape({2, output, 5}), {1, 2});
-    one.convolution = pjrt::HloConvolutionDimensions{.input_batch = 0,
-                                                     .input_feature = 2,
-                                                     .kernel_input_feature = 1,
-                                                     .kernel_output_feature = 2,
-                                                     .output_batch = 0,
-                                                     .output_feature = 2,
-                                                     .input_spatial = {1},
-                                                     .kernel_spatial = {0},
-                                                     .output_spatial = {1}};
+    one.convolution = HloConvolutionDimensions{.input_batch = 0,
+                                               .input_feature = 2,
+                                               .kernel_input_feature = 1,
+                                               .kernel_output_feature = 2,
+                                               .output_batch = 0,
+                                               .output_feature = 2,
+                                               .input_spatial = {1},
+                                               .kernel_spatial = {0},
+                                               .output_spatial = {1}};
     one.window = {window};
     OperationCount count =
         count_of_last({make_parameter(1, 0, f32_shape({2, input, 3})),
@@ -120,7 +116,7 @@ TEST(Flops, ApplicationsOfReductions) {
 
 TEST(Flops, DamagedShapesAndWindowsAreHarmless) {
   HloInstruction one = make_instruction(3, "convolution", f32_shape({2, 3, 5}), {1, 2});
-  one.convolution = pjrt::HloConvolutionDimensions{
+  one.convolution = HloConvolutionDimensions{
       .input_spatial = {-1, 99}, .kernel_spatial = {}, .output_spatial = {7}};
   one.window = {
       {.size = INT64_MAX, .stride = 0, .window_dilation = -4, .base_dilation = INT64_MAX}};

@@ -8,9 +8,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloShape;
-
 constexpr std::string_view kMovesNothing[] = {"add-dependency",
                                               "after-all",
                                               "all-gather-done",

@@ -10,7 +10,7 @@ namespace meshard {
 /// updates count only the part that is accessed, also inside a fusion whose operand has no other
 /// use. Sizes include layout padding.
 double memory_traffic(const ModuleIndex& module, const InstructionIndex& computation,
-                      const pjrt::HloInstruction& instruction);
+                      const HloInstruction& instruction);
 
 /// Value type: bytes between a device and the memory of its host.
 struct HostTraffic {
@@ -21,6 +21,6 @@ struct HostTraffic {
 /// Bytes that one execution of an instruction moves from or to host memory, by the same rules. For
 /// an asynchronous instruction, those of its computation, at its start.
 HostTraffic host_traffic(const ModuleIndex& module, const InstructionIndex& computation,
-                         const pjrt::HloInstruction& instruction);
+                         const HloInstruction& instruction);
 
 }  // namespace meshard

@@ -7,16 +7,13 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 // The traffic of the entry's last instruction.
 double traffic_of(const HloModule& module) {
   ModuleIndex index(module);
   return memory_traffic(index, index.entry(), module.entry().instructions.back());
 }
 
-pjrt::HloShape on_chip(pjrt::HloShape shape) {
+HloShape on_chip(HloShape shape) {
   shape.layout.emplace();
   shape.layout->memory_space = 1;
   for (std::size_t i = shape.dimensions.size(); i-- > 0;)

@@ -6,8 +6,6 @@
 
 namespace meshard {
 
-using pjrt::HloInstruction;
-
 void HloCost::add(const HloCost& other, double times) {
   for (const auto& [type, count] : other.operations) {
     OperationCount& to = operations[type];

@@ -37,18 +37,18 @@ class ModuleCost {
   /// The cost of one execution of an instruction, including what it calls: all iterations of a
   /// loop, the most expensive branch of a conditional. A loop with unknown trip count counts as one
   /// iteration.
-  const HloCost& of(const pjrt::HloInstruction& one) const;
+  const HloCost& of(const HloInstruction& one) const;
   /// The cost of one run of the program.
   const HloCost& total() const;
   /// False if the program has a loop with unknown trip count.
   bool loops_known() const { return loops_known_; }
 
  private:
-  HloCost inside(const pjrt::HloInstruction& one, std::size_t call) const;
-  HloCost cost_of(const InstructionIndex& in, const pjrt::HloInstruction& one, bool fused) const;
+  HloCost inside(const HloInstruction& one, std::size_t call) const;
+  HloCost cost_of(const InstructionIndex& in, const HloInstruction& one, bool fused) const;
   void add_custom_call(const InstructionIndex& in, const CustomCall& call, HloCost& cost) const;
   const Executions* executions_;
-  std::unordered_map<const pjrt::HloInstruction*, HloCost> of_instruction_;
+  std::unordered_map<const HloInstruction*, HloCost> of_instruction_;
   std::unordered_map<std::int64_t, HloCost> of_computation_;
   bool loops_known_ = true;
 };

@@ -7,9 +7,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 HloInstruction looping(std::int64_t id, std::string trips, std::vector<std::int64_t> calls) {
   HloInstruction one = calling(make_instruction(id, "while", f32_shape({4})), std::move(calls));
   if (!trips.empty()) one.backend_config = "{\"known_trip_count\":{\"n\":\"" + trips + "\"}}";
@@ -29,7 +26,7 @@ double flops_of(const HloModule& module) {
 // A matrix product in a loop of 12 inside a loop of 5.
 TEST(ModuleCost, AProductInLoopsCountsEachTime) {
   HloInstruction dot = make_instruction(33, "dot", f32_shape({64, 32}), {31, 32});
-  dot.dot = pjrt::HloDotDimensions{{1}, {0}, {}, {}};
+  dot.dot = HloDotDimensions{{1}, {0}, {}, {}};
   HloModule module = make_module({{looping(1, "5", {1, 3})},
                                   {looping(11, "12", {2, 3})},
                                   {make_parameter(31, 0, f32_shape({64, 128})),

@@ -2,9 +2,6 @@
 
 namespace meshard {
 
-using pjrt::HloComputation;
-using pjrt::HloInstruction;
-
 InstructionIndex::InstructionIndex(const HloComputation& computation) : computation_(&computation) {
   position_.reserve(computation.instructions.size());
   for (std::size_t i = 0; i < computation.instructions.size(); ++i)
@@ -61,7 +58,7 @@ std::vector<const HloInstruction*> InstructionIndex::in_run_order() const {
   return order;
 }
 
-ModuleIndex::ModuleIndex(const pjrt::HloModule& module) : module_(&module) {
+ModuleIndex::ModuleIndex(const HloModule& module) : module_(&module) {
   computations_.reserve(module.computations.size());
   for (const HloComputation& each : module.computations) {
     auto& index = computations_[each.id];

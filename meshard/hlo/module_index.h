@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
 
@@ -13,25 +13,24 @@ namespace meshard {
 class InstructionIndex {
  public:
   /// @pre the computation outlives the index
-  explicit InstructionIndex(const pjrt::HloComputation& computation);
+  explicit InstructionIndex(const HloComputation& computation);
 
-  const pjrt::HloComputation& computation() const { return *computation_; }
+  const HloComputation& computation() const { return *computation_; }
   /// The instruction with this id, or null.
-  const pjrt::HloInstruction* find(std::int64_t id) const;
+  const HloInstruction* find(std::int64_t id) const;
   /// Operand `number` of an instruction, or null.
-  const pjrt::HloInstruction* operand(const pjrt::HloInstruction& instruction,
-                                      std::size_t number) const;
-  std::vector<const pjrt::HloInstruction*> operands(const pjrt::HloInstruction& instruction) const;
+  const HloInstruction* operand(const HloInstruction& instruction, std::size_t number) const;
+  std::vector<const HloInstruction*> operands(const HloInstruction& instruction) const;
   /// The instructions that use the result, in module order.
-  std::vector<const pjrt::HloInstruction*> users(const pjrt::HloInstruction& instruction) const;
+  std::vector<const HloInstruction*> users(const HloInstruction& instruction) const;
   /// The computation's result, or null.
-  const pjrt::HloInstruction* root() const { return find(computation_->root); }
+  const HloInstruction* root() const { return find(computation_->root); }
   /// The instructions in execution order: the schedule's if it lists each exactly once, else the
   /// module's.
-  std::vector<const pjrt::HloInstruction*> in_run_order() const;
+  std::vector<const HloInstruction*> in_run_order() const;
 
  private:
-  const pjrt::HloComputation* computation_;
+  const HloComputation* computation_;
   std::unordered_map<std::int64_t, std::size_t> position_;
   // Positions of users by position; built lazily. Not thread-safe.
   mutable std::vector<std::vector<std::size_t>> users_;
@@ -41,19 +40,18 @@ class InstructionIndex {
 class ModuleIndex {
  public:
   /// @pre the module outlives the index
-  explicit ModuleIndex(const pjrt::HloModule& module);
+  explicit ModuleIndex(const HloModule& module);
 
-  const pjrt::HloModule& module() const { return *module_; }
+  const HloModule& module() const { return *module_; }
   /// The computation with this id, or null. If ids repeat, the first one.
   const InstructionIndex* find(std::int64_t computation) const;
   /// @pre the module has an entry computation; HloModule::from_bytes checks this
   const InstructionIndex& entry() const { return *find(module_->entry_id); }
   /// The computation of an instruction's call number `number`, or null.
-  const InstructionIndex* called(const pjrt::HloInstruction& instruction,
-                                 std::size_t number = 0) const;
+  const InstructionIndex* called(const HloInstruction& instruction, std::size_t number = 0) const;
 
  private:
-  const pjrt::HloModule* module_;
+  const HloModule* module_;
   std::unordered_map<std::int64_t, std::unique_ptr<const InstructionIndex>> computations_;
 };
 

@@ -8,14 +8,14 @@
 namespace meshard {
 namespace {
 
-std::vector<std::int64_t> index_ids(const std::vector<const pjrt::HloInstruction*>& all) {
+std::vector<std::int64_t> index_ids(const std::vector<const HloInstruction*>& all) {
   std::vector<std::int64_t> ids;
-  for (const pjrt::HloInstruction* each : all) ids.push_back(each->id);
+  for (const HloInstruction* each : all) ids.push_back(each->id);
   return ids;
 }
 
 TEST(ModuleIndex, FindsByIdAndFollowsOperandsAndUsers) {
-  pjrt::HloModule module =
+  HloModule module =
       make_module({{
                        make_parameter(4, 0, f32_shape({})),
                        make_instruction(7, "negate", f32_shape({}), {4}),
@@ -37,7 +37,7 @@ TEST(ModuleIndex, FindsByIdAndFollowsOperandsAndUsers) {
 }
 
 TEST(ModuleIndex, RunsInTheOrderOfTheScheduleIfThatNamesAll) {
-  pjrt::HloModule module = make_module(
+  HloModule module = make_module(
       {{make_instruction(1, "a", f32_shape({})), make_instruction(2, "b", f32_shape({})),
         make_instruction(3, "c", f32_shape({}))}});
   auto order = [&](std::vector<std::int64_t> schedule) {

@@ -6,8 +6,6 @@
 namespace meshard::internal {
 namespace {
 
-using pjrt::HloInstruction;
-
 constexpr int kMostDepth = 128;
 constexpr std::int64_t kMostValue = std::int64_t{1} << 48;  // keeps sums from overflowing
 

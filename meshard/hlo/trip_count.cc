@@ -13,7 +13,6 @@ using internal::ScalarFrame;
 using internal::ScalarPlace;
 using internal::ScalarReader;
 using internal::ScalarValue;
-using pjrt::HloInstruction;
 
 // Reads `"known_trip_count":{"n":"12"}` from the backend config.
 std::optional<std::int64_t> count_from_config(std::string_view config) {

@@ -14,6 +14,6 @@ namespace meshard {
 /// are traced through tuples, copies, fusions, calls and enclosing loops.
 std::optional<std::int64_t> trip_count(const ModuleIndex& module, const Calls& calls,
                                        const InstructionIndex& computation,
-                                       const pjrt::HloInstruction& loop);
+                                       const HloInstruction& loop);
 
 }  // namespace meshard

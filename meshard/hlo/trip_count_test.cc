@@ -7,15 +7,13 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
 using Instructions = std::vector<HloInstruction>;
 
 // A loop over (counter, limit, f32[4]), as `for (i = start; i DIRECTION limit; i += step)`.
 struct Loop {
   std::int64_t start = 0, step = 1, limit = 12;
   std::string direction = "LT";
-  pjrt::HloShape state = tuple_shape({s32_scalar(), s32_scalar(), f32_shape({4})});
+  HloShape state = tuple_shape({s32_scalar(), s32_scalar(), f32_shape({4})});
 
   Instructions entry() const {
     return {make_constant(1, start), make_constant(2, limit), make_parameter(3, 0, f32_shape({4})),
@@ -83,13 +81,13 @@ TEST(TripCount, TheLimitComesThroughTheState) {
 
 TEST(TripCount, AComparisonAndAStepInsideFusions) {
   Loop loop;
-  pjrt::HloShape flag = array_shape(pjrt::ElementType::kPred, {});
+  HloShape flag = array_shape(pjrt::ElementType::kPred, {});
   Instructions condition = {make_parameter(21, 0, loop.state), make_element(22, 21, 0),
                             make_constant(23, 12),
                             calling(make_instruction(24, "fusion", flag, {22, 23}), {3})};
   Instructions compare = {make_parameter(31, 0, s32_scalar()), make_parameter(32, 1, s32_scalar()),
                           make_compare(33, "LT", 31, 32)};
-  pjrt::HloShape pair = tuple_shape({s32_scalar(), f32_shape({4})});
+  HloShape pair = tuple_shape({s32_scalar(), f32_shape({4})});
   Instructions body = {make_parameter(11, 0, loop.state),
                        make_element(12, 11, 0),
                        calling(make_instruction(13, "fusion", pair, {12}), {4}),

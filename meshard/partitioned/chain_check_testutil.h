@@ -4,42 +4,42 @@
 #include <unordered_map>
 
 #include "meshard/base/cat.h"
+#include "meshard/hlo/module.h"
 #include "meshard/partitioned/collective_call.h"
-#include "meshard/pjrt/hlo_module.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {
 
 /// Reads a HloModuleProto.
-inline pjrt::HloModule read_module(std::string_view hlo) {
+inline HloModule read_module(std::string_view hlo) {
   pjrt::WireWriter with_config;
   with_config.add_bytes(1, hlo);
-  return pjrt::HloModule::from_bytes(with_config.bytes()).value();
+  return HloModule::from_bytes(with_config.bytes()).value();
 }
 
 /// Follows the chain through a module. Every collective must take the value that the one before it
 /// gave; loops, conditionals and calls with collectives must take it in and give it back.
 class ChainCheck {
  public:
-  explicit ChainCheck(const pjrt::HloModule& module) : module_(module) {}
+  explicit ChainCheck(const HloModule& module) : module_(module) {}
 
   /// What is wrong; empty if nothing is.
   std::string problem() {
-    const pjrt::HloComputation& entry = module_.entry();
+    const HloComputation& entry = module_.entry();
     if (!communicates(entry)) return {};
     return follow(entry, Entry::kParameter);
   }
 
  private:
-  using Instruction = pjrt::HloInstruction;
-  using Computation = pjrt::HloComputation;
+  using Instruction = HloInstruction;
+  using Computation = HloComputation;
   enum class Entry { kParameter, kState, kCondition };
 
   static bool is_collective(const Instruction& one) {
     return one.opcode == "custom-call" && one.custom_call_target == kCollectiveTarget &&
            one.shape.is_tuple;
   }
-  static bool is_chain(const pjrt::HloShape& shape) {
+  static bool is_chain(const HloShape& shape) {
     return !shape.is_tuple && shape.element == pjrt::ElementType::kS32 && shape.dimensions.empty();
   }
   bool communicates(const Computation& computation) {
@@ -119,7 +119,7 @@ class ChainCheck {
     return {};
   }
 
-  const pjrt::HloModule& module_;
+  const HloModule& module_;
   std::unordered_map<std::int64_t, bool> communicates_;
 };
 

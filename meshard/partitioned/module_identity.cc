@@ -109,7 +109,7 @@ struct CanonicalModule {
 };
 
 std::string text_of(const EditedInstruction& instruction) {
-  const pjrt::HloMetadata& metadata = instruction.original->metadata;
+  const HloMetadata& metadata = instruction.original->metadata;
   std::string text =
       cat(instruction.opcode, " ", metadata.op_name.empty() ? instruction.name : metadata.op_name,
           " ", instruction.original->shape);

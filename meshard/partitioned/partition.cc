@@ -7,9 +7,9 @@
 
 #include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
+#include "meshard/hlo/module.h"
 #include "meshard/partitioned/collective_call.h"
 #include "meshard/partitioned/collective_service.h"
-#include "meshard/pjrt/hlo_module.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {
@@ -66,7 +66,7 @@ std::string module_of(std::string_view proto) {
 std::string doubt(std::string_view bytes, const pjrt::CompileOptions& options) {
   pjrt::WireWriter with_config;
   with_config.add_bytes(1, bytes);
-  Result<pjrt::HloModule> module = pjrt::HloModule::from_bytes(with_config.bytes());
+  Result<HloModule> module = HloModule::from_bytes(with_config.bytes());
   if (!module.ok()) return cat("dumps modules in an unknown form: ", module.error().message());
   auto partitions = static_cast<std::size_t>(options.num_partitions);
   if (module->device_assignment.size() != partitions)

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 RewriteOptions on(int partitions) { return {.partitions = partitions, .ranks = {}}; }
 
-std::map<std::string, int> opcodes(const pjrt::HloModule& module) {
+std::map<std::string, int> opcodes(const HloModule& module) {
   std::map<std::string, int> count;
   for (const auto& computation : module.computations)
     for (const auto& each : computation.instructions)
@@ -28,8 +28,8 @@ std::map<std::string, int> opcodes(const pjrt::HloModule& module) {
 }
 
 // Every call of a collective, in the order of the text.
-std::vector<pjrt::HloInstruction> calls_of(const pjrt::HloModule& module) {
-  std::vector<pjrt::HloInstruction> calls;
+std::vector<HloInstruction> calls_of(const HloModule& module) {
+  std::vector<HloInstruction> calls;
   for (const auto& computation : module.computations)
     for (const auto& each : computation.instructions)
       if (each.custom_call_target == kCollectiveTarget) calls.push_back(each);
@@ -37,7 +37,7 @@ std::vector<pjrt::HloInstruction> calls_of(const pjrt::HloModule& module) {
 }
 
 // Names and ids are unique, operands have the types that they had: what XLA demands of a module.
-void check_valid(const pjrt::HloModule& module) {
+void check_valid(const HloModule& module) {
   std::set<std::string> names;
   std::set<std::int64_t> ids;
   for (const auto& computation : module.computations)
@@ -62,7 +62,7 @@ TEST(RewriteCollectives, RecordedModules) {
     std::string bytes = read_whole_file(entry.path().string()).value();
     RewrittenModule rewritten = rewrite_collectives(bytes, on(devices)).value();
     EXPECT_TRUE(rewritten.communicates);
-    pjrt::HloModule before = read_module(bytes), after = read_module(rewritten.hlo);
+    HloModule before = read_module(bytes), after = read_module(rewritten.hlo);
     check_valid(after);
     EXPECT_EQ(ChainCheck(after).problem(), "");
     for (const auto& [opcode, count] : opcodes(after)) {
@@ -93,7 +93,7 @@ TEST(RewriteCollectives, DataParallelSyncsOnce) {
       read_whole_file(MESHARD_GOLDEN "/partitioned/data_parallel.4.hlo.bin").value();
   RewrittenModule rewritten = rewrite_collectives(bytes, on(4)).value();
   EXPECT_EQ(rewritten.calls, 1);
-  pjrt::HloModule module = read_module(rewritten.hlo);
+  HloModule module = read_module(rewritten.hlo);
   auto calls = calls_of(module);
   ASSERT_EQ(calls.size(), 1u);
   EXPECT_EQ(calls[0].shape.to_string(), "(f32[8,4], f32[4], f32[], s32[])");
@@ -115,7 +115,7 @@ InstructionBytes all_reduce(std::int64_t id = 51, const Ids& operands = {50}) {
 
 std::string config_of(const ModuleBytes& module, int partitions = 4) {
   auto rewritten = rewrite_collectives(module.bytes(), on(partitions)).value();
-  pjrt::HloModule after = read_module(rewritten.hlo);
+  HloModule after = read_module(rewritten.hlo);
   EXPECT_EQ(ChainCheck(after).problem(), "");
   auto calls = calls_of(after);
   return calls.empty() ? "" : calls.at(0).backend_config;
@@ -251,7 +251,7 @@ TEST(RewriteCollectives, AsynchronousPairs) {
        InstructionBytes(58, "async-done", array, {57}),
        InstructionBytes(59, "tuple", tuple_bytes({array, wide}), {58, 54})},
       59, {array}, tuple_bytes({array, wide}));
-  pjrt::HloModule after = read_module(rewrite_collectives(module.bytes(), on(4)).value().hlo);
+  HloModule after = read_module(rewrite_collectives(module.bytes(), on(4)).value().hlo);
   check_valid(after);
   EXPECT_EQ(ChainCheck(after).problem(), "");
   std::vector<std::string> shapes;
@@ -276,7 +276,7 @@ TEST(RewriteCollectives, CallsOfOneComputation) {
               InstructionBytes(55, "call", array, {54}).calls({3})},
              55, {array, pred});
   RewrittenModule rewritten = rewrite_collectives(module.bytes(), on(4)).value();
-  pjrt::HloModule after = read_module(rewritten.hlo);
+  HloModule after = read_module(rewritten.hlo);
   check_valid(after);
   EXPECT_EQ(ChainCheck(after).problem(), "");
   // One copy for the calls and one for the branch; the branch without collectives and the plain
@@ -292,7 +292,7 @@ TEST(RewriteCollectives, AResultThatIsNotATupleMovesItsAlias) {
   aliases.add_message(1, alias);
   ModuleBytes module = with_one(all_reduce().channel().global_ids());
   module.field(8, aliases.bytes());
-  pjrt::HloModule after = read_module(rewrite_collectives(module.bytes(), on(4)).value().hlo);
+  HloModule after = read_module(rewrite_collectives(module.bytes(), on(4)).value().hlo);
   ASSERT_EQ(after.aliases.size(), 1u);
   EXPECT_EQ(after.aliases[0].output_index, (Ids{0}));
   EXPECT_EQ(after.result.to_string(), "(f32[4], s32[])");

@@ -128,6 +128,23 @@ Result<ExecutableSignature> ExecutableSignature::from_module(std::string_view mo
   return signature;
 }
 
+std::string interface_bytes(std::string_view module_with_config) {
+  // HloModuleProto {host_program_shape 4, input_output_alias 8, spmd_output_sharding 12,
+  // spmd_parameters_shardings 14}.
+  WireWriter kept;
+  WireReader outer(module_with_config);
+  while (auto module = outer.next()) {
+    if (module->number != 1) continue;
+    WireReader reader(module->bytes);
+    while (auto field = reader.next())
+      if (field->number == 4 || field->number == 8 || field->number == 12 || field->number == 14)
+        kept.add_field(*field);
+  }
+  WireWriter with_config;
+  with_config.add_message(1, kept);
+  return with_config.take();
+}
+
 std::string ExecutableSignature::to_string() const {
   std::string text = "(";
   for (std::size_t i = 0; i < parameters.size(); ++i) {

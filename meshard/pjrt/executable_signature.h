@@ -34,6 +34,12 @@ struct ExecutableSignature {
   friend bool operator==(const ExecutableSignature&, const ExecutableSignature&) = default;
 };
 
+/// The parts of a module from which the layers above read its arguments, results and their
+/// shardings (hlo/interface.h), and which arguments are donated, in the same form: a few bytes for
+/// each argument and result, whatever the size of the program. If the bytes are damaged, the parts
+/// before that place.
+std::string interface_bytes(std::string_view module_with_config);
+
 /// The element type of XLA's PrimitiveType `number`; kInvalid if buffers cannot have it.
 ElementType element_type_of_primitive(int number);
 

@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/launch_call.h"
 

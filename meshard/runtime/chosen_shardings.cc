@@ -7,23 +7,20 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloNamedSharding;
-using pjrt::OpSharding;
-
-Result<TileKind> tile_kind(OpSharding::Kind kind) {
+Result<TileKind> tile_kind(HloSharding::Kind kind) {
   switch (kind) {
-    case OpSharding::Kind::kReplicated: return TileKind::kReplicated;
-    case OpSharding::Kind::kMaximal: return TileKind::kMaximal;
-    case OpSharding::Kind::kOther: return TileKind::kTiled;
-    case OpSharding::Kind::kManual: return TileKind::kManual;
-    case OpSharding::Kind::kUnknown: return TileKind::kUnknown;
-    case OpSharding::Kind::kUnreduced: return TileKind::kUnreduced;
-    case OpSharding::Kind::kTuple: break;
+    case HloSharding::Kind::kReplicated: return TileKind::kReplicated;
+    case HloSharding::Kind::kMaximal: return TileKind::kMaximal;
+    case HloSharding::Kind::kOther: return TileKind::kTiled;
+    case HloSharding::Kind::kManual: return TileKind::kManual;
+    case HloSharding::Kind::kUnknown: return TileKind::kUnknown;
+    case HloSharding::Kind::kUnreduced: return TileKind::kUnreduced;
+    case HloSharding::Kind::kTuple: break;
   }
   return Error(ErrorCode::kUnimplemented, "[runtime] expected a single sharding, got a tuple");
 }
 
-Result<TileAssignment> to_tiles(const OpSharding& sharding) {
+Result<TileAssignment> to_tiles(const HloSharding& sharding) {
   TileAssignment tiles;
   MESHARD_ASSIGN_OR_RETURN(tiles.kind, tile_kind(sharding.kind));
   tiles.dims = sharding.tile_dimensions;
@@ -31,7 +28,7 @@ Result<TileAssignment> to_tiles(const OpSharding& sharding) {
   tiles.reshape_dims = sharding.iota.dimensions;
   tiles.transpose_perm = sharding.iota.permutation;
   tiles.replicate_on_last_tile_dim = sharding.replicate_on_last_tile_dimension;
-  for (OpSharding::Kind kind : sharding.last_tile_kinds) {
+  for (HloSharding::Kind kind : sharding.last_tile_kinds) {
     MESHARD_ASSIGN_OR_RETURN(TileKind last, tile_kind(kind));
     tiles.last_tile_dims.push_back(last);
   }
@@ -39,8 +36,8 @@ Result<TileAssignment> to_tiles(const OpSharding& sharding) {
 }
 
 // True if `named` is `mesh` as the compiler sees it, with logical devices instead of ids.
-bool is_named(const pjrt::HloMesh& named, const Mesh& mesh, const Mesh& numbering) {
-  auto same_axis = [](const pjrt::HloMesh::Axis& a, const MeshAxis& b) {
+bool is_named(const HloMesh& named, const Mesh& mesh, const Mesh& numbering) {
+  auto same_axis = [](const HloMesh::Axis& a, const MeshAxis& b) {
     return a.name == b.name && a.size == b.size;
   };
   if (!std::equal(named.axes.begin(), named.axes.end(), mesh.axes().begin(), mesh.axes().end(),
@@ -72,7 +69,7 @@ Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& 
   std::vector<DimensionSpec> dimensions;
   for (const auto& dimension : named.dimensions) {
     AxisList axes;
-    for (const pjrt::HloAxisRef& ref : dimension.axes) {
+    for (const HloAxisRef& ref : dimension.axes) {
       if (ref.axis < 0 || static_cast<std::size_t>(ref.axis) >= named.mesh.axes.size())
         return Error(ErrorCode::kDataLoss,
                      "[runtime] a sharding uses an axis that its mesh does not have");
@@ -88,7 +85,7 @@ Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& 
 }
 
 // A sharding that combines two meshes, or uses sub-axes of sub-axes, gets a mesh of its own.
-Result<Sharding> convert_or_throw(const OpSharding& sharding, const LoweredModule& lowered,
+Result<Sharding> convert_or_throw(const HloSharding& sharding, const LoweredModule& lowered,
                                   std::size_t rank) {
   const Mesh& mesh = *lowered.mesh;
   if (sharding.named) return from_named(*sharding.named, lowered, rank);
@@ -131,7 +128,7 @@ Sharding with_said_axes(const Sharding& chosen, const Sharding& said) {
 // The module's shard shape is authoritative: with another one, the program would read the wrong
 // data.
 Result<void> check_shard_shape(const LoweredValue& value, const Sharding& sharding,
-                               const pjrt::HloShape& shape, std::string_view role, std::size_t i) {
+                               const HloShape& shape, std::string_view role, std::size_t i) {
   IntVector expected = sharding.shard_shape(value.padded.shape);
   if (std::equal(expected.begin(), expected.end(), shape.dimensions.begin(),
                  shape.dimensions.end()))
@@ -141,8 +138,8 @@ Result<void> check_shard_shape(const LoweredValue& value, const Sharding& shardi
 }
 
 Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue>& values,
-                                                  const std::vector<const pjrt::HloShape*>& shapes,
-                                                  const std::vector<const OpSharding*>& shardings,
+                                                  const std::vector<const HloShape*>& shapes,
+                                                  const std::vector<const HloSharding*>& shardings,
                                                   const LoweredModule& lowered,
                                                   std::string_view role) {
   std::vector<std::optional<Sharding>> chosen;
@@ -167,32 +164,31 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
 
 }  // namespace
 
-Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
-                                       const pjrt::HloInterface& compiled) {
+Result<ChosenShardings> read_shardings(const LoweredModule& lowered, const HloInterface& compiled) {
   ChosenShardings chosen;
   if (!lowered.mesh) {
     chosen.arguments.resize(lowered.arguments.size());
     chosen.results.resize(lowered.results.size());
     return chosen;
   }
-  std::vector<const pjrt::HloShape*> shapes;
-  std::vector<const OpSharding*> shardings;
-  for (const pjrt::HloShape& shape : compiled.parameters) shapes.push_back(&shape);
-  for (const OpSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
+  std::vector<const HloShape*> shapes;
+  std::vector<const HloSharding*> shardings;
+  for (const HloShape& shape : compiled.parameters) shapes.push_back(&shape);
+  for (const HloSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
   MESHARD_ASSIGN_OR_RETURN(chosen.arguments,
                            read(lowered.arguments, shapes, shardings, lowered, "argument"));
 
   shapes.clear();
   shardings.clear();
   if (compiled.result.is_tuple)
-    for (const pjrt::HloShape& shape : compiled.result.tuple) shapes.push_back(&shape);
+    for (const HloShape& shape : compiled.result.tuple) shapes.push_back(&shape);
   else
     shapes.push_back(&compiled.result);
   if (compiled.output_sharding) {
-    const OpSharding& output = *compiled.output_sharding;
-    bool tuple = output.kind == OpSharding::Kind::kTuple && !output.named;
+    const HloSharding& output = *compiled.output_sharding;
+    bool tuple = output.kind == HloSharding::Kind::kTuple && !output.named;
     if (tuple)
-      for (const OpSharding& each : output.tuple) shardings.push_back(&each);
+      for (const HloSharding& each : output.tuple) shardings.push_back(&each);
     else
       shardings.assign(shapes.size(), &output);  // one for all
   }
@@ -201,7 +197,7 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
   return chosen;
 }
 
-Result<Sharding> sharding_of(const OpSharding& sharding, const LoweredModule& lowered,
+Result<Sharding> sharding_of(const HloSharding& sharding, const LoweredModule& lowered,
                              std::size_t rank) {
   try {
     return convert_or_throw(sharding, lowered, rank);

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/hlo/interface.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/pjrt/hlo_interface.h"
 
 namespace meshard {
 
@@ -20,15 +20,14 @@ struct ChosenShardings {
 /// over the program's first mesh with suitable axes, or else over a mesh made for it.
 /// @error invalid argument if the compiler's choice is not a device placement; internal if it did
 /// not use a specified sharding.
-Result<ChosenShardings> read_shardings(const LoweredModule& lowered,
-                                       const pjrt::HloInterface& compiled);
+Result<ChosenShardings> read_shardings(const LoweredModule& lowered, const HloInterface& compiled);
 
 /// Converts a sharding of a compiled module. The result is over the first of `program`'s meshes
 /// whose axes can express it, or over a mesh made for it.
 /// @pre program.mesh
 /// @error invalid argument or unimplemented: it is not a device placement (manual, unknown); it
 /// uses axes that the mesh lacks.
-Result<Sharding> sharding_of(const pjrt::OpSharding& sharding, const LoweredModule& program,
+Result<Sharding> sharding_of(const HloSharding& sharding, const LoweredModule& program,
                              std::size_t rank);
 
 }  // namespace meshard

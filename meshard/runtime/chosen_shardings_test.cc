@@ -7,20 +7,16 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInterface;
-using pjrt::HloShape;
-using pjrt::OpSharding;
-
 HloShape shape_of(std::vector<std::int64_t> dimensions) {
   HloShape shape;
   shape.element = pjrt::ElementType::kF32;
   for (std::int64_t size : dimensions) shape.dimensions.push_back(size);
   return shape;
 }
-OpSharding tiles(std::vector<std::int64_t> dimensions, std::vector<std::int64_t> devices,
-                 bool replicate = false) {
-  OpSharding sharding;
-  sharding.kind = OpSharding::Kind::kOther;
+HloSharding tiles(std::vector<std::int64_t> dimensions, std::vector<std::int64_t> devices,
+                  bool replicate = false) {
+  HloSharding sharding;
+  sharding.kind = HloSharding::Kind::kOther;
   for (std::int64_t size : dimensions) sharding.tile_dimensions.push_back(size);
   for (std::int64_t device : devices) sharding.listed_devices.push_back(device);
   sharding.replicate_on_last_tile_dimension = replicate;
@@ -114,8 +110,8 @@ TEST(ReadBack, TilesThatNoAxesDescribeGetAMeshOfTheirOwn) {
 
 TEST(ReadBack, AChoiceThatIsNoPlacementIsAnError) {
   Case test;
-  OpSharding manual;
-  manual.kind = OpSharding::Kind::kManual;
+  HloSharding manual;
+  manual.kind = HloSharding::Kind::kManual;
   test.compiled.parameter_shardings = {manual};
   Result<ChosenShardings> result = read_shardings(test.lowered, test.compiled);
   ASSERT_FALSE(result.ok());
@@ -129,8 +125,8 @@ TEST(ReadBack, TuplesOfResults) {
   test.compiled.result = HloShape();
   test.compiled.result.is_tuple = true;
   test.compiled.result.tuple = {shape_of({4, 4}), shape_of({8, 2})};
-  OpSharding tuple;
-  tuple.kind = OpSharding::Kind::kTuple;
+  HloSharding tuple;
+  tuple.kind = HloSharding::Kind::kTuple;
   tuple.tuple = {tiles({2, 1, 2}, {0, 1, 2, 3}, true), tiles({1, 2, 2}, {0, 2, 1, 3}, true)};
   test.compiled.output_sharding = tuple;
   ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();

@@ -23,7 +23,7 @@ TEST_F(CompileFor, CompilesInAnotherProcess) {
   options_.progress = [&](const std::string& step) { steps.push_back(step); };
   Compiled compiled = compile(request("cpu:4"));
   EXPECT_FALSE(compiled.from_cache);
-  auto module = pjrt::HloModule::from_bytes(compiled.optimized_program);
+  auto module = HloModule::from_bytes(compiled.optimized_program);
   EXPECT_TRUE(module.ok());
   ASSERT_EQ(steps.size(), 3u);
   EXPECT_EQ(steps[0], "loading libmeshard_fake_plugin.so");

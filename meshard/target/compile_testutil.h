@@ -15,7 +15,7 @@
 
 #include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/target/compile_program.h"
 #include "meshard/target/compile_workers.h"
@@ -106,7 +106,7 @@ class CompileForReal : public CompileFor {
     ASSERT_TRUE(compiled.memory.has_value());
     EXPECT_EQ(compiled.memory->arguments, 4 * (128 * 128 + 128 * 256));
     EXPECT_EQ(compiled.memory->outputs, 4 * 128 * 256);
-    auto module = pjrt::HloModule::from_bytes(compiled.optimized_program);
+    auto module = HloModule::from_bytes(compiled.optimized_program);
     ASSERT_TRUE(module.ok()) << module.error().what();
     EXPECT_NE(compiled.optimized_program.find("all-reduce"), std::string::npos);
     EXPECT_NE(compiled.propagated_program.find("dot"), std::string::npos);

@@ -91,9 +91,9 @@ TEST_F(CompileFor, ACrashAfterOtherCompilesIsTriedInANewProcess) {
 // A line for each instruction, in order.
 std::string instructions(const Compiled& compiled) {
   std::string text;
-  pjrt::HloModule module = pjrt::HloModule::from_bytes(compiled.optimized_program).value();
-  for (const pjrt::HloComputation& computation : module.computations)
-    for (const pjrt::HloInstruction& one : computation.instructions) {
+  HloModule module = HloModule::from_bytes(compiled.optimized_program).value();
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& one : computation.instructions) {
       append(text, cat(computation.name, ": ", one.name, " ", one.opcode, " [",
                        join(one.shape.dimensions, ","), "] of"));
       for (std::int64_t operand : one.operands) append(text, cat(" ", operand));

@@ -14,7 +14,7 @@ namespace meshard {
 
 /// Value type: one compiled program and the compiler's information about it.
 struct Compiled {
-  /// Bytes for pjrt::HloModule::from_bytes.
+  /// Bytes for HloModule::from_bytes.
   std::string optimized_program;
   /// None if the plugin does not report memory statistics.
   std::optional<pjrt::CompiledMemoryStats> memory;

@@ -209,7 +209,7 @@ std::vector<Together::Results> Together::run(std::span<const Inputs> inputs) con
 std::vector<CollectiveKind> collectives(const CompiledProgram& program) {
   const LoadedProgram& loaded = view_of(program).program;
   std::string bytes = loaded.executable().executable().optimized_program().value();
-  pjrt::HloModule module = pjrt::HloModule::from_bytes(bytes).value();
+  HloModule module = HloModule::from_bytes(bytes).value();
   std::vector<CollectiveKind> kinds;
   for (const Collective& each : find_collectives(module, loaded.lowered().mesh, nullptr).value())
     kinds.push_back(each.kind);

@@ -187,13 +187,13 @@ TEST_F(DerivedMeshes, CompactReplicaGroupsAreTheCompilers) {
         "    return %0 : tensor<4xf32>\n  }\n}\n";
     IotaGroups expected = replica_groups(mesh, one.axes);
     int found = 0;
-    for (const pjrt::HloComputation& computation : compile_module(text).computations)
-      for (const pjrt::HloInstruction& instruction : computation.instructions) {
+    for (const HloComputation& computation : compile_module(text).computations)
+      for (const HloInstruction& instruction : computation.instructions) {
         if (instruction.opcode != "all-reduce") continue;
         ++found;
-        const pjrt::ReplicaGroups& groups = instruction.groups;
+        const ReplicaGroups& groups = instruction.groups;
         EXPECT_EQ(groups.expand().value(), expected.listed());
-        if (groups.form != pjrt::ReplicaGroups::Form::kIota) continue;
+        if (groups.form != ReplicaGroups::Form::kIota) continue;
         std::vector<std::int64_t> order = groups.iota.permutation;
         if (order.empty()) order = {0};
         EXPECT_EQ(

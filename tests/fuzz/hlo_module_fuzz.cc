@@ -13,7 +13,7 @@ namespace {
 void explain_bytes(std::string_view bytes) {
   static const Mesh kMesh({{"data", 2}, {"model", 4}});
   (void)largest_buffers(bytes, nullptr).ok();
-  Result<pjrt::HloModule> module = pjrt::HloModule::from_bytes(bytes);
+  Result<HloModule> module = HloModule::from_bytes(bytes);
   if (!module.ok()) return;
   ModuleIndex index(*module);
   Result<Executions> executions = Executions::of(index);

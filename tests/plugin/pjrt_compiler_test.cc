@@ -1,5 +1,5 @@
 // What meshard/pjrt requires of plugins that compile and compute.
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 #include "meshard/pjrt/topology.h"
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"

@@ -2,7 +2,7 @@
 #include <atomic>
 #include <thread>
 
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 #include "meshard/pjrt/topology.h"
 #include "tests/plugin/fixture.h"
 #include "tests/support/matchers.h"

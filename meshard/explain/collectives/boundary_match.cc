@@ -12,10 +12,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-using pjrt::HloShape;
-
 std::size_t common_end(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::size_t count = 0;
   while (count < a.size() && count < b.size() && a[a.size() - 1 - count] == b[b.size() - 1 - count])
@@ -33,7 +29,7 @@ bool same_shard(const HloShape& a, const HloShape& b) {
 }
 
 bool is_differentiated(const HloModule& module, const ProgramPhases& phases) {
-  for (const pjrt::HloComputation& computation : module.computations)
+  for (const HloComputation& computation : module.computations)
     for (const HloInstruction& one : computation.instructions)
       if (phases.of_op(one.metadata.op_name) == ProgramPhase::kBackward) return true;
   return false;
@@ -156,7 +152,7 @@ std::int64_t BoundaryMatch::replaced(std::size_t result) const {
     }
   }
   if (best >= 0) return best;
-  for (const pjrt::HloAlias& alias : module.aliases) {
+  for (const HloAlias& alias : module.aliases) {
     std::int64_t output = alias.output_index.empty() ? 0 : alias.output_index[0];
     if (output == static_cast<std::int64_t>(result) && is_read_by_model(alias.parameter))
       return alias.parameter;

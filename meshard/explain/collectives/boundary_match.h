@@ -12,7 +12,7 @@
 namespace meshard {
 
 /// True for a dot and a convolution, by which a model uses most weights.
-bool is_product(const pjrt::HloInstruction& one);
+bool is_product(const HloInstruction& one);
 
 struct BoundaryNames;
 
@@ -37,8 +37,7 @@ class BoundaryMatch {
 
   /// Those of the arguments that the model reads and the program replaces whose gradient the op
   /// with this name may make: the op uses them, and a value of this shape is a shard, or several.
-  std::vector<std::int64_t> gradient_of(const std::string& op_name,
-                                        const pjrt::HloShape& shape) const;
+  std::vector<std::int64_t> gradient_of(const std::string& op_name, const HloShape& shape) const;
 
   /// The scope in which the model uses these arguments, by their names: of several arguments, the
   /// common part; of one that is used in several, the scope `own` if it is one of them, or the

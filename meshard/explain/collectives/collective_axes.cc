@@ -10,9 +10,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::ReplicaGroups;
-
 // True for collectives that carry `use_global_device_ids`. For others, the groups contain partition
 // numbers whenever there is a channel.
 bool has_global_ids_flag(std::string_view opcode) {
@@ -28,14 +25,14 @@ std::int64_t size_of(const Mesh& mesh, const AxisList& axes) {
 
 // The axes in the newest form of groups, if the module's mesh has our axis names and order.
 std::optional<AxisList> named_axes(const ReplicaGroups& groups, const Mesh& mesh) {
-  const pjrt::HloMesh& theirs = groups.mesh;
+  const HloMesh& theirs = groups.mesh;
   if (!theirs.device_ids.empty() || theirs.unknown_order) return std::nullopt;
   bool equal = std::equal(
       theirs.axes.begin(), theirs.axes.end(), mesh.axes().begin(), mesh.axes().end(),
       [](const auto& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size; });
   if (!equal) return std::nullopt;
   AxisList axes;
-  for (const pjrt::HloAxisRef& ref : groups.axes) {
+  for (const HloAxisRef& ref : groups.axes) {
     if (ref.axis < 0 || ref.axis >= static_cast<std::int64_t>(theirs.axes.size()))
       return std::nullopt;
     const std::string& name = theirs.axes[static_cast<std::size_t>(ref.axis)].name;

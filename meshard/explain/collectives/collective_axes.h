@@ -8,8 +8,8 @@
 
 #include "meshard/base/result.h"
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/hlo/module.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/hlo_module.h"
 
 namespace meshard {
 
@@ -28,7 +28,7 @@ struct GroupAxes {
 /// devices; with a channel only, replicas with all devices of each; without a channel, replicas
 /// (xla/service/collective_ops_utils.h, GetCollectiveOpGroupMode).
 /// @error data loss or unimplemented if the groups cannot be parsed.
-Result<GroupAxes> axes_of_instruction(const pjrt::HloInstruction& instruction, const Mesh& mesh);
+Result<GroupAxes> axes_of_instruction(const HloInstruction& instruction, const Mesh& mesh);
 
 /// The axes along which a permutation moves data.
 struct PermutationAxes {

@@ -7,8 +7,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::ReplicaGroups;
 using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 const Mesh kMesh({{"data", 2}, {"model", 4}});
@@ -72,7 +70,7 @@ TEST(CollectiveAxes, MeshAxesByName) {
   groups.mesh.axes = {{"data", 2}, {"model", 4}};
   groups.axes = {{.axis = 1, .part = std::nullopt}};
   EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
-  groups.axes = {{.axis = 1, .part = pjrt::HloAxisRef::Part{1, 2}}};
+  groups.axes = {{.axis = 1, .part = HloAxisRef::Part{1, 2}}};
   EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({AxisRef("model", 1, 2)}));
   EXPECT_EQ(axes_of(all_reduce(groups)).group_size, 2);
 }
@@ -81,7 +79,7 @@ TEST(CollectiveAxes, MeshAxesOfAnotherMeshGoThroughPositions) {
   ReplicaGroups groups;
   groups.form = ReplicaGroups::Form::kMeshAxes;
   groups.mesh.axes = {{"a", 8}};
-  groups.axes = {{.axis = 0, .part = pjrt::HloAxisRef::Part{2, 4}}};  // {0,1,2,3},{4,5,6,7}
+  groups.axes = {{.axis = 0, .part = HloAxisRef::Part{2, 4}}};  // {0,1,2,3},{4,5,6,7}
   EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
 }
 

@@ -14,10 +14,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-using pjrt::HloShape;
-
 std::optional<CollectiveKind> kind_of_opcode(std::string_view opcode) {
   static constexpr std::pair<std::string_view, CollectiveKind> kKinds[] = {
       {"all-reduce", CollectiveKind::kAllReduce},
@@ -97,7 +93,7 @@ bool is_windowed_einsum(const HloInstruction& one, CollectiveKind kind,
 
 // Whether the program itself calls a collective.
 bool calls_collectives(const HloModule& module) {
-  for (const pjrt::HloComputation& computation : module.computations)
+  for (const HloComputation& computation : module.computations)
     for (const HloInstruction& each : computation.instructions)
       if (names_called_collective(each.metadata.op_name)) return true;
   return false;

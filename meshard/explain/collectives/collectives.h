@@ -8,8 +8,8 @@
 #include "meshard/explain/collectives/slice_numbering.h"
 #include "meshard/graph/graph.h"
 #include "meshard/hlo/executions.h"
+#include "meshard/hlo/module.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/hlo_module.h"
 #include "meshard/stablehlo/module_reader.h"
 
 namespace meshard {
@@ -31,7 +31,7 @@ Result<std::vector<Collective>> find_collectives(
     const std::optional<SliceNumbering>& slices = std::nullopt,
     const stablehlo::ModuleOpNames& names = {});
 /// The same for a module whose executions are not needed otherwise.
-Result<std::vector<Collective>> find_collectives(const pjrt::HloModule& module,
+Result<std::vector<Collective>> find_collectives(const HloModule& module,
                                                  const std::optional<Mesh>& mesh,
                                                  const Graph* graph);
 

@@ -8,9 +8,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 const Mesh kCollectivesMesh({{"data", 2}, {"model", 4}});
 const std::vector<std::vector<std::int64_t>> kModelGroups = {{0, 1, 2, 3}, {4, 5, 6, 7}};
 
@@ -233,7 +230,7 @@ TEST(Collectives, ACircleOfCallsIsAnError) {
 
 TEST(Collectives, DamagedGroupsAreAnErrorThatNamesTheInstruction) {
   HloInstruction one = make_collective(2, "all-reduce", f32_shape({4}), {}, "n1", {});
-  one.groups.form = pjrt::ReplicaGroups::Form::kMeshAxes;
+  one.groups.form = ReplicaGroups::Form::kMeshAxes;
   one.groups.mesh.axes = {{"a", 8}};
   one.groups.axes = {{.axis = 5, .part = std::nullopt}};
   Result<std::vector<Collective>> found =

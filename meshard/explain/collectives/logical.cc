@@ -14,8 +14,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // What a transfer between slices performs, from the name that TPU compilers give it.
 std::optional<CollectiveKind> transfer_kind(const HloInstruction& send) {
   std::string_view type = send.frontend_attribute("_xla_megascale_transfer_type");

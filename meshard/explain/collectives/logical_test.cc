@@ -21,9 +21,9 @@ Collective step_of(CollectiveKind kind, std::string name, AxisList axes, std::in
           .channel = 1};
 }
 
-pjrt::HloInstruction transfer(std::int64_t id, std::string opcode, pjrt::HloShape shape,
-                              std::vector<std::int64_t> operands, std::string type) {
-  pjrt::HloInstruction one =
+HloInstruction transfer(std::int64_t id, std::string opcode, HloShape shape,
+                        std::vector<std::int64_t> operands, std::string type) {
+  HloInstruction one =
       make_instruction(id, std::move(opcode), std::move(shape), std::move(operands));
   one.frontend_attributes = {{"_xla_host_transfer_handler_name", "xla_megascale_runtime"},
                              {"_xla_host_transfer_rendezvous", "all-reduce.2_0"},
@@ -31,7 +31,7 @@ pjrt::HloInstruction transfer(std::int64_t id, std::string opcode, pjrt::HloShap
   return one;
 }
 
-std::vector<LogicalCollective> merged(const pjrt::HloModule& module,
+std::vector<LogicalCollective> merged(const HloModule& module,
                                       const std::vector<Collective>& collectives) {
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
@@ -44,9 +44,8 @@ class OverSlices : public testing::Test {
  protected:
   static constexpr std::int64_t kWhole = 4096, kPart = 512;
 
-  static std::vector<pjrt::HloInstruction> begin(const std::string& reduction,
-                                                 const std::string& type) {
-    pjrt::HloShape part = f32_shape({128}), token;
+  static std::vector<HloInstruction> begin(const std::string& reduction, const std::string& type) {
+    HloShape part = f32_shape({128}), token;
     return {make_parameter(1, 0, f32_shape({1024})),
             make_instruction(2, reduction, part, {1}),
             make_instruction(3, "bitcast", part, {2}),
@@ -130,8 +129,8 @@ TEST_F(OverSlices, ATransferOfSeveralValuesIsNotMerged) {
 }
 
 TEST_F(OverSlices, GatherBetweenSlicesAndInTheSliceIsOne) {
-  pjrt::HloShape part = f32_shape({128}), more = f32_shape({256}), token;
-  pjrt::HloModule module = make_module(
+  HloShape part = f32_shape({128}), more = f32_shape({256}), token;
+  HloModule module = make_module(
       {{make_parameter(1, 0, part), make_instruction(4, "after-all", token),
         transfer(5, "send", tuple_shape({part}), {1, 4}, "ALL_GATHER"),
         transfer(6, "recv", tuple_shape({more}), {4}, "ALL_GATHER"),
@@ -157,12 +156,12 @@ TEST(LogicalCollectives, FragmentsOfOneChannelAreOne) {
     return std::vector{make_parameter(100 + id, 0, f32_shape({2})),
                        make_instruction(id, "all-gather", f32_shape({8}), {100 + id})};
   };
-  pjrt::HloModule module = make_module({{make_parameter(1, 0, f32_shape({2})), fusion(2, 1),
-                                         fusion(3, 2), fusion(4, 3), fusion(5, 4)},
-                                        fragment(11),
-                                        fragment(12),
-                                        fragment(13),
-                                        fragment(14)});
+  HloModule module = make_module({{make_parameter(1, 0, f32_shape({2})), fusion(2, 1), fusion(3, 2),
+                                   fusion(4, 3), fusion(5, 4)},
+                                  fragment(11),
+                                  fragment(12),
+                                  fragment(13),
+                                  fragment(14)});
   auto gather = [](std::string name, std::int64_t channel, bool continues) {
     Collective one = step_of(CollectiveKind::kAllGather, std::move(name), {"data"},
                              continues ? 0 : 8, continues ? 0 : 32);

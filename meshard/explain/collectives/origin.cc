@@ -13,8 +13,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // Limit of the search for a name: names are usually near, and programs are large.
 constexpr std::size_t kMostVisited = 4096;
 
@@ -123,7 +121,7 @@ std::vector<std::string> names_in_op_name(std::string_view op_name) {
   return names;
 }
 
-OriginFinder::OriginFinder(const Graph* graph, const pjrt::HloModule* module) {
+OriginFinder::OriginFinder(const Graph* graph, const HloModule* module) {
   if (module) places_ = SourcePlaces(*module);
   if (graph == nullptr) return;
   graph_ = *graph;
@@ -150,7 +148,7 @@ std::optional<OriginPlace> OriginFinder::named(const HloInstruction& instruction
   return named(instruction.metadata, names.empty() ? "" : names[0]);
 }
 
-std::optional<OriginPlace> OriginFinder::named(const pjrt::HloMetadata& metadata,
+std::optional<OriginPlace> OriginFinder::named(const HloMetadata& metadata,
                                                std::string_view op_name) const {
   if (!graph_) {
     if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;

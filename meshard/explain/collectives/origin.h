@@ -11,8 +11,8 @@
 #include "meshard/explain/collectives/source_places.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/hlo/module.h"
 #include "meshard/hlo/module_index.h"
-#include "meshard/pjrt/hlo_module.h"
 
 namespace meshard {
 
@@ -45,7 +45,7 @@ std::vector<std::string> names_in_op_name(std::string_view op_name);
 /// The instruction (a loop, an async-start) whose body is being examined, and its computation.
 struct EnclosingInstruction {
   const InstructionIndex* index = nullptr;
-  const pjrt::HloInstruction* instruction = nullptr;  // null: none
+  const HloInstruction* instruction = nullptr;  // null: none
 };
 
 /// The op with this name in a module without a graph.
@@ -58,7 +58,7 @@ class OriginFinder {
   /// used. Keeps a handle on the graph.
   /// @param module the module whose call stacks tell the user's line; null: only the line of each
   /// instruction is used. @pre it outlives this object
-  explicit OriginFinder(const Graph* graph, const pjrt::HloModule* module = nullptr);
+  explicit OriginFinder(const Graph* graph, const HloModule* module = nullptr);
 
   /// Finds the ops of a collective, in this order:
   /// 1. The ops that the instruction names. A combined collective with several operands may name
@@ -66,11 +66,11 @@ class OriginFinder {
   ///    the operands' producers.
   /// 2. If it names none, or only an argument: the nearest producer that names an op, else the
   ///    nearest user, else the op that `enclosing` names, else its neighbors, else the argument.
-  CollectiveOrigin find(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+  CollectiveOrigin find(const InstructionIndex& index, const HloInstruction& instruction,
                         CollectiveKind kind, const EnclosingInstruction& enclosing = {}) const;
 
   /// The op that the instruction itself names; none if it names no op, or several.
-  std::optional<OriginPlace> named(const pjrt::HloInstruction& instruction) const;
+  std::optional<OriginPlace> named(const HloInstruction& instruction) const;
 
   /// Who requested a collective of this origin; unknown without a graph. Also unknown if a reshard
   /// names an op whose result is marked, because it may belong to the op or to the mark. A mark
@@ -86,21 +86,20 @@ class OriginFinder {
   /// unless the program calls no collective at all.
   /// @param calls_collectives whether some op of the module is a collective that the program calls
   /// @param names further names of such ops
-  static CollectiveCause foreign_cause(const pjrt::HloInstruction& instruction,
+  static CollectiveCause foreign_cause(const HloInstruction& instruction,
                                        const CollectiveOrigin& origin, bool calls_collectives,
                                        const std::set<std::string, std::less<>>& names = {});
 
  private:
-  using Instructions = std::vector<const pjrt::HloInstruction*>;
+  using Instructions = std::vector<const HloInstruction*>;
   bool is_argument(const OriginPlace& place) const;
-  std::optional<OriginPlace> named(const pjrt::HloMetadata& metadata,
-                                   std::string_view op_name) const;
+  std::optional<OriginPlace> named(const HloMetadata& metadata, std::string_view op_name) const;
   bool splits_by(std::uint32_t number, const AxisList& axes) const;
   std::optional<OriginPlace> neighbor(const InstructionIndex& index,
-                                      const pjrt::HloInstruction& of) const;
-  Instructions nearest(const InstructionIndex& index, const pjrt::HloInstruction& from,
+                                      const HloInstruction& of) const;
+  Instructions nearest(const InstructionIndex& index, const HloInstruction& from,
                        bool to_users) const;
-  void add_merged(const InstructionIndex& index, const pjrt::HloInstruction& instruction,
+  void add_merged(const InstructionIndex& index, const HloInstruction& instruction,
                   CollectiveOrigin& origin) const;
 
   std::optional<Graph> graph_;

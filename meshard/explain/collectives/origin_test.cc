@@ -12,8 +12,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
 using testing::ElementsAre;
 
 TEST(NodeInOpName, TheLastPartCounts) {

@@ -13,16 +13,13 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-
 bool is_sum(CollectiveKind kind) {
   return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
 }
 
 // Sums of scalars, such as the loss, are not activations.
 bool is_scalar(const HloInstruction& one) {
-  const pjrt::HloShape& shape = one.shape;
+  const HloShape& shape = one.shape;
   return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
                                         [](std::int64_t size) { return size == 1; });
 }
@@ -314,7 +311,7 @@ class PurposeFinder {
   // Takes the op that uses the result as the origin.
   void name_user(Collective& one, const ValueUses& taken) const {
     for (const LocatedInstruction& user : taken.consumers) {
-      const pjrt::HloMetadata& metadata = user.instruction->metadata;
+      const HloMetadata& metadata = user.instruction->metadata;
       if (metadata.op_name.find('/') == std::string::npos) continue;
       if (phases_.of_op(metadata.op_name) != one.purpose.phase) continue;
       SourcePlace place = places_.of(metadata);

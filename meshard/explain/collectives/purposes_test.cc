@@ -11,28 +11,28 @@ namespace {
 
 using testing::ElementsAre;
 
-const pjrt::HloShape kShard = f32_shape({8, 16});
+const HloShape kShard = f32_shape({8, 16});
 
-pjrt::HloInstruction op(std::int64_t id, std::string opcode, std::vector<std::int64_t> operands,
-                        std::string name) {
+HloInstruction op(std::int64_t id, std::string opcode, std::vector<std::int64_t> operands,
+                  std::string name) {
   return make_instruction(id, std::move(opcode), kShard, std::move(operands), std::move(name));
 }
 
-pjrt::HloInstruction gather(std::int64_t id, std::int64_t of, std::string name,
-                            std::string opcode = "all-gather") {
+HloInstruction gather(std::int64_t id, std::int64_t of, std::string name,
+                      std::string opcode = "all-gather") {
   return make_collective(id, std::move(opcode), kShard, {of}, std::move(name), {{0, 1}});
 }
 
 // Sets the boundary from the entry's parameters and its root.
-pjrt::HloModule program(std::vector<std::vector<pjrt::HloInstruction>> computations) {
-  pjrt::HloModule module = make_module(std::move(computations));
-  for (const pjrt::HloInstruction& each : module.computations[0].instructions)
+HloModule program(std::vector<std::vector<HloInstruction>> computations) {
+  HloModule module = make_module(std::move(computations));
+  for (const HloInstruction& each : module.computations[0].instructions)
     if (each.opcode == "parameter") module.parameters.push_back(each.shape);
   module.result = module.computations[0].instructions.back().shape;
   return module;
 }
 
-std::vector<Collective> with_purposes(const pjrt::HloModule& module, const BoundaryNames& names) {
+std::vector<Collective> with_purposes(const HloModule& module, const BoundaryNames& names) {
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
   std::vector<Collective> found = find_collectives(executions, std::nullopt, nullptr).value();
@@ -42,9 +42,9 @@ std::vector<Collective> with_purposes(const pjrt::HloModule& module, const Bound
 
 // A step of training as JAX writes it: a product with a gathered weight, the sum of its gradient,
 // Adam's state, and the loss.
-pjrt::HloModule training_step() {
-  pjrt::HloShape scalar = f32_shape({});
-  pjrt::HloInstruction loss =
+HloModule training_step() {
+  HloShape scalar = f32_shape({});
+  HloInstruction loss =
       make_collective(14, "all-reduce", scalar, {13}, "jit(step)/jvp()/reduce_sum", {{0, 1}});
   return program(
       {{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard), make_parameter(3, 2, kShard),
@@ -80,7 +80,7 @@ TEST(Purposes, WeightsGradientsAndTheLoss) {
 }
 
 TEST(Purposes, WithoutNamesTheMemoryThatIsReused) {
-  pjrt::HloModule module = training_step();
+  HloModule module = training_step();
   module.aliases = {
       {.output_index = {0}, .parameter = 0, .parameter_index = {}, .must_alias = false},
       {.output_index = {1}, .parameter = 1, .parameter_index = {}, .must_alias = false}};
@@ -135,7 +135,7 @@ TEST(Purposes, TheUpdateIsGathered) {
 }
 
 TEST(Purposes, AStackedWeightInALoopIsInALayer) {
-  pjrt::HloShape state = tuple_shape({s32_scalar(), kShard});
+  HloShape state = tuple_shape({s32_scalar(), kShard});
   std::vector<Collective> found = with_purposes(
       program({{make_constant(1, 0), make_parameter(2, 0, kShard),
                 make_instruction(3, "tuple", state, {1, 2}),
@@ -155,10 +155,10 @@ TEST(Purposes, AStackedWeightInALoopIsInALayer) {
 
 // What is gathered is a function of a layer's slice of a stacked weight, which the step replaces.
 TEST(Purposes, AFunctionOfAStackedWeight) {
-  const pjrt::HloShape stacked = f32_shape({4, 8, 16});
+  const HloShape stacked = f32_shape({4, 8, 16});
   for (std::int64_t size : {16, 8}) {  // of half a layer, the rest may be from elsewhere
-    const pjrt::HloShape layer = f32_shape({1, 8, size});
-    pjrt::HloInstruction gathered =
+    const HloShape layer = f32_shape({1, 8, size});
+    HloInstruction gathered =
         make_collective(5, "all-gather", layer, {4}, "jit(step)/jvp(up)/max", {{0, 1}});
     std::vector<Collective> found = with_purposes(
         program({{make_parameter(1, 0, stacked), make_constant(2, 0),
@@ -178,9 +178,9 @@ TEST(Purposes, AFunctionOfAStackedWeight) {
 TEST(Purposes, TheGradientsOfTwoLayersAreInNone) {
   for (const char* second : {"head", "net"}) {
     const std::string head = second;
-    pjrt::HloShape pair = tuple_shape({kShard, kShard});
-    pjrt::HloInstruction sum = make_collective(
-        8, "all-reduce", pair, {6, 7}, "jit(step)/transpose(jvp(net))/dot_general", {{0, 1}});
+    HloShape pair = tuple_shape({kShard, kShard});
+    HloInstruction sum = make_collective(8, "all-reduce", pair, {6, 7},
+                                         "jit(step)/transpose(jvp(net))/dot_general", {{0, 1}});
     std::vector<Collective> found = with_purposes(
         program(
             {{make_parameter(1, 0, kShard), make_parameter(2, 1, kShard),

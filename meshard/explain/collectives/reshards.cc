@@ -11,9 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloComputation;
-using pjrt::HloInstruction;
-
 bool is_reshard(const Collective& one) {
   if (one.form == CollectiveForm::kWindowedEinsum || one.form == CollectiveForm::kAcrossSlices)
     return false;
@@ -63,8 +60,7 @@ struct Sides {
 
 class ReshardFinder {
  public:
-  ReshardFinder(const pjrt::HloModule& compiled, const pjrt::HloModule* propagated,
-                const ProgramFacts& facts)
+  ReshardFinder(const HloModule& compiled, const HloModule* propagated, const ProgramFacts& facts)
       : facts_(facts) {
     for (const HloComputation& computation : compiled.computations)
       for (const HloInstruction& instruction : computation.instructions)
@@ -126,8 +122,8 @@ class ReshardFinder {
     return false;
   }
 
-  static std::vector<const pjrt::HloShape*> operand_shapes(const Place& place) {
-    std::vector<const pjrt::HloShape*> shapes;
+  static std::vector<const HloShape*> operand_shapes(const Place& place) {
+    std::vector<const HloShape*> shapes;
     for (std::int64_t id : place.instruction->operands)
       if (const HloInstruction* operand = place.computation->find(id))
         if (!operand->shape.is_tuple) shapes.push_back(&operand->shape);
@@ -145,10 +141,10 @@ class ReshardFinder {
   }
 
   // Whether the value's shards have the shape of an operand, exactly or up to ones and order.
-  static bool has_shards(const KnownValue& value, const std::vector<const pjrt::HloShape*>& shapes,
+  static bool has_shards(const KnownValue& value, const std::vector<const HloShape*>& shapes,
                          bool exactly) {
     std::vector<std::int64_t> shard = listed(value.sharding.shard_shape(value.type.shape));
-    for (const pjrt::HloShape* shape : shapes) {
+    for (const HloShape* shape : shapes) {
       if (shard == shape->dimensions) return true;
       if (!exactly && essence(shard) == essence(shape->dimensions)) return true;
     }
@@ -158,7 +154,7 @@ class ReshardFinder {
   Sides sides_of(const Collective& one, const Place& place) const {
     auto consumers = by_op_name_.find(place.instruction->metadata.op_name);
     if (consumers == by_op_name_.end()) return {};
-    std::vector<const pjrt::HloShape*> shapes = operand_shapes(place);
+    std::vector<const HloShape*> shapes = operand_shapes(place);
     for (bool exactly : {true, false})
       for (const Place& consumer : consumers->second)
         if (std::optional<Sides> sides = sides_at(one, consumer, shapes, exactly)) return *sides;
@@ -166,8 +162,7 @@ class ReshardFinder {
   }
 
   std::optional<Sides> sides_at(const Collective& one, const Place& consumer,
-                                const std::vector<const pjrt::HloShape*>& shapes,
-                                bool exactly) const {
+                                const std::vector<const HloShape*>& shapes, bool exactly) const {
     const InstructionIndex& index = indices_[consumer.index];
     std::optional<KnownValue> result = known(*consumer.instruction);
     std::vector<const HloInstruction*> candidates = index.operands(*consumer.instruction);
@@ -247,9 +242,9 @@ std::string_view between(std::string_view& text, std::string_view begin, std::st
 
 }  // namespace
 
-std::vector<Reshard> find_reshards(const pjrt::HloModule& compiled,
+std::vector<Reshard> find_reshards(const HloModule& compiled,
                                    const std::vector<Collective>& collectives,
-                                   const pjrt::HloModule* propagated, const ProgramFacts& facts) {
+                                   const HloModule* propagated, const ProgramFacts& facts) {
   std::vector<Reshard> reshards;
   if (std::none_of(collectives.begin(), collectives.end(), is_reshard)) return reshards;
   ReshardFinder finder(compiled, propagated, facts);

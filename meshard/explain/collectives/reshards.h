@@ -5,7 +5,7 @@
 
 #include "meshard/explain/collectives/reshard.h"
 #include "meshard/explain/program_facts.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
 
@@ -17,9 +17,9 @@ namespace meshard {
 /// whole value that is sliced right afterward is a full rematerialization.
 /// @param compiled the module that the collectives were found in
 /// @param propagated the module after sharding propagation; null: shardings are omitted
-std::vector<Reshard> find_reshards(const pjrt::HloModule& compiled,
+std::vector<Reshard> find_reshards(const HloModule& compiled,
                                    const std::vector<Collective>& collectives,
-                                   const pjrt::HloModule* propagated, const ProgramFacts& facts);
+                                   const HloModule* propagated, const ProgramFacts& facts);
 
 /// The full rematerializations that XLA's partitioner warns about in a log. The warning is
 /// `Involuntary full rematerialization. The compiler was not able to go from sharding A to B

@@ -8,7 +8,7 @@
 
 namespace meshard {
 
-std::optional<SliceNumbering> SliceNumbering::of(const pjrt::HloModule& module, const Mesh& mesh,
+std::optional<SliceNumbering> SliceNumbering::of(const HloModule& module, const Mesh& mesh,
                                                  const Topology& topology) {
   std::unordered_map<std::int64_t, std::int64_t> slice_of;
   for (const DeviceAttributes& device : topology.devices())

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/hlo/module.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/hlo_module.h"
 #include "meshard/topology/topology.h"
 
 namespace meshard {
@@ -20,7 +20,7 @@ class SliceNumbering {
   using Groups = std::vector<std::vector<std::int64_t>>;
 
   /// None unless the module's device count equals that of each of several slices.
-  static std::optional<SliceNumbering> of(const pjrt::HloModule& module, const Mesh& mesh,
+  static std::optional<SliceNumbering> of(const HloModule& module, const Mesh& mesh,
                                           const Topology& topology);
 
   /// Converts groups of a slice's device numbers to groups of mesh positions, for all slices. If

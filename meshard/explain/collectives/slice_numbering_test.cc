@@ -16,8 +16,8 @@ using ::testing::Pair;
 const Topology kTwoSlices = tpu_topology("v5e:2x2*2").value();
 using Groups = SliceNumbering::Groups;
 
-pjrt::HloModule module_for(std::size_t devices) {
-  pjrt::HloModule module;
+HloModule module_for(std::size_t devices) {
+  HloModule module;
   for (std::size_t i = 0; i < devices; ++i)
     module.device_assignment.push_back({static_cast<std::int64_t>(i)});
   return module;

@@ -38,11 +38,11 @@ bool is_library_file(std::string_view path) {
   return is_in_python_library(path);
 }
 
-SourcePlaces::SourcePlaces(const pjrt::HloModule& module) : module_(&module) {
+SourcePlaces::SourcePlaces(const HloModule& module) : module_(&module) {
   std::set<std::string> files;
-  for (const pjrt::HloFrame& frame : module.frames) files.insert(frame.file);
-  for (const pjrt::HloComputation& computation : module.computations)
-    for (const pjrt::HloInstruction& each : computation.instructions)
+  for (const HloFrame& frame : module.frames) files.insert(frame.file);
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& each : computation.instructions)
       files.insert(each.metadata.source_file);
   files.erase("");
   std::unordered_map<std::string_view, std::vector<const std::string*>> alike;
@@ -67,15 +67,15 @@ std::string SourcePlaces::line(const std::string& file, std::int64_t number) con
   return cat(name, ":", number);
 }
 
-SourcePlace SourcePlaces::of(const pjrt::HloMetadata& metadata) const {
+SourcePlace SourcePlaces::of(const HloMetadata& metadata) const {
   SourcePlace own{.place = line(metadata.source_file, metadata.source_line), .via = {}};
   if (!module_) return own;
-  const std::vector<pjrt::HloFrame>& frames = module_->frames;
+  const std::vector<HloFrame>& frames = module_->frames;
   std::string innermost;
   // The number of steps is limited, because a damaged module could have a cycle.
   std::int64_t at = metadata.stack_frame;
   for (std::size_t step = 0; step < frames.size() && at >= 1 && at <= std::ssize(frames); ++step) {
-    const pjrt::HloFrame& frame = frames[static_cast<std::size_t>(at - 1)];
+    const HloFrame& frame = frames[static_cast<std::size_t>(at - 1)];
     at = frame.parent;
     if (frame.file.empty()) continue;
     if (!is_library_file(frame.file))
@@ -85,16 +85,16 @@ SourcePlace SourcePlaces::of(const pjrt::HloMetadata& metadata) const {
   return own;
 }
 
-void name_by_lines(const std::map<std::int64_t, std::string>& names, pjrt::HloModule& module) {
+void name_by_lines(const std::map<std::int64_t, std::string>& names, HloModule& module) {
   if (names.empty()) return;
   std::unordered_map<std::string, std::int64_t> lines;  // by name; 0: of several ops
   for (const auto& [line, name] : names) {
     auto [found, is_new] = lines.emplace(name, line);
     if (!is_new) found->second = 0;
   }
-  for (pjrt::HloComputation& computation : module.computations)
-    for (pjrt::HloInstruction& each : computation.instructions) {
-      pjrt::HloMetadata& metadata = each.metadata;
+  for (HloComputation& computation : module.computations)
+    for (HloInstruction& each : computation.instructions) {
+      HloMetadata& metadata = each.metadata;
       if (metadata.op_name.empty() && metadata.source_file == "-") {
         auto found = names.find(metadata.source_line);
         if (found != names.end()) metadata.op_name = found->second;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
 
@@ -31,16 +31,16 @@ class SourcePlaces {
  public:
   /// Knows no module: files are named without their folders.
   SourcePlaces() = default;
-  explicit SourcePlaces(const pjrt::HloModule& module);
+  explicit SourcePlaces(const HloModule& module);
 
   /// The innermost line of the instruction's call stack that is not in a library file. If there is
   /// none, the innermost line.
   /// @pre the module outlives this object
-  SourcePlace of(const pjrt::HloMetadata& metadata) const;
+  SourcePlace of(const HloMetadata& metadata) const;
 
  private:
   std::string line(const std::string& file, std::int64_t number) const;
-  const pjrt::HloModule* module_ = nullptr;
+  const HloModule* module_ = nullptr;
   std::unordered_map<std::string, std::string> short_names_;
 };
 
@@ -48,6 +48,6 @@ class SourcePlaces {
 /// file `-`: MLIR's parser gives ops without a location this place. An instruction with XLA's own
 /// name, `call.1/all-reduce.1`, gets the line of the op if the text has one such op.
 /// @param names the names of the ops, by line
-void name_by_lines(const std::map<std::int64_t, std::string>& names, pjrt::HloModule& module);
+void name_by_lines(const std::map<std::int64_t, std::string>& names, HloModule& module);
 
 }  // namespace meshard

@@ -7,16 +7,16 @@ namespace {
 
 const char* const kFlax = "/opt/venv/lib/python3.12/site-packages/flax/linen/linear.py";
 
-pjrt::HloMetadata metadata_of(const pjrt::HloModule& module, std::int64_t frame) {
-  const pjrt::HloFrame& one = module.frames[static_cast<std::size_t>(frame - 1)];
+HloMetadata metadata_of(const HloModule& module, std::int64_t frame) {
+  const HloFrame& one = module.frames[static_cast<std::size_t>(frame - 1)];
   return {.op_name = "jit(step)/add",
           .source_file = one.file,
           .source_line = one.line,
           .stack_frame = frame};
 }
 
-pjrt::HloModule module_with(std::vector<pjrt::HloFrame> frames) {
-  pjrt::HloModule module;
+HloModule module_with(std::vector<HloFrame> frames) {
+  HloModule module;
   module.frames = std::move(frames);
   return module;
 }
@@ -34,31 +34,31 @@ TEST(SourcePlaces, LibraryFiles) {
 
 TEST(SourcePlaces, TheInnermostFrameOfTheUser) {
   // main calls the model, which calls flax.
-  pjrt::HloModule module = module_with({{"/home/me/train.py", "main", 88, 0},
-                                        {"/home/me/model.py", "Block.__call__", 15, 1},
-                                        {kFlax, "Dense.__call__", 287, 2}});
+  HloModule module = module_with({{"/home/me/train.py", "main", 88, 0},
+                                  {"/home/me/model.py", "Block.__call__", 15, 1},
+                                  {kFlax, "Dense.__call__", 287, 2}});
   SourcePlaces places(module);
   EXPECT_EQ(places.of(metadata_of(module, 3)), (SourcePlace{"model.py:15", "linear.py:287"}));
   EXPECT_EQ(places.of(metadata_of(module, 2)), (SourcePlace{"model.py:15", ""}));
 }
 
 TEST(SourcePlaces, WithoutAFrameOfTheUserTheInnermostLine) {
-  pjrt::HloModule module = module_with({{kFlax, "Dense.__call__", 287, 0}});
+  HloModule module = module_with({{kFlax, "Dense.__call__", 287, 0}});
   EXPECT_EQ(SourcePlaces(module).of(metadata_of(module, 1)), (SourcePlace{"linear.py:287", ""}));
   EXPECT_EQ(SourcePlaces().of(metadata_of(module, 1)), (SourcePlace{"linear.py:287", ""}));
   EXPECT_EQ(SourcePlaces(module).of({}), SourcePlace());
 }
 
 TEST(SourcePlaces, ACycleOfFramesEnds) {
-  pjrt::HloModule module = module_with({{kFlax, "a", 1, 2}, {kFlax, "b", 2, 1}});
+  HloModule module = module_with({{kFlax, "a", 1, 2}, {kFlax, "b", 2, 1}});
   EXPECT_EQ(SourcePlaces(module).of(metadata_of(module, 1)), (SourcePlace{"linear.py:1", ""}));
 }
 
 TEST(SourcePlaces, FilesWithOneNameAreToldApart) {
-  pjrt::HloModule module = module_with({{"/p/a/layers.py", "", 1, 0},
-                                        {"/p/b/layers.py", "", 2, 0},
-                                        {"/q/b/layers.py", "", 3, 0},
-                                        {"/p/train.py", "", 4, 0}});
+  HloModule module = module_with({{"/p/a/layers.py", "", 1, 0},
+                                  {"/p/b/layers.py", "", 2, 0},
+                                  {"/q/b/layers.py", "", 3, 0},
+                                  {"/p/train.py", "", 4, 0}});
   SourcePlaces places(module);
   EXPECT_EQ(places.of(metadata_of(module, 1)).place, "p/a/layers.py:1");
   EXPECT_EQ(places.of(metadata_of(module, 2)).place, "p/b/layers.py:2");

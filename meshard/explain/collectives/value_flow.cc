@@ -9,8 +9,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // An element of nested tuples: the indices from the outermost tuple inward. Empty: all of it.
 using TuplePart = std::vector<std::int64_t>;
 

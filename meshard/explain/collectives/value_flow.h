@@ -14,7 +14,7 @@ inline constexpr std::string_view kTransferRendezvous = "_xla_host_transfer_rend
 /// An instruction and the computation that contains it.
 struct LocatedInstruction {
   const InstructionIndex* index = nullptr;
-  const pjrt::HloInstruction* instruction = nullptr;
+  const HloInstruction* instruction = nullptr;
   friend bool operator==(const LocatedInstruction&, const LocatedInstruction&) = default;
 };
 

@@ -14,7 +14,7 @@ using testing::IsEmpty;
 // A module and what is needed to follow its values.
 class Flowing {
  public:
-  explicit Flowing(pjrt::HloModule made)
+  explicit Flowing(HloModule made)
       : module_(std::move(made)),
         index_(module_),
         executions_(Executions::of(index_).value()),
@@ -32,7 +32,7 @@ class Flowing {
   }
 
  private:
-  pjrt::HloModule module_;
+  HloModule module_;
   ModuleIndex index_;
   Executions executions_;
   ValueFlow flow_;
@@ -44,12 +44,12 @@ std::vector<std::string> flow_names(const std::vector<LocatedInstruction>& all) 
   return names;
 }
 
-const pjrt::HloShape kFlowShape = f32_shape({8});
+const HloShape kFlowShape = f32_shape({8});
 
 // A loop of which element 1 is never changed and element 2 is.
 Flowing loop() {
-  pjrt::HloShape state = tuple_shape({s32_scalar(), kFlowShape, kFlowShape});
-  std::vector<pjrt::HloInstruction> entry = {
+  HloShape state = tuple_shape({s32_scalar(), kFlowShape, kFlowShape});
+  std::vector<HloInstruction> entry = {
       make_constant(1, 0),
       make_parameter(2, 0, kFlowShape),
       make_parameter(3, 1, kFlowShape),
@@ -59,19 +59,17 @@ Flowing loop() {
       make_element(7, 6, 1, kFlowShape),
       make_element(8, 6, 2, kFlowShape),
       make_instruction(9, "tuple", tuple_shape({kFlowShape, kFlowShape}), {7, 8})};
-  std::vector<pjrt::HloInstruction> body = {
-      make_parameter(11, 0, state),
-      make_element(12, 11, 0),
-      make_element(13, 11, 1, kFlowShape),
-      make_element(14, 11, 2, kFlowShape),
-      make_instruction(15, "dynamic-slice", kFlowShape, {13, 12}),
-      make_instruction(16, "all-gather", kFlowShape, {15}),
-      make_instruction(17, "dot", kFlowShape, {14, 16}),
-      make_instruction(18, "all-gather", kFlowShape, {14}),
-      make_instruction(19, "tuple", state, {12, 13, 17})};
-  std::vector<pjrt::HloInstruction> condition = {make_parameter(21, 0, state),
-                                                 make_element(22, 21, 0), make_constant(23, 6),
-                                                 make_compare(24, "LT", 22, 23)};
+  std::vector<HloInstruction> body = {make_parameter(11, 0, state),
+                                      make_element(12, 11, 0),
+                                      make_element(13, 11, 1, kFlowShape),
+                                      make_element(14, 11, 2, kFlowShape),
+                                      make_instruction(15, "dynamic-slice", kFlowShape, {13, 12}),
+                                      make_instruction(16, "all-gather", kFlowShape, {15}),
+                                      make_instruction(17, "dot", kFlowShape, {14, 16}),
+                                      make_instruction(18, "all-gather", kFlowShape, {14}),
+                                      make_instruction(19, "tuple", state, {12, 13, 17})};
+  std::vector<HloInstruction> condition = {make_parameter(21, 0, state), make_element(22, 21, 0),
+                                           make_constant(23, 6), make_compare(24, "LT", 22, 23)};
   return Flowing(make_module({entry, body, condition}));
 }
 
@@ -97,23 +95,22 @@ TEST(ValueFlow, UsesInALoopAndAfterIt) {
 
 // A fusion with two results, one of which is an argument, and an asynchronous copy.
 Flowing fused() {
-  pjrt::HloShape pair = tuple_shape({kFlowShape, kFlowShape});
-  std::vector<pjrt::HloInstruction> entry = {
-      make_parameter(1, 0, kFlowShape),
-      make_parameter(2, 1, kFlowShape),
-      make_instruction(3, "copy-start", pair, {1}),
-      make_instruction(4, "copy-done", kFlowShape, {3}),
-      calling(make_instruction(5, "fusion", pair, {4, 2}), {1}),
-      make_element(6, 5, 0, kFlowShape),
-      make_element(7, 5, 1, kFlowShape),
-      make_instruction(8, "all-gather", kFlowShape, {6}),
-      make_instruction(9, "all-gather", kFlowShape, {7}),
-      make_instruction(10, "tuple", pair, {8, 9})};
-  std::vector<pjrt::HloInstruction> body = {make_parameter(11, 0, kFlowShape),
-                                            make_parameter(12, 1, kFlowShape),
-                                            make_instruction(13, "bitcast", kFlowShape, {11}),
-                                            make_instruction(14, "multiply", kFlowShape, {11, 12}),
-                                            make_instruction(15, "tuple", pair, {13, 14})};
+  HloShape pair = tuple_shape({kFlowShape, kFlowShape});
+  std::vector<HloInstruction> entry = {make_parameter(1, 0, kFlowShape),
+                                       make_parameter(2, 1, kFlowShape),
+                                       make_instruction(3, "copy-start", pair, {1}),
+                                       make_instruction(4, "copy-done", kFlowShape, {3}),
+                                       calling(make_instruction(5, "fusion", pair, {4, 2}), {1}),
+                                       make_element(6, 5, 0, kFlowShape),
+                                       make_element(7, 5, 1, kFlowShape),
+                                       make_instruction(8, "all-gather", kFlowShape, {6}),
+                                       make_instruction(9, "all-gather", kFlowShape, {7}),
+                                       make_instruction(10, "tuple", pair, {8, 9})};
+  std::vector<HloInstruction> body = {make_parameter(11, 0, kFlowShape),
+                                      make_parameter(12, 1, kFlowShape),
+                                      make_instruction(13, "bitcast", kFlowShape, {11}),
+                                      make_instruction(14, "multiply", kFlowShape, {11, 12}),
+                                      make_instruction(15, "tuple", pair, {13, 14})};
   return Flowing(make_module({entry, body}));
 }
 
@@ -132,11 +129,10 @@ TEST(ValueFlow, ArithmeticIsFollowedOnRequest) {
 
 // A TPU compiler's asynchronous gather in two fusions: the second gives the result.
 TEST(ValueFlow, FragmentsOfAnAsynchronousGather) {
-  pjrt::HloShape pair = tuple_shape({kFlowShape, kFlowShape});
-  auto call = [](std::int64_t id, const char* target, pjrt::HloShape shape,
+  HloShape pair = tuple_shape({kFlowShape, kFlowShape});
+  auto call = [](std::int64_t id, const char* target, HloShape shape,
                  std::vector<std::int64_t> operands) {
-    pjrt::HloInstruction one =
-        make_instruction(id, "custom-call", std::move(shape), std::move(operands));
+    HloInstruction one = make_instruction(id, "custom-call", std::move(shape), std::move(operands));
     one.custom_call_target = target;
     return one;
   };
@@ -158,17 +154,17 @@ TEST(ValueFlow, FragmentsOfAnAsynchronousGather) {
 // What another slice sent is the same argument there, unless the transfer adds up.
 TEST(ValueFlow, TransfersBetweenSlices) {
   auto module_with = [](const char* reduction) {
-    pjrt::HloShape pair = tuple_shape({kFlowShape});
-    pjrt::HloInstruction send = make_instruction(3, "send", pair, {1, 2});
+    HloShape pair = tuple_shape({kFlowShape});
+    HloInstruction send = make_instruction(3, "send", pair, {1, 2});
     send.frontend_attributes = {{"_xla_host_transfer_rendezvous", "all-gather.1_0"}};
     if (*reduction)
       send.frontend_attributes.emplace_back("_xla_megascale_reduce_operation", reduction);
-    pjrt::HloInstruction receive = make_instruction(4, "recv", pair, {2});
+    HloInstruction receive = make_instruction(4, "recv", pair, {2});
     receive.frontend_attributes = send.frontend_attributes;
     return make_module(
-        {{make_parameter(1, 0, kFlowShape), make_instruction(2, "after-all", pjrt::HloShape()),
-          send, receive, make_instruction(5, "recv-done", pair, {4}),
-          make_element(6, 5, 0, kFlowShape), make_instruction(7, "all-gather", kFlowShape, {6})}});
+        {{make_parameter(1, 0, kFlowShape), make_instruction(2, "after-all", HloShape()), send,
+          receive, make_instruction(5, "recv-done", pair, {4}), make_element(6, 5, 0, kFlowShape),
+          make_instruction(7, "all-gather", kFlowShape, {6})}});
   };
   EXPECT_THAT(Flowing(module_with("")).sources(0, 7).parameters, ElementsAre(0));
   EXPECT_FALSE(Flowing(module_with("")).sources(0, 7).computed);
@@ -179,7 +175,7 @@ TEST(ValueFlow, TransfersBetweenSlices) {
 // A value in two parts, each padded with the lowest number to the size of the whole.
 TEST(ValueFlow, PaddedPartsAreJoinedByTheirMaximum) {
   for (bool is_pad : {true, false}) {
-    pjrt::HloModule module = make_module(
+    HloModule module = make_module(
         {{make_parameter(1, 0, kFlowShape), make_parameter(2, 1, kFlowShape), make_constant(3, 0),
           make_instruction(4, is_pad ? "pad" : "tanh", kFlowShape, {1, 3}),
           make_instruction(5, "pad", kFlowShape, {2, 3}),
@@ -199,7 +195,7 @@ TEST(ValueFlow, PaddedPartsAreJoinedByTheirMaximum) {
 }
 
 TEST(ValueFlow, BranchesAndTheirOperands) {
-  pjrt::HloModule module = make_module(
+  HloModule module = make_module(
       {{make_parameter(1, 0, array_shape(pjrt::ElementType::kPred, {})),
         make_parameter(2, 1, kFlowShape), make_parameter(3, 2, kFlowShape),
         calling(make_instruction(4, "conditional", kFlowShape, {1, 2, 3}), {1, 2}),

@@ -8,8 +8,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // How many operands are followed from an end to its start.
 constexpr int kMostOperands = 64;
 

@@ -27,8 +27,7 @@ Compared compared(const std::string& text, int partitions = 1) {
   options.num_partitions = partitions;
   pjrt::LoadedExecutable loaded = runtime_client().compile(text, options).value();
   const pjrt::Executable& executable = loaded.executable();
-  pjrt::HloModule module =
-      pjrt::HloModule::from_bytes(executable.optimized_program().value()).value();
+  HloModule module = HloModule::from_bytes(executable.optimized_program().value()).value();
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
   std::vector<pjrt::NamedValue> analysis = executable.cost_analysis().value();

@@ -16,7 +16,7 @@ namespace meshard {
 namespace {
 
 struct Compiled4x4 {
-  pjrt::HloModule module;
+  HloModule module;
   ModuleIndex index;
   Executions executions;
   std::vector<CustomCall> calls;
@@ -41,9 +41,9 @@ struct Compiled4x4 {
         simulated(simulate_schedule(costs, collectives, bound)) {}
 
   static Mesh mesh_of() { return Mesh({{"data", 4}, {"model", 4}}); }
-  static pjrt::HloModule read(const std::string& name) {
+  static HloModule read(const std::string& name) {
     std::string path = MESHARD_GOLDEN "/compiled/" + name + ".hlo.pb.gz";
-    return pjrt::HloModule::from_bytes(gunzip(read_whole_file(path).value()).value()).value();
+    return HloModule::from_bytes(gunzip(read_whole_file(path).value()).value()).value();
   }
 };
 

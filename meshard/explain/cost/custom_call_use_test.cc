@@ -8,12 +8,11 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
 struct Called {
-  pjrt::HloModule module;
+  HloModule module;
   ModuleIndex index;
   Executions executions;
   std::vector<CustomCall> calls;
@@ -23,7 +22,7 @@ struct Called {
         executions(Executions::of(index).value()),
         calls(custom_calls_of(executions)) {}
   // Two calls of `kernel`, the second in a loop of 3, and one of `sort`.
-  static pjrt::HloModule made() {
+  static HloModule made() {
     auto call = [](std::int64_t id, std::int64_t of, const char* target) {
       HloInstruction one = make_instruction(id, "custom-call", f32_shape({256}), {of});
       one.custom_call_target = target;

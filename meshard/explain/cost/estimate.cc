@@ -11,8 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 constexpr std::size_t kMostEntries = 200000;
 
 double memory_seconds(double bytes, const HardwareFigures& figures) {

@@ -9,8 +9,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
 using EntryKind = TimelineEntry::Kind;
 
 HardwareFigures estimate_figures() {
@@ -31,7 +29,7 @@ HloModule looping_module() {
   HloInstruction loop = calling(make_instruction(2, "while", f32_shape({8, 8}), {1}), {1, 2});
   loop.backend_config = R"({"known_trip_count":{"n":"5"}})";
   HloInstruction dot = make_instruction(12, "dot", f32_shape({8, 8}), {11, 11}, "jit(f)/dot");
-  dot.dot = pjrt::HloDotDimensions{{1}, {0}, {}, {}};
+  dot.dot = HloDotDimensions{{1}, {0}, {}, {}};
   dot.metadata.source_file = "/home/me/net.py";
   dot.metadata.source_line = 42;
   HloModule module =

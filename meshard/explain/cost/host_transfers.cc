@@ -33,7 +33,7 @@ HostTransfers host_transfers_of(const StepCosts& costs) {
     // The computation of an asynchronous instruction counts at its start.
     if (runs.fused || runs.applied || (each.call && each.call->opcode == "async-start")) continue;
     auto times = static_cast<double>(runs.executions);
-    for (const pjrt::HloInstruction& one : each.index->computation().instructions) {
+    for (const HloInstruction& one : each.index->computation().instructions) {
       HostTraffic moved = host_traffic(costs.executions().module(), *each.index, one);
       if (moved == HostTraffic()) continue;
       StepCost cost = costs.of(*each.index, one);

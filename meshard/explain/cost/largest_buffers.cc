@@ -8,17 +8,10 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/origin.h"
-#include "meshard/pjrt/hlo_buffers.h"
+#include "meshard/hlo/buffers.h"
 
 namespace meshard {
 namespace {
-
-using pjrt::HloBufferAllocation;
-using pjrt::HloBufferAssignment;
-using pjrt::HloHeapTrace;
-using pjrt::HloInstruction;
-using pjrt::HloLogicalBuffer;
-using pjrt::HloShape;
 
 const HloShape& part_of(const HloShape& shape, const std::vector<std::int64_t>& index) {
   const HloShape* at = &shape;
@@ -301,7 +294,7 @@ Result<LargestBuffers> largest_buffers(std::string_view hlo_proto, const Graph* 
   MESHARD_ASSIGN_OR_RETURN(auto assignment, HloBufferAssignment::from_bytes(hlo_proto));
   if (!assignment)
     return Error(ErrorCode::kNotFound, "[explain] the compiler did not report a buffer assignment");
-  MESHARD_ASSIGN_OR_RETURN(pjrt::HloModule module, pjrt::HloModule::from_bytes(hlo_proto));
+  MESHARD_ASSIGN_OR_RETURN(HloModule module, HloModule::from_bytes(hlo_proto));
   ModuleIndex index(module);
   Namer namer(index, graph, argument_names);
   LargestBuffers largest{.buffers = AssignedBuffers(*assignment, namer).run()};

@@ -11,7 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
 using pjrt::WireWriter;
 
 WireWriter written_instruction(std::int64_t id, const std::string& opcode, std::int64_t elements,
@@ -131,7 +130,7 @@ TEST(LargestBuffers, NoneAssignedAndDamagedBytesAreErrors) {
 }
 
 TEST(LargestBuffers, EstimatedFromTheOrderOfTheInstructions) {
-  pjrt::HloModule module = make_module({{
+  HloModule module = make_module({{
       make_parameter(1, 0, f32_shape({10})),
       make_instruction(2, "negate", f32_shape({1000}), {1}),
       make_instruction(3, "tanh", f32_shape({900}), {2}),  // the peak, together with 2

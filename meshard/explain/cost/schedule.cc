@@ -11,8 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 // One transfer over links, or from or to the host.
 struct Transfer {
   const Collective* collective = nullptr;  // null for host transfers

@@ -46,7 +46,7 @@ struct Schedule {
 /// The schedule, and the transfers that each instruction starts, in one of its executions.
 struct SimulatedSchedule {
   Schedule schedule;
-  std::unordered_map<const pjrt::HloInstruction*, TransferTime> steps;
+  std::unordered_map<const HloInstruction*, TransferTime> steps;
 };
 
 /// Simulates the instructions in execution order, each as fast as StepCosts says.

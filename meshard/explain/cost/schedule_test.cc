@@ -11,10 +11,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
-using pjrt::HloShape;
-
 // 1 Mflop, 1 MB of memory and of links, and 0.1 MB of the host's memory in a second.
 HardwareFigures schedule_figures() {
   HardwareFigures figures;
@@ -41,7 +37,7 @@ HloShape on_chip(std::int64_t rows) { return in_space(f32_shape({rows, 125, 500}
 HloInstruction product(std::int64_t id, std::int64_t of, std::int64_t seconds) {
   HloInstruction dot =
       make_instruction(id, "dot", in_space(f32_shape({500 * seconds, 1}), 1), {of, of});
-  dot.dot = pjrt::HloDotDimensions{{1}, {0}, {}, {}};
+  dot.dot = HloDotDimensions{{1}, {0}, {}, {}};
   return dot;
 }
 

@@ -7,8 +7,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-
 constexpr int kMostNesting = 8;
 
 // Sorted. Instructions that take no time themselves.

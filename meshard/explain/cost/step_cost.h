@@ -46,14 +46,14 @@ class StepCosts {
 
   /// The cost of an instruction. Of the computations that it calls, those of fusions and of
   /// asynchronous instructions count; loops, branches and calls have steps of their own.
-  StepCost of(const InstructionIndex& in, const pjrt::HloInstruction& one) const;
+  StepCost of(const InstructionIndex& in, const HloInstruction& one) const;
 
   const Executions& executions() const { return *executions_; }
   const ModuleCost& cost() const { return *cost_; }
   const LinkModel* links() const { return links_; }
 
  private:
-  void add_collectives(const pjrt::HloInstruction& one, int depth, StepCost& to) const;
+  void add_collectives(const HloInstruction& one, int depth, StepCost& to) const;
   const Executions* executions_;
   const ModuleCost* cost_;
   const LinkModel* links_;

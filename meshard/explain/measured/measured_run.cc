@@ -14,7 +14,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
 using Span = std::pair<double, double>;  // begin and end
 
 constexpr std::size_t kMostNames = 10;

@@ -10,8 +10,6 @@
 namespace meshard {
 namespace {
 
-using pjrt::HloInstruction;
-using pjrt::HloModule;
 using testing::ElementsAre;
 using testing::HasSubstr;
 

@@ -25,14 +25,14 @@ struct ScalarFrame {
   };
   Kind kind = Kind::kAnyCall;
   const InstructionIndex* caller = nullptr;
-  const pjrt::HloInstruction* call = nullptr;
+  const HloInstruction* call = nullptr;
   const ScalarFrame* outer = nullptr;  // frame of the caller
 };
 
 /// An instruction with the context needed to evaluate it.
 struct ScalarPlace {
   const InstructionIndex* computation = nullptr;
-  const pjrt::HloInstruction* instruction = nullptr;  // null: unknown
+  const HloInstruction* instruction = nullptr;  // null: unknown
   const ScalarFrame* frame = nullptr;
   /// Index path of the element to read, innermost tuple first.
   std::vector<std::int64_t> path = {};

@@ -19,7 +19,7 @@ struct Key {
 };
 
 // The element type of all parts; kInvalid if they differ.
-pjrt::ElementType only_element(const pjrt::HloShape& shape) {
+pjrt::ElementType only_element(const HloShape& shape) {
   if (!shape.is_tuple) return shape.element;
   pjrt::ElementType element = pjrt::ElementType::kInvalid;
   for (std::size_t i = 0; i < shape.tuple.size(); ++i) {

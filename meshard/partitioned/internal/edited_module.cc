@@ -29,7 +29,7 @@ bool take_text(const pjrt::WireField& field, std::string& to) {
 }
 
 Result<EditedInstruction> read_edited_instruction(std::string_view bytes,
-                                                  const pjrt::HloInstruction& original) {
+                                                  const HloInstruction& original) {
   EditedInstruction to;
   to.original = &original;
   WireWriter rest;
@@ -55,7 +55,7 @@ Result<EditedInstruction> read_edited_instruction(std::string_view bytes,
 }
 
 Result<EditedComputation> read_edited_computation(std::string_view bytes,
-                                                  const pjrt::HloComputation& original) {
+                                                  const HloComputation& original) {
   EditedComputation to;
   WireWriter rest;
   WireReader reader(bytes);
@@ -162,7 +162,7 @@ Result<EditedModule> EditedModule::from_bytes(std::string_view bytes) {
   EditedModule to;
   WireWriter with_config;
   with_config.add_bytes(1, bytes);
-  MESHARD_ASSIGN_OR_RETURN(to.original, pjrt::HloModule::from_bytes(with_config.bytes()));
+  MESHARD_ASSIGN_OR_RETURN(to.original, HloModule::from_bytes(with_config.bytes()));
   to.entry = to.original.entry_id;
   WireWriter rest;
   WireReader reader(bytes);

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard::internal {
 
@@ -24,7 +24,7 @@ struct EditedInstruction {
   /// The other fields. An instruction's sharding is not among them: the partitioner has used it.
   std::string rest;
   /// The instruction as it was read; null for a new one.
-  const pjrt::HloInstruction* original = nullptr;
+  const HloInstruction* original = nullptr;
 
   std::string bytes() const;
   /// Removes a field of `rest`.
@@ -60,7 +60,7 @@ struct EditedModule {
   EditedComputation* find(std::int64_t computation);
   const EditedComputation* find(std::int64_t computation) const;
 
-  pjrt::HloModule original;
+  HloModule original;
   std::vector<EditedComputation> computations;
   std::int64_t entry = 0;
   std::string host_program_shape;

@@ -11,8 +11,6 @@
 namespace meshard::internal {
 namespace {
 
-using pjrt::HloInstruction;
-
 using Groups = std::vector<std::vector<std::int64_t>>;
 
 struct CollectiveOpcode {
@@ -30,7 +28,7 @@ constexpr CollectiveOpcode kOpcodes[] = {
 
 struct Reader {
   const HloInstruction& instruction;
-  const pjrt::HloModule& module;
+  const HloModule& module;
   const Placement& placement;
 
   template <class... Parts>
@@ -43,7 +41,7 @@ struct Reader {
 
   // A group list whose expansion would be larger than the mesh is damaged.
   Result<void> check_group_count() const {
-    const pjrt::ReplicaGroups& groups = instruction.groups;
+    const ReplicaGroups& groups = instruction.groups;
     std::int64_t product = 1;
     auto multiply = [&](std::int64_t size) {
       if (size < 1 || product > placement.partitions)
@@ -51,9 +49,9 @@ struct Reader {
       else
         product *= std::min<std::int64_t>(size, placement.partitions + std::int64_t{1});
     };
-    if (groups.form == pjrt::ReplicaGroups::Form::kIota)
+    if (groups.form == ReplicaGroups::Form::kIota)
       for (std::int64_t size : groups.iota.dimensions) multiply(size);
-    if (groups.form == pjrt::ReplicaGroups::Form::kMeshAxes)
+    if (groups.form == ReplicaGroups::Form::kMeshAxes)
       for (const auto& axis : groups.mesh.axes) multiply(axis.size);
     if (product > placement.partitions)
       return error(ErrorCode::kDataLoss, "its groups have more than ", placement.partitions,
@@ -148,9 +146,9 @@ struct Reader {
   Result<void> read_reduction(FoundCollective& to) const {
     if (to.kind != CollectiveCallKind::kAllReduce && to.kind != CollectiveCallKind::kReduceScatter)
       return {};
-    const pjrt::HloComputation* computation = instruction.called_computations.size() == 1
-                                                  ? module.find(instruction.called_computations[0])
-                                                  : nullptr;
+    const HloComputation* computation = instruction.called_computations.size() == 1
+                                            ? module.find(instruction.called_computations[0])
+                                            : nullptr;
     if (computation == nullptr) return error(ErrorCode::kDataLoss, "it has no reduction");
     std::optional<Reduction> reduction = reduction_of(*computation);
     if (!reduction)
@@ -162,7 +160,7 @@ struct Reader {
   }
 
   // Converting small floats to f32 and back is how they are added anyway.
-  static const HloInstruction* through_conversion(const pjrt::HloComputation& computation,
+  static const HloInstruction* through_conversion(const HloComputation& computation,
                                                   const HloInstruction* value) {
     if (value == nullptr || value->opcode != "convert" || value->operands.size() != 1) return value;
     const HloInstruction* source = computation.find(value->operands[0]);
@@ -175,7 +173,7 @@ struct Reader {
     return is_float(*value) && is_float(*source) ? source : nullptr;
   }
 
-  static std::optional<Reduction> reduction_of(const pjrt::HloComputation& computation) {
+  static std::optional<Reduction> reduction_of(const HloComputation& computation) {
     constexpr std::pair<std::string_view, Reduction> kReductions[] = {
         {"add", Reduction::kSum},     {"multiply", Reduction::kProduct},
         {"minimum", Reduction::kMin}, {"maximum", Reduction::kMax},
@@ -233,7 +231,7 @@ bool is_before_partitioning(const HloInstruction& instruction) {
 }  // namespace
 
 std::string describe(const HloInstruction& instruction, const Placement& placement) {
-  const pjrt::HloMetadata& metadata = instruction.metadata;
+  const HloMetadata& metadata = instruction.metadata;
   std::string text =
       cat(instruction.opcode, " ", metadata.op_name.empty() ? instruction.name : metadata.op_name);
   if (placement.source_of && !metadata.op_name.empty())
@@ -245,7 +243,7 @@ std::string describe(const HloInstruction& instruction, const Placement& placeme
 }
 
 Result<std::optional<FoundCollective>> find_collective(const HloInstruction& instruction,
-                                                       const pjrt::HloModule& module,
+                                                       const HloModule& module,
                                                        const Placement& placement) {
   Reader reader{instruction, module, placement};
   std::string_view opcode = instruction.opcode;

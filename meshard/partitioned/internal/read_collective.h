@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/hlo/module.h"
 #include "meshard/partitioned/collective_call.h"
-#include "meshard/pjrt/hlo_module.h"
 
 namespace meshard::internal {
 
@@ -43,11 +43,11 @@ struct FoundCollective {
 /// half has only `part`.
 /// @error unimplemented, naming the op and its source line, for an operation between partitions
 /// that cannot be replaced; data loss if it is damaged
-Result<std::optional<FoundCollective>> find_collective(const pjrt::HloInstruction& instruction,
-                                                       const pjrt::HloModule& module,
+Result<std::optional<FoundCollective>> find_collective(const HloInstruction& instruction,
+                                                       const HloModule& module,
                                                        const Placement& placement);
 
 /// `all-reduce n17 (train.cc:42)`: what an instruction is, and where it comes from.
-std::string describe(const pjrt::HloInstruction& instruction, const Placement& placement);
+std::string describe(const HloInstruction& instruction, const Placement& placement);
 
 }  // namespace meshard::internal

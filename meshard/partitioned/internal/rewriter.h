@@ -71,7 +71,7 @@ class Rewriter {
   int calls_ = 0;
   bool uses_replicas_ = false;
   int depth_ = 0;
-  std::unordered_map<const pjrt::HloInstruction*, FoundCollective> found_;
+  std::unordered_map<const HloInstruction*, FoundCollective> found_;
   std::unordered_map<std::int64_t, bool> communicates_;          // by computation
   std::unordered_map<std::int64_t, std::size_t> index_;          // of a computation, by id
   std::unordered_map<std::int64_t, int> callers_;                // by computation

@@ -6,8 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "meshard/hlo/interface.h"
 #include "meshard/partitioned/partition.h"
-#include "meshard/pjrt/hlo_interface.h"
 #include "meshard/pjrt/wire.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/agreement.h"
@@ -200,7 +200,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_across(
       std::string module,
       agreed_module(across, program.graph, lowered, {ranks, here.empty()}, options, where));
   std::string readable = with_config(module);
-  MESHARD_ASSIGN_OR_RETURN(pjrt::HloInterface read, pjrt::HloInterface::from_bytes(readable));
+  MESHARD_ASSIGN_OR_RETURN(HloInterface read, HloInterface::from_bytes(readable));
   MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
   std::optional<pjrt::LoadedExecutable> executable;
   bool communicates = false;

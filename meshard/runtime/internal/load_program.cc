@@ -4,7 +4,7 @@
 #include <chrono>
 #include <optional>
 
-#include "meshard/pjrt/hlo_interface.h"
+#include "meshard/hlo/interface.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
 
@@ -72,7 +72,7 @@ Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms
                                                       std::string_view interface) {
   ChosenShardings chosen;
   if (lowered.mesh) {
-    MESHARD_ASSIGN_OR_RETURN(pjrt::HloInterface read, pjrt::HloInterface::from_bytes(interface));
+    MESHARD_ASSIGN_OR_RETURN(HloInterface read, HloInterface::from_bytes(interface));
     MESHARD_ASSIGN_OR_RETURN(chosen, read_shardings(lowered, read));
   } else {
     chosen.arguments.resize(lowered.arguments.size());

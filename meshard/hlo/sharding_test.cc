@@ -1,12 +1,13 @@
-#include "meshard/pjrt/hlo_sharding.h"
+#include "meshard/hlo/sharding.h"
 
 #include <gtest/gtest.h>
 
 #include "meshard/pjrt/wire.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
+using pjrt::WireWriter;
 using Numbers = std::vector<std::int64_t>;
 
 TEST(IotaOrder, TransposesTheNumbers) {
@@ -19,9 +20,11 @@ TEST(IotaOrder, TransposesTheNumbers) {
   EXPECT_FALSE((IotaOrder{{1 << 20, 1 << 20}, {}}.expand().ok()));
 }
 
-OpSharding read(const WireWriter& writer) { return OpSharding::from_bytes(writer.bytes()).value(); }
+HloSharding read(const WireWriter& writer) {
+  return HloSharding::from_bytes(writer.bytes()).value();
+}
 
-TEST(OpSharding, ReadsBothFormsOfTheDevices) {
+TEST(HloSharding, ReadsBothFormsOfTheDevices) {
   WireWriter listed;  // V1
   listed.add_varint(1, 3);
   listed.add_packed(3, Numbers{2, 2});
@@ -47,7 +50,7 @@ TEST(OpSharding, ReadsBothFormsOfTheDevices) {
             "{devices=[1,2,2]<=[4] last_tile_dims={manual, replicated}}");
 }
 
-TEST(OpSharding, ReadsTheSimpleKindsAndTuples) {
+TEST(HloSharding, ReadsTheSimpleKindsAndTuples) {
   WireWriter maximal;
   maximal.add_varint(1, 1);
   maximal.add_packed(4, Numbers{5});
@@ -59,7 +62,7 @@ TEST(OpSharding, ReadsTheSimpleKindsAndTuples) {
   WireWriter manual;
   manual.add_varint(1, 4);
   EXPECT_EQ(read(manual).to_string(), "{manual}");
-  EXPECT_FALSE(OpSharding::from_bytes("\x1a\x05").ok());
+  EXPECT_FALSE(HloSharding::from_bytes("\x1a\x05").ok());
 }
 
 WireWriter axis(std::uint64_t index, int pre = 0, int size = 0) {
@@ -85,7 +88,7 @@ WireWriter mesh(const std::vector<std::pair<std::string, int>>& axes, const Numb
   return writer;
 }
 
-TEST(OpSharding, ReadsNamedShardings) {
+TEST(HloSharding, ReadsNamedShardings) {
   WireWriter dimension, named, sharding;
   dimension.add_message(1, axis(1));
   dimension.add_message(1, axis(0, 1, 2));
@@ -95,7 +98,7 @@ TEST(OpSharding, ReadsNamedShardings) {
   named.add_message(3, WireWriter());
   named.add_message(4, axis(0, 2, 2));
   sharding.add_message(14, named);
-  OpSharding read_back = read(sharding);
+  HloSharding read_back = read(sharding);
   ASSERT_TRUE(read_back.named.has_value());
   const HloNamedSharding& got = *read_back.named;
   EXPECT_EQ(got.mesh.axes[0], (HloMesh::Axis{"x", 4}));
@@ -148,4 +151,4 @@ TEST(ReplicaGroups, MeshAxesFormFollowsTheAxesInTheirOrder) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/pjrt/hlo_instruction.h"
-#include "meshard/pjrt/hlo_interface.h"
+#include "meshard/hlo/instruction.h"
+#include "meshard/hlo/interface.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 
 /// A computation: the instructions of a function, a loop body, or a fusion.
 struct HloComputation {
@@ -66,4 +66,4 @@ struct HloModule : HloInterface {
   const HloComputation& entry() const;
 };
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,16 +1,17 @@
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "meshard/hlo/internal/reader.h"
 #include "meshard/pjrt/executable_signature.h"
-#include "meshard/pjrt/internal/hlo_reader.h"
 
 // Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto.
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
 using internal::damaged;
+using pjrt::WireReader;
 
 Result<HloComputation> read_computation(std::string_view bytes) {
   HloComputation computation;
@@ -222,4 +223,4 @@ Result<HloModule> HloModule::from_bytes(std::string_view module_with_config) {
   return module;
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -9,7 +9,7 @@
 
 #include "meshard/base/result.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 
 /// The order of 0..n-1 after a reshape to `dimensions` and a transpose by `permutation`. Empty
 /// dimensions: this form is absent.
@@ -68,7 +68,7 @@ struct HloNamedSharding {
 };
 
 /// A sharding as a tile assignment, with XLA's numbers for the kinds.
-struct OpSharding {
+struct HloSharding {
   enum class Kind : int {
     kReplicated = 0,
     kMaximal = 1,
@@ -86,7 +86,7 @@ struct OpSharding {
   IotaOrder iota;
   bool replicate_on_last_tile_dimension = false;
   std::vector<Kind> last_tile_kinds;
-  std::vector<OpSharding> tuple;
+  std::vector<HloSharding> tuple;
   /// If present, all other fields are ignored.
   std::optional<HloNamedSharding> named;
 
@@ -95,9 +95,9 @@ struct OpSharding {
   /// XLA's text form: `{replicated}`, `{devices=[2,1,4]<=[8] last_tile_dim_replicate}`, `{maximal
   /// device=3}`.
   std::string to_string() const;
-  /// Reads the bytes of an OpSharding message. @error data loss if they are damaged
-  static Result<OpSharding> from_bytes(std::string_view bytes);
-  friend bool operator==(const OpSharding&, const OpSharding&) = default;
+  /// Reads the bytes of an HloSharding message. @error data loss if they are damaged
+  static Result<HloSharding> from_bytes(std::string_view bytes);
+  friend bool operator==(const HloSharding&, const HloSharding&) = default;
 };
 
 /// The device groups of a collective.
@@ -117,4 +117,4 @@ struct ReplicaGroups {
   friend bool operator==(const ReplicaGroups&, const ReplicaGroups&) = default;
 };
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,11 +1,13 @@
-#include "meshard/pjrt/hlo_buffers.h"
+#include "meshard/hlo/buffers.h"
 
 #include <gtest/gtest.h>
 
 #include "meshard/pjrt/wire.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
+
+using pjrt::WireWriter;
 
 WireWriter numbers(std::vector<std::pair<int, std::uint64_t>> fields) {
   WireWriter writer;
@@ -67,4 +69,4 @@ TEST(HloBuffers, CutBytesAreAnErrorOrLess) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,9 +1,11 @@
-#include "meshard/pjrt/hlo_shape.h"
+#include "meshard/hlo/shape.h"
 
 #include <gtest/gtest.h>
 
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
+
+using pjrt::ElementType;
 
 HloShape laid_out(ElementType element, std::vector<std::int64_t> dimensions,
                   std::vector<std::int64_t> minor_to_major,
@@ -69,4 +71,4 @@ TEST(HloShape, DamagedSizesStopAtABound) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt
+}  // namespace meshard

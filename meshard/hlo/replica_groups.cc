@@ -1,11 +1,17 @@
-// Tested in meshard/pjrt/hlo_sharding_test.cc.
+// Tested in meshard/hlo/sharding_test.cc.
 // Device groups of collectives, in all forms that plugins write.
 #include <algorithm>
 
-#include "meshard/pjrt/hlo_sharding.h"
-#include "meshard/pjrt/internal/hlo_reader.h"
+#include "meshard/hlo/internal/reader.h"
+#include "meshard/hlo/sharding.h"
 
-namespace meshard::pjrt {
+namespace meshard {
+namespace {
+
+using pjrt::WireReader;
+
+}  // namespace
+
 namespace internal {
 
 Result<void> read_replica_group(std::string_view bytes, ReplicaGroups& to) {
@@ -159,4 +165,4 @@ Result<Groups> ReplicaGroups::expand() const {
   return cut(devices, static_cast<std::size_t>(group_size));
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

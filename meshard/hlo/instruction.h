@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/pjrt/hlo_shape.h"
-#include "meshard/pjrt/hlo_sharding.h"
+#include "meshard/hlo/shape.h"
+#include "meshard/hlo/sharding.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 
 /// Where an instruction came from.
 struct HloMetadata {
@@ -77,10 +77,10 @@ struct HloInstruction {
   bool use_global_device_ids = false;
   ReplicaGroups groups;
   std::vector<std::pair<std::int64_t, std::int64_t>> source_target_pairs;
-  std::optional<OpSharding> sharding;
+  std::optional<HloSharding> sharding;
 
   /// The value of a frontend attribute; empty if there is none.
   std::string_view frontend_attribute(std::string_view key) const;
 };
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,10 +1,17 @@
-#include "meshard/pjrt/hlo_sharding.h"
+#include "meshard/hlo/sharding.h"
 
 #include <numeric>
 
-#include "meshard/pjrt/internal/hlo_reader.h"
+#include "meshard/hlo/internal/reader.h"
 
-namespace meshard::pjrt {
+namespace meshard {
+namespace {
+
+using pjrt::WireField;
+using pjrt::WireReader;
+
+}  // namespace
+
 namespace internal {
 namespace {
 
@@ -109,15 +116,15 @@ Result<HloNamedSharding> read_named_sharding(std::string_view bytes, int depth) 
   return sharding;
 }
 
-Result<OpSharding> read_op_sharding(std::string_view bytes, int depth) {
+Result<HloSharding> read_op_sharding(std::string_view bytes, int depth) {
   if (depth > kMostNesting) return damaged("a sharding");
-  OpSharding sharding;
+  HloSharding sharding;
   std::vector<std::int64_t> kinds;
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     bool good = true;
     switch (field->number) {
-      case 1: sharding.kind = static_cast<OpSharding::Kind>(field->value); break;
+      case 1: sharding.kind = static_cast<HloSharding::Kind>(field->value); break;
       case 3: good = numbers(*field, sharding.tile_dimensions); break;
       case 4: good = numbers(*field, sharding.listed_devices); break;
       case 5: {
@@ -139,7 +146,7 @@ Result<OpSharding> read_op_sharding(std::string_view bytes, int depth) {
   }
   if (!reader.ok()) return damaged("a sharding");
   for (std::int64_t kind : kinds)
-    sharding.last_tile_kinds.push_back(static_cast<OpSharding::Kind>(kind));
+    sharding.last_tile_kinds.push_back(static_cast<HloSharding::Kind>(kind));
   return sharding;
 }
 
@@ -181,13 +188,13 @@ Result<std::vector<std::int64_t>> IotaOrder::expand() const {
   return result;
 }
 
-Result<std::vector<std::int64_t>> OpSharding::devices() const {
+Result<std::vector<std::int64_t>> HloSharding::devices() const {
   if (!listed_devices.empty()) return listed_devices;
   if (!iota.given()) return std::vector<std::int64_t>();
   return iota.expand();
 }
 
-std::string OpSharding::to_string() const {
+std::string HloSharding::to_string() const {
   auto name = [](Kind which) -> std::string {
     switch (which) {
       case Kind::kReplicated: return "replicated";
@@ -224,8 +231,8 @@ std::string OpSharding::to_string() const {
   return text + "}";
 }
 
-Result<OpSharding> OpSharding::from_bytes(std::string_view bytes) {
+Result<HloSharding> HloSharding::from_bytes(std::string_view bytes) {
   return internal::read_op_sharding(bytes);
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,13 +1,16 @@
-#include "meshard/pjrt/hlo_interface.h"
+#include "meshard/hlo/interface.h"
 
 #include <gtest/gtest.h>
 
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
+#include "meshard/pjrt/executable_signature.h"
 #include "meshard/pjrt/wire.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
+using pjrt::interface_bytes;
+using pjrt::WireWriter;
 using Numbers = std::vector<std::int64_t>;
 
 WireWriter array_shape(const Numbers& dimensions) {
@@ -17,7 +20,7 @@ WireWriter array_shape(const Numbers& dimensions) {
   return shape;
 }
 
-// OpSharding {type 1, tile dimensions 3, devices 4}.
+// HloSharding {type 1, tile dimensions 3, devices 4}.
 WireWriter tiled(const Numbers& tiles, const Numbers& devices) {
   WireWriter sharding;
   sharding.add_varint(1, 3);  // OTHER
@@ -80,4 +83,4 @@ TEST(HloInterface, DamagedBytesAreAnError) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -7,7 +7,7 @@
 
 #include "meshard/base/result.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 
 /// One array that an instruction produces.
 struct HloLogicalBuffer {
@@ -64,4 +64,4 @@ struct HloBufferAssignment {
   static Result<std::optional<HloBufferAssignment>> from_bytes(std::string_view hlo_proto);
 };
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -7,7 +7,7 @@
 
 #include "meshard/pjrt/element_type.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 
 /// The memory layout of an array (xla/layout.h).
 struct HloLayout {
@@ -27,7 +27,7 @@ struct HloLayout {
 
 /// The type of an HLO value: an array, a tuple, or a token.
 struct HloShape {
-  ElementType element = ElementType::kInvalid;  // of an array; kToken for a token
+  pjrt::ElementType element = pjrt::ElementType::kInvalid;  // of an array; kToken for a token
   std::vector<std::int64_t> dimensions;
   bool is_tuple = false;
   std::vector<HloShape> tuple;
@@ -49,4 +49,4 @@ struct HloShape {
   friend bool operator==(const HloShape&, const HloShape&) = default;
 };
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

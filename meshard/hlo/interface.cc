@@ -1,13 +1,17 @@
-#include "meshard/pjrt/hlo_interface.h"
+#include "meshard/hlo/interface.h"
 
-#include "meshard/pjrt/internal/hlo_reader.h"
+#include "meshard/hlo/internal/reader.h"
 
 // Field numbers are those of xla/service/hlo.proto: HloModuleProtoWithConfig {hlo_module 1},
-// HloModuleProto {host_program_shape 4, input_output_alias 8, spmd_output_sharding 12,
-// spmd_parameters_shardings 14}.
-namespace meshard::pjrt {
+// HloModuleProto {host_program_shape 4, spmd_output_sharding 12, spmd_parameters_shardings 14}.
+namespace meshard {
+namespace {
 
 using internal::damaged;
+using pjrt::WireField;
+using pjrt::WireReader;
+
+}  // namespace
 
 Result<HloInterface> HloInterface::from_bytes(std::string_view module_with_config) {
   HloInterface interface;
@@ -21,21 +25,6 @@ Result<HloInterface> HloInterface::from_bytes(std::string_view module_with_confi
   }
   if (!outer.ok()) return damaged("the compiled module");
   return interface;
-}
-
-std::string interface_bytes(std::string_view module_with_config) {
-  WireWriter kept;
-  WireReader outer(module_with_config);
-  while (auto module = outer.next()) {
-    if (module->number != 1) continue;
-    WireReader reader(module->bytes);
-    while (auto field = reader.next())
-      if (field->number == 4 || field->number == 8 || field->number == 12 || field->number == 14)
-        kept.add_field(*field);
-  }
-  WireWriter with_config;
-  with_config.add_message(1, kept);
-  return with_config.take();
 }
 
 namespace internal {
@@ -61,11 +50,11 @@ Result<void> read_interface_field(const WireField& field, HloInterface& to) {
   switch (field.number) {
     case 4: return read_program_shape(field.bytes, to);
     case 12: {
-      MESHARD_ASSIGN_OR_RETURN(to.output_sharding, OpSharding::from_bytes(field.bytes));
+      MESHARD_ASSIGN_OR_RETURN(to.output_sharding, HloSharding::from_bytes(field.bytes));
       return {};
     }
     case 14: {
-      MESHARD_ASSIGN_OR_RETURN(auto sharding, OpSharding::from_bytes(field.bytes));
+      MESHARD_ASSIGN_OR_RETURN(auto sharding, HloSharding::from_bytes(field.bytes));
       to.parameter_shardings.push_back(std::move(sharding));
       return {};
     }
@@ -74,4 +63,4 @@ Result<void> read_interface_field(const WireField& field, HloInterface& to) {
 }
 
 }  // namespace internal
-}  // namespace meshard::pjrt
+}  // namespace meshard

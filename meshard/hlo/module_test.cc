@@ -1,13 +1,14 @@
-#include "meshard/pjrt/hlo_module.h"
+#include "meshard/hlo/module.h"
 
 #include <gtest/gtest.h>
 
 #include "meshard/pjrt/executable_signature.h"
 #include "meshard/pjrt/wire.h"
 
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
+using pjrt::WireWriter;
 using Numbers = std::vector<std::int64_t>;
 
 WireWriter shape(std::uint64_t primitive, const Numbers& dimensions) {
@@ -141,41 +142,41 @@ TEST(HloModule, ReadsInstructionsAndBoundary) {
 }
 
 TEST(HloModule, TheSignatureIsReadFromTheSameBytes) {
-  auto signature = ExecutableSignature::from_module(module_bytes()).value();
+  auto signature = pjrt::ExecutableSignature::from_module(module_bytes()).value();
   EXPECT_EQ(signature.to_string(),
             "(f32[2,3] donated, bf16[]) -> (f32[2,3], pred[5]) with collectives");
-  EXPECT_EQ(ExecutableSignature::parse(signature.to_string()).value(), signature);
+  EXPECT_EQ(pjrt::ExecutableSignature::parse(signature.to_string()).value(), signature);
   for (const char* text :
        {"() -> ()", "(s32[]) -> (f32[1], f32[1])", "() -> (u32[]) reading the partition id",
         "() -> (u32[]) with collectives reading the partition id"})
-    EXPECT_EQ(ExecutableSignature::parse(text).value().to_string(), text);
+    EXPECT_EQ(pjrt::ExecutableSignature::parse(text).value().to_string(), text);
   for (const char* bad : {"", "(f32[1]", "(f32[1]) -> (f32[1] donated)", "() -> () x"})
-    EXPECT_FALSE(ExecutableSignature::parse(bad).ok()) << bad;
+    EXPECT_FALSE(pjrt::ExecutableSignature::parse(bad).ok()) << bad;
 }
 
 TEST(HloModule, DamagedBytesGiveAnErrorAndNothingElse) {
   std::string bytes = module_bytes();
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(HloModule::from_bytes(bytes.substr(0, size)).ok()) << size;
-    (void)ExecutableSignature::from_module(bytes.substr(0, size));
+    (void)pjrt::ExecutableSignature::from_module(bytes.substr(0, size));
   }
   for (std::size_t i = 0; i < bytes.size(); ++i) {  // must not crash; may still be readable
     std::string changed = bytes;
     changed[i] = static_cast<char>(changed[i] ^ 0xFF);
     (void)HloModule::from_bytes(changed);
-    (void)ExecutableSignature::from_module(changed);
+    (void)pjrt::ExecutableSignature::from_module(changed);
   }
 }
 
 TEST(HloModule, PrimitiveNumbersOfXla) {
-  EXPECT_EQ(element_type_of_primitive(11), ElementType::kF32);
-  EXPECT_EQ(element_type_of_primitive(13), ElementType::kInvalid);
-  EXPECT_EQ(element_type_of_primitive(15), ElementType::kC64);
-  EXPECT_EQ(element_type_of_primitive(16), ElementType::kBf16);
-  EXPECT_EQ(element_type_of_primitive(20), ElementType::kF8E4M3Fn);
-  EXPECT_EQ(element_type_of_primitive(-3), ElementType::kInvalid);
-  EXPECT_TRUE(is_collective_opcode("all-gather-start"));
-  EXPECT_FALSE(is_collective_opcode("add"));
+  EXPECT_EQ(pjrt::element_type_of_primitive(11), pjrt::ElementType::kF32);
+  EXPECT_EQ(pjrt::element_type_of_primitive(13), pjrt::ElementType::kInvalid);
+  EXPECT_EQ(pjrt::element_type_of_primitive(15), pjrt::ElementType::kC64);
+  EXPECT_EQ(pjrt::element_type_of_primitive(16), pjrt::ElementType::kBf16);
+  EXPECT_EQ(pjrt::element_type_of_primitive(20), pjrt::ElementType::kF8E4M3Fn);
+  EXPECT_EQ(pjrt::element_type_of_primitive(-3), pjrt::ElementType::kInvalid);
+  EXPECT_TRUE(pjrt::is_collective_opcode("all-gather-start"));
+  EXPECT_FALSE(pjrt::is_collective_opcode("add"));
 }
 
 TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
@@ -252,4 +253,4 @@ TEST(HloModule, WhatTellsSizesOrderAndPlaces) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,15 +1,17 @@
-#include "meshard/pjrt/hlo_shape.h"
+#include "meshard/hlo/shape.h"
 
 #include <algorithm>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
+#include "meshard/hlo/internal/reader.h"
 #include "meshard/pjrt/executable_signature.h"
-#include "meshard/pjrt/internal/hlo_reader.h"
 
 // Field numbers are those of ShapeProto, LayoutProto and TileProto of xla/xla_data.proto.
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
+
+using pjrt::WireReader;
 
 constexpr int kMostNesting = 64;  // of tuples; damaged bytes could nest without limit
 std::int64_t bytes_of(std::int64_t elements, std::int64_t bits) {
@@ -82,7 +84,7 @@ Result<HloShape> read_nested(std::string_view bytes, int depth) {
     switch (field->number) {
       case 2:
         shape.is_tuple = field->value == kTuple;
-        shape.element = element_type_of_primitive(static_cast<int>(field->value));
+        shape.element = pjrt::element_type_of_primitive(static_cast<int>(field->value));
         break;
       case 3:
         if (!append_numbers(*field, shape.dimensions)) return internal::damaged("a shape");
@@ -149,4 +151,4 @@ std::string HloShape::to_string() const {
   return cat(pjrt::to_string(element), "[", join(dimensions, ","), "]");
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

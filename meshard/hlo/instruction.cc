@@ -1,15 +1,17 @@
-// Tested in meshard/pjrt/hlo_module_test.cc.
-#include "meshard/pjrt/hlo_instruction.h"
+// Tested in meshard/hlo/module_test.cc.
+#include "meshard/hlo/instruction.h"
 
 #include <algorithm>
 
-#include "meshard/pjrt/internal/hlo_reader.h"
+#include "meshard/hlo/internal/reader.h"
 
 // Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto.
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
 using internal::damaged;
+using pjrt::WireField;
+using pjrt::WireReader;
 
 Result<HloMetadata> read_metadata(std::string_view bytes) {
   HloMetadata metadata;
@@ -232,7 +234,7 @@ Result<HloInstruction> internal::read_instruction(std::string_view bytes) {
         continue;
       }
       case 40: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.sharding, OpSharding::from_bytes(field->bytes));
+        MESHARD_ASSIGN_OR_RETURN(instruction.sharding, HloSharding::from_bytes(field->bytes));
         continue;
       }
       default: break;
@@ -253,4 +255,4 @@ std::string_view HloInstruction::frontend_attribute(std::string_view key) const 
   return "";
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard

@@ -1,12 +1,13 @@
-#include "meshard/pjrt/hlo_buffers.h"
+#include "meshard/hlo/buffers.h"
 
-#include "meshard/pjrt/internal/hlo_reader.h"
+#include "meshard/hlo/internal/reader.h"
 
 // Field numbers are those of xla/service/hlo.proto.
-namespace meshard::pjrt {
+namespace meshard {
 namespace {
 
 using internal::damaged;
+using pjrt::WireReader;
 
 constexpr std::string_view kWhat = "the buffer assignment";
 
@@ -136,4 +137,4 @@ Result<std::optional<HloBufferAssignment>> HloBufferAssignment::from_bytes(
   return assignment;
 }
 
-}  // namespace meshard::pjrt
+}  // namespace meshard
