@@ -5,8 +5,8 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/ops/all.h"
-#include "meshard/pipeline/plan/plan_pipeline.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/plan/pipeline/plan_pipeline.h"
 #include "meshard/target/hardware.h"
 
 namespace meshard {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "meshard/pipeline/plan/plan_pipeline.h"
 #include "meshard/pipeline/schedule/picture.h"
+#include "meshard/plan/pipeline/plan_pipeline.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"

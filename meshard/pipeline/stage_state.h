@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/pipeline/internal/stage_programs.h"
 #include "meshard/pipeline/stage.h"
+#include "meshard/pipeline/stage_programs.h"
 #include "meshard/sharding/sharding.h"
 #include "meshard/trace/jit.h"
 

@@ -1,5 +1,5 @@
-// Tested in meshard/pipeline/plan/explain_pipeline_test.cc.
-#include "meshard/pipeline/plan/internal/stage_compiler.h"
+// Tested in meshard/plan/pipeline/explain_pipeline_test.cc.
+#include "meshard/plan/pipeline/internal/stage_compiler.h"
 
 #include <unordered_map>
 

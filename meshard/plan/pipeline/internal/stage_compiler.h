@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshard/explain/explain_for.h"
-#include "meshard/pipeline/plan/explain_pipeline.h"
+#include "meshard/plan/pipeline/explain_pipeline.h"
 
 namespace meshard::internal {
 

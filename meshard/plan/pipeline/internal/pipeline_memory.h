@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshard/graph/tensor.h"
-#include "meshard/pipeline/plan/pipeline_report.h"
+#include "meshard/plan/pipeline/pipeline_report.h"
 
 namespace meshard::internal {
 

@@ -1,5 +1,5 @@
-// Tested in meshard/pipeline/plan/explain_pipeline_test.cc.
-#include "meshard/pipeline/plan/pipeline_report.h"
+// Tested in meshard/plan/pipeline/explain_pipeline_test.cc.
+#include "meshard/plan/pipeline/pipeline_report.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // Tested in meshard/pipeline/pipeline_test.cc.
-#include "meshard/pipeline/internal/stage_programs.h"
+#include "meshard/pipeline/stage_programs.h"
 
 #include <algorithm>
 

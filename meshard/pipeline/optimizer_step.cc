@@ -1,5 +1,5 @@
 // Tested in meshard/pipeline/pipeline_test.cc.
-#include "meshard/pipeline/internal/optimizer_step.h"
+#include "meshard/pipeline/optimizer_step.h"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // Tests explain_pipeline() for the CPU plugin's virtual devices, and for TPUs where their compiler
 // is installed. Expected bytes are counted by hand, expected bubbles are the formulas of the
 // schedules' papers.
-#include "meshard/pipeline/plan/explain_pipeline.h"
+#include "meshard/plan/pipeline/explain_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

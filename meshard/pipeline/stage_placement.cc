@@ -1,4 +1,4 @@
-#include "meshard/pipeline/internal/stage_placement.h"
+#include "meshard/pipeline/stage_placement.h"
 
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/runtime/transfer.h"

@@ -1,4 +1,4 @@
-#include "meshard/pipeline/plan/balance.h"
+#include "meshard/plan/pipeline/balance.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "meshard/pipeline/plan/plan_pipeline.h"
+#include "meshard/plan/pipeline/plan_pipeline.h"
 
 #include <algorithm>
 #include <numeric>
@@ -7,10 +7,10 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/pipeline/plan/balance.h"
-#include "meshard/pipeline/plan/internal/stage_compiler.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
 #include "meshard/plan/candidate.h"
+#include "meshard/plan/pipeline/balance.h"
+#include "meshard/plan/pipeline/internal/stage_compiler.h"
 
 namespace meshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "meshard/pipeline/plan/internal/stage_link.h"
+#include "meshard/plan/pipeline/internal/stage_link.h"
 
 #include <algorithm>
 #include <set>

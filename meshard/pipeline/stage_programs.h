@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "meshard/graph/body_vjp.h"
-#include "meshard/pipeline/internal/body_program.h"
+#include "meshard/pipeline/body_program.h"
 #include "meshard/pipeline/stage.h"
 
 namespace meshard::internal {

@@ -1,4 +1,4 @@
-#include "meshard/pipeline/plan/internal/pipeline_memory.h"
+#include "meshard/plan/pipeline/internal/pipeline_memory.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Tested in meshard/pipeline/pipeline_test.cc.
-#include "meshard/pipeline/internal/body_program.h"
+#include "meshard/pipeline/body_program.h"
 
 #include <set>
 

@@ -7,7 +7,7 @@
 
 #include "meshard/explain/cost/link_options.h"
 #include "meshard/pipeline/pipeline.h"
-#include "meshard/pipeline/plan/pipeline_report.h"
+#include "meshard/plan/pipeline/pipeline_report.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/target/target.h"
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "meshard/base/enum_names.h"
-#include "meshard/pipeline/plan/explain_pipeline.h"
-#include "meshard/pipeline/plan/pipeline_layers.h"
+#include "meshard/plan/pipeline/explain_pipeline.h"
+#include "meshard/plan/pipeline/pipeline_layers.h"
 
 namespace meshard {
 

@@ -1,17 +1,17 @@
-#include "meshard/pipeline/plan/explain_pipeline.h"
+#include "meshard/plan/pipeline/explain_pipeline.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include "meshard/base/cat.h"
 #include "meshard/optim/parameter_step.h"
-#include "meshard/pipeline/internal/optimizer_step.h"
-#include "meshard/pipeline/internal/stage_placement.h"
-#include "meshard/pipeline/internal/stage_programs.h"
-#include "meshard/pipeline/internal/stage_state.h"
-#include "meshard/pipeline/plan/internal/pipeline_memory.h"
-#include "meshard/pipeline/plan/internal/stage_compiler.h"
-#include "meshard/pipeline/plan/internal/stage_link.h"
+#include "meshard/pipeline/optimizer_step.h"
+#include "meshard/pipeline/stage_placement.h"
+#include "meshard/pipeline/stage_programs.h"
+#include "meshard/pipeline/stage_state.h"
+#include "meshard/plan/pipeline/internal/pipeline_memory.h"
+#include "meshard/plan/pipeline/internal/stage_compiler.h"
+#include "meshard/plan/pipeline/internal/stage_link.h"
 #include "meshard/plan/plan.h"
 
 namespace meshard::internal {

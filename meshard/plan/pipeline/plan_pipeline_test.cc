@@ -1,5 +1,5 @@
 // Tests plan_pipeline() for the CPU plugin's virtual devices, where times are counts of operations.
-#include "meshard/pipeline/plan/plan_pipeline.h"
+#include "meshard/plan/pipeline/plan_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

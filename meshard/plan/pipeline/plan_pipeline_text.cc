@@ -1,10 +1,10 @@
-// Tested in meshard/pipeline/plan/plan_pipeline_test.cc.
+// Tested in meshard/plan/pipeline/plan_pipeline_test.cc.
 #include <algorithm>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/json_writer.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/pipeline/plan/plan_pipeline.h"
+#include "meshard/plan/pipeline/plan_pipeline.h"
 #include "meshard/report/diff_text.h"
 
 namespace meshard {

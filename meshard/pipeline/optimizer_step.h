@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "meshard/graph/tensor.h"
-#include "meshard/pipeline/internal/stage_state.h"
+#include "meshard/pipeline/stage_state.h"
 
 namespace meshard::internal {
 

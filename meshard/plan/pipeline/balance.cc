@@ -1,4 +1,4 @@
-#include "meshard/pipeline/plan/balance.h"
+#include "meshard/plan/pipeline/balance.h"
 
 #include <algorithm>
 #include <cmath>
