@@ -9,17 +9,14 @@ namespace meshard {
 namespace {
 
 constexpr std::string_view kNames[kDTypeCount] = {
-    "bool",      "i8",     "i16",        "i32",        "i64",
-    "u8",        "u16",    "u32",        "u64",        "f16",
-    "bf16",      "f32",    "f64",        "f8e4m3fn",   "f8e5m2",
-    "f8e4m3",    "f8e3m4", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz",
-    "f8e8m0fnu", "c64",    "c128"};
+#define MESHARD_DTYPE(name, type, stablehlo) \
+#name == std::string_view("bool_") ? std::string_view("bool") : std::string_view(#name),
+#include "meshard/array/dtypes.inc"
+};
 constexpr std::string_view kStablehloNames[kDTypeCount] = {
-    "i1",        "i8",           "i16",         "i32",        "i64",
-    "ui8",       "ui16",         "ui32",        "ui64",       "f16",
-    "bf16",      "f32",          "f64",         "f8E4M3FN",   "f8E5M2",
-    "f8E4M3",    "f8E3M4",       "f8E4M3FNUZ",  "f8E5M2FNUZ", "f8E4M3B11FNUZ",
-    "f8E8M0FNU", "complex<f32>", "complex<f64>"};
+#define MESHARD_DTYPE(name, type, stablehlo) stablehlo,
+#include "meshard/array/dtypes.inc"
+};
 
 Result<DType> find_name(std::string_view text, const std::string_view (&names)[kDTypeCount]) {
   for (int i = 0; i < kDTypeCount; ++i)

@@ -13,59 +13,17 @@
 
 namespace meshard {
 
-/// A value: the type of an array's elements. The order is fixed: tables are indexed by it.
+/// A value: the type of an array's elements: `DType::f32`, `DType::bool_`, ... (dtypes.inc).
 enum class DType : std::uint8_t {
-  bool_,  ///< one byte, 0 or 1
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  f16,
-  bf16,
-  f32,
-  f64,
-  f8e4m3fn,
-  f8e5m2,
-  f8e4m3,
-  f8e3m4,
-  f8e4m3fnuz,
-  f8e5m2fnuz,
-  f8e4m3b11fnuz,
-  f8e8m0fnu,
-  c64,   ///< two f32; complex64 in the array API
-  c128,  ///< two f64; complex128 in the array API
+#define MESHARD_DTYPE(name, type, stablehlo) name,
+#include "meshard/array/dtypes.inc"
 };
-inline constexpr int kDTypeCount = 23;
+inline constexpr int kDTypeCount = static_cast<int>(DType::c128) + 1;
 
 /// Short names for element types: `using namespace meshard::dtypes; zeros({2, 3}, f32)`.
 namespace dtypes {
-inline constexpr DType bool_ = DType::bool_;
-inline constexpr DType i8 = DType::i8;
-inline constexpr DType i16 = DType::i16;
-inline constexpr DType i32 = DType::i32;
-inline constexpr DType i64 = DType::i64;
-inline constexpr DType u8 = DType::u8;
-inline constexpr DType u16 = DType::u16;
-inline constexpr DType u32 = DType::u32;
-inline constexpr DType u64 = DType::u64;
-inline constexpr DType f16 = DType::f16;
-inline constexpr DType bf16 = DType::bf16;
-inline constexpr DType f32 = DType::f32;
-inline constexpr DType f64 = DType::f64;
-inline constexpr DType f8e4m3fn = DType::f8e4m3fn;
-inline constexpr DType f8e5m2 = DType::f8e5m2;
-inline constexpr DType f8e4m3 = DType::f8e4m3;
-inline constexpr DType f8e3m4 = DType::f8e3m4;
-inline constexpr DType f8e4m3fnuz = DType::f8e4m3fnuz;
-inline constexpr DType f8e5m2fnuz = DType::f8e5m2fnuz;
-inline constexpr DType f8e4m3b11fnuz = DType::f8e4m3b11fnuz;
-inline constexpr DType f8e8m0fnu = DType::f8e8m0fnu;
-inline constexpr DType c64 = DType::c64;
-inline constexpr DType c128 = DType::c128;
+#define MESHARD_DTYPE(name, type, stablehlo) inline constexpr DType name = DType::name;
+#include "meshard/array/dtypes.inc"
 }  // namespace dtypes
 
 /// The dtypes used when only the kind (integer, float) is known, as in JAX without 64-bit mode.
@@ -97,8 +55,10 @@ constexpr bool is_signed(DType d) {
 
 /// The size of one element in bytes.
 constexpr std::size_t size_in_bytes(DType d) {
-  constexpr std::uint8_t kSizes[kDTypeCount] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4,
-                                                8, 1, 1, 1, 1, 1, 1, 1, 1, 8, 16};
+  constexpr std::uint8_t kSizes[kDTypeCount] = {
+#define MESHARD_DTYPE(name, type, stablehlo) sizeof(type),
+#include "meshard/array/dtypes.inc"
+  };
   return kSizes[static_cast<int>(d)];
 }
 
@@ -117,25 +77,13 @@ Result<DType> parse_stablehlo_dtype(std::string_view text);
 namespace internal {
 template <class T>
 constexpr int dtype_index_of() {
-  if constexpr (std::is_same_v<T, bool>) return static_cast<int>(DType::bool_);
-  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {
+  if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) {  // also long long
     int base = static_cast<int>(std::is_signed_v<T> ? DType::i8 : DType::u8);
     return base + (sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3);
   }
-  if constexpr (std::is_same_v<T, float>) return static_cast<int>(DType::f32);
-  if constexpr (std::is_same_v<T, double>) return static_cast<int>(DType::f64);
-  if constexpr (std::is_same_v<T, Half>) return static_cast<int>(DType::f16);
-  if constexpr (std::is_same_v<T, BFloat16>) return static_cast<int>(DType::bf16);
-  if constexpr (std::is_same_v<T, Float8E4M3FN>) return static_cast<int>(DType::f8e4m3fn);
-  if constexpr (std::is_same_v<T, Float8E5M2>) return static_cast<int>(DType::f8e5m2);
-  if constexpr (std::is_same_v<T, Float8E4M3>) return static_cast<int>(DType::f8e4m3);
-  if constexpr (std::is_same_v<T, Float8E3M4>) return static_cast<int>(DType::f8e3m4);
-  if constexpr (std::is_same_v<T, Float8E4M3FNUZ>) return static_cast<int>(DType::f8e4m3fnuz);
-  if constexpr (std::is_same_v<T, Float8E5M2FNUZ>) return static_cast<int>(DType::f8e5m2fnuz);
-  if constexpr (std::is_same_v<T, Float8E4M3B11FNUZ>) return static_cast<int>(DType::f8e4m3b11fnuz);
-  if constexpr (std::is_same_v<T, Float8E8M0FNU>) return static_cast<int>(DType::f8e8m0fnu);
-  if constexpr (std::is_same_v<T, Complex64>) return static_cast<int>(DType::c64);
-  if constexpr (std::is_same_v<T, Complex128>) return static_cast<int>(DType::c128);
+#define MESHARD_DTYPE(name, type, stablehlo) \
+  if constexpr (std::is_same_v<T, type>) return static_cast<int>(DType::name);
+#include "meshard/array/dtypes.inc"
   return -1;
 }
 }  // namespace internal
@@ -156,29 +104,9 @@ constexpr DType dtype_of() {
 template <class F>
 decltype(auto) visit_dtype(DType d, F&& f) {
   switch (d) {
-    case DType::bool_: return f.template operator()<bool>();
-    case DType::i8: return f.template operator()<std::int8_t>();
-    case DType::i16: return f.template operator()<std::int16_t>();
-    case DType::i32: return f.template operator()<std::int32_t>();
-    case DType::i64: return f.template operator()<std::int64_t>();
-    case DType::u8: return f.template operator()<std::uint8_t>();
-    case DType::u16: return f.template operator()<std::uint16_t>();
-    case DType::u32: return f.template operator()<std::uint32_t>();
-    case DType::u64: return f.template operator()<std::uint64_t>();
-    case DType::f16: return f.template operator()<Half>();
-    case DType::bf16: return f.template operator()<BFloat16>();
-    case DType::f32: return f.template operator()<float>();
-    case DType::f64: return f.template operator()<double>();
-    case DType::f8e4m3fn: return f.template operator()<Float8E4M3FN>();
-    case DType::f8e5m2: return f.template operator()<Float8E5M2>();
-    case DType::f8e4m3: return f.template operator()<Float8E4M3>();
-    case DType::f8e3m4: return f.template operator()<Float8E3M4>();
-    case DType::f8e4m3fnuz: return f.template operator()<Float8E4M3FNUZ>();
-    case DType::f8e5m2fnuz: return f.template operator()<Float8E5M2FNUZ>();
-    case DType::f8e4m3b11fnuz: return f.template operator()<Float8E4M3B11FNUZ>();
-    case DType::f8e8m0fnu: return f.template operator()<Float8E8M0FNU>();
-    case DType::c64: return f.template operator()<Complex64>();
-    case DType::c128: break;
+#define MESHARD_DTYPE(name, type, stablehlo) \
+  case DType::name: { return f.template operator()<type>(); }
+#include "meshard/array/dtypes.inc"
   }
   return f.template operator()<Complex128>();
 }

@@ -8,8 +8,8 @@
 #include "meshard/explain/collectives/op_scope.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/hlo/element_dtype.h"
 #include "meshard/runtime/chosen_shardings.h"
-#include "meshard/runtime/device_array.h"
 
 namespace meshard {
 namespace {

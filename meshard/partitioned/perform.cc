@@ -5,8 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "meshard/hlo/element_dtype.h"
 #include "meshard/partitioned/collective_call.h"
-#include "meshard/partitioned/internal/dtype_of.h"
 
 namespace meshard {
 namespace {
@@ -87,8 +87,8 @@ class Performance {
 
   Result<Array> array(std::size_t index) const {
     const HostCallArray &in = arguments_[index], &out = results_[index];
-    std::optional<DType> type = internal::dtype_of(in.element);
-    if (!type)
+    Result<DType> type = dtype_of_element(in.element);
+    if (!type.ok())
       return Error(ErrorCode::kUnimplemented, cat("elements of type ", pjrt::to_string(in.element),
                                                   " are not sent between processes"));
     if (in.element != out.element) return misfit();

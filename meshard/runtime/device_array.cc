@@ -1,6 +1,5 @@
 #include "meshard/runtime/device_array.h"
 
-#include <array>
 #include <set>
 
 #include "meshard/base/free_list.h"
@@ -8,49 +7,6 @@
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
-namespace {
-
-using pjrt::ElementType;
-
-constexpr std::array<std::pair<DType, ElementType>, kDTypeCount> kElementTypes = {{
-    {DType::bool_, ElementType::kPred},
-    {DType::i8, ElementType::kS8},
-    {DType::i16, ElementType::kS16},
-    {DType::i32, ElementType::kS32},
-    {DType::i64, ElementType::kS64},
-    {DType::u8, ElementType::kU8},
-    {DType::u16, ElementType::kU16},
-    {DType::u32, ElementType::kU32},
-    {DType::u64, ElementType::kU64},
-    {DType::f16, ElementType::kF16},
-    {DType::bf16, ElementType::kBf16},
-    {DType::f32, ElementType::kF32},
-    {DType::f64, ElementType::kF64},
-    {DType::f8e4m3fn, ElementType::kF8E4M3Fn},
-    {DType::f8e5m2, ElementType::kF8E5M2},
-    {DType::f8e4m3, ElementType::kF8E4M3},
-    {DType::f8e3m4, ElementType::kF8E3M4},
-    {DType::f8e4m3fnuz, ElementType::kF8E4M3Fnuz},
-    {DType::f8e5m2fnuz, ElementType::kF8E5M2Fnuz},
-    {DType::f8e4m3b11fnuz, ElementType::kF8E4M3B11Fnuz},
-    {DType::f8e8m0fnu, ElementType::kF8E8M0Fnu},
-    {DType::c64, ElementType::kC64},
-    {DType::c128, ElementType::kC128},
-}};
-
-}  // namespace
-
-pjrt::ElementType element_type_of(DType dtype) {
-  return kElementTypes[static_cast<std::size_t>(dtype)].second;
-}
-
-Result<DType> dtype_of_element(pjrt::ElementType element) {
-  for (const auto& [dtype, known] : kElementTypes)
-    if (known == element) return dtype;
-  return Error(ErrorCode::kUnimplemented,
-               cat("[runtime] meshard has no dtype for the plugin's element type number ",
-                   static_cast<int>(element)));
-}
 
 void* DeviceArray::operator new(std::size_t) { return internal::FreeList<DeviceArray>::take(); }
 

@@ -8,6 +8,7 @@
 
 #include "meshard/array/shape.h"
 #include "meshard/graph/storage.h"
+#include "meshard/hlo/element_dtype.h"
 #include "meshard/pjrt/buffer_list.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/platforms.h"
@@ -108,10 +109,5 @@ class DeviceArray final : public Storage {
   std::uint32_t generation_ = platforms_.generation();
   mutable SourceLocation donated_at_;
 };
-
-/// PJRT's element type for a dtype, and back.
-pjrt::ElementType element_type_of(DType dtype);
-/// @error unimplemented for element types without a meshard dtype (2-bit and 4-bit types).
-Result<DType> dtype_of_element(pjrt::ElementType element);
 
 }  // namespace meshard

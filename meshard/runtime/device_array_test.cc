@@ -14,16 +14,6 @@ HostArray numbers(std::vector<float> values, Shape shape) {
   return HostArray::from_vector(std::move(values), std::move(shape));
 }
 
-TEST(DeviceArrayTypes, DTypesGoThereAndBack) {
-  for (std::size_t i = 0; i < kDTypeCount; ++i) {
-    auto dtype = static_cast<DType>(i);
-    EXPECT_EQ(dtype_of_element(element_type_of(dtype)).value(), dtype);
-  }
-  EXPECT_EQ(element_type_of(DType::bf16), pjrt::ElementType::kBf16);
-  EXPECT_EQ(element_type_of(DType::u16), pjrt::ElementType::kU16);
-  EXPECT_EQ(dtype_of_element(pjrt::ElementType::kToken).error().code(), ErrorCode::kUnimplemented);
-}
-
 TEST_F(Arrays, BoxesAreClampedToTheValue) {
   Sharding sharding(Mesh({{"x", 4}}), P("x"));
   StoragePtr storage =

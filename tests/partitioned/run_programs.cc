@@ -7,7 +7,7 @@
 #include <random>
 #include <thread>
 
-#include "meshard/partitioned/internal/dtype_of.h"
+#include "meshard/hlo/element_dtype.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/processes/thread_communicator.h"
 
@@ -60,7 +60,7 @@ Result<HostArray> receive(const pjrt::BufferView& buffer) {
   Dimensions sizes;
   for (std::int64_t size : buffer.type().dimensions) sizes.push_back(size);
   HostArray array = HostArray::uninitialized(
-      {internal::dtype_of(buffer.type().element).value(), Shape(std::move(sizes))});
+      {dtype_of_element(buffer.type().element).value(), Shape(std::move(sizes))});
   if (array.size() == 0) return array;
   MESHARD_RETURN_IF_ERROR(buffer.read({static_cast<std::byte*>(array.mutable_bytes()),
                                        static_cast<std::size_t>(array.size_in_bytes())}));
