@@ -19,6 +19,7 @@ namespace meshard {
 struct Annotations;
 class BodyDifferentiator;  // body_vjp.h
 struct OpEmission;         // ops/definition/emission.h: graph/ does not depend on StableHLO
+struct OpText;             // ops/definition/op_text.h
 
 /// The call that an op's functions receive: attributes, operand types, and the result types once
 /// inferred.
@@ -169,6 +170,22 @@ struct OpTraits {
   bool marks_sharding = false;
 };
 
+/// How the call of an op is read from StableHLO text, the reverse of OpDef::emit: a text's op has
+/// the sharding rule of the call.
+struct OpReading {
+  /// The StableHLO op that is read. Empty: no text is read as this op.
+  std::string_view mnemonic = {};
+  /// The attributes of the call; nullptr if the text is not one of this op. Unset if the op has no
+  /// attributes.
+  std::unique_ptr<const Attributes> (*attributes)(const OpText& text) = nullptr;
+  /// The call has the dtypes of the text. False: they do not matter, and are taken to be f32,
+  /// because the op accepts fewer of them than StableHLO.
+  bool dtypes_as_written = false;
+  /// The op takes only the first operands and the first result of the text, which repeats them, and
+  /// appends initial values. 0: as in the text.
+  std::size_t own_operands = 0;
+};
+
 /// The definition of one primitive. A value with static storage; nodes refer to it by address.
 /// Element-wise ops are made by element_wise::define, which sets what they have in common.
 struct OpDef {
@@ -194,6 +211,8 @@ struct OpDef {
   std::string_view mnemonic = {};
   /// Writes the op as StableHLO.
   void (*emit)(const OpCall& call, OpEmission& out) = nullptr;
+  /// Of an op that is not element-wise: reads it from StableHLO.
+  OpReading read = {};
   /// Records nodes that compute the operands' cotangents into `out` (one per operand; undefined
   /// means zero). nullptr, written kNotDifferentiable, for ops without a derivative.
   void (*vjp)(const VjpCall& call, std::span<Tensor> out) = nullptr;

@@ -7,6 +7,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/definition/weak_number.h"
 
@@ -143,6 +144,12 @@ extern constinit const OpDef bitcast_convert_op = {
     .infer = infer_bitcast,
     .sharding_rule = bitcast_rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.bitcast_convert").done(); },
+    .read = {.mnemonic = "stablehlo.bitcast_convert",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(BitcastConvertAttributes{text.results[0].dtype});
+                 },
+             .dtypes_as_written = true},
     .vjp = element_wise::zero_vjp,
     .batch = element_wise::batch,
     .samples = bitcast_samples,

@@ -8,6 +8,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/window.h"
 #include "meshard/ops/movement.h"
@@ -378,6 +379,46 @@ void set_layout(ConvolutionAttributes& a, const ConvolutionLayout& layout, int r
                                    : read_layout(layout.result, 'N', 'C', spatial, "result", where);
 }
 
+// Reads one layout of `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`: the positions of `first` and
+// `second`, then those of the spatial dimensions.
+Dimensions layout_in_text(std::string_view list, char first, char second, std::size_t rank) {
+  Dimensions places(rank, -1);
+  std::int64_t position = 0;
+  for (char c : list) {
+    if (c == ',') ++position;
+    std::size_t entry = c == first ? 0 : c == second ? 1 : rank;
+    if (c >= '0' && c <= '9') entry = static_cast<std::size_t>(c - '0') + 2;
+    if (entry < rank) places[entry] = position;
+  }
+  return places;
+}
+
+std::unique_ptr<const Attributes> read_convolution(const OpText& text) {
+  std::size_t rank = text.rank();
+  std::string_view numbers = text.attribute({"dim_numbers", "dimension_numbers"});
+  std::string_view window = text.attribute({"window"});
+  std::size_t kernel = numbers.find("]x["), result = numbers.find("]->[");
+  if (rank < 2 || kernel == std::string_view::npos || result == std::string_view::npos)
+    return nullptr;
+  ConvolutionAttributes a;
+  a.input = layout_in_text(numbers.substr(0, kernel), 'b', 'f', rank);
+  a.kernel = layout_in_text(numbers.substr(kernel, result - kernel), 'o', 'i', rank);
+  a.result = layout_in_text(numbers.substr(result), 'b', 'f', rank);
+  std::size_t spatial = rank - 2;
+  auto list = [&](std::string_view pretty, std::string_view generic) {
+    Dimensions found = list_in(window, pretty);
+    return found.size() == spatial && spatial > 0 ? found : text.list_of({generic}, spatial, 1);
+  };
+  a.strides = list("stride", "window_strides");
+  a.input_dilation = list("lhs_dilate", "lhs_dilation");
+  a.kernel_dilation = list("rhs_dilate", "rhs_dilation");
+  Dimensions padding = list_in(window, "pad");
+  set_padding(padding.empty() ? text.list({"padding"}) : padding, spatial, a.low, a.high);
+  a.feature_groups = text.number({"feature_group_count"}, 1);
+  a.batch_groups = text.number({"batch_group_count"}, 1);
+  return make_attributes(std::move(a));
+}
+
 }  // namespace
 
 extern constinit const OpDef convolution_op = {
@@ -390,6 +431,7 @@ extern constinit const OpDef convolution_op = {
     .infer = infer_convolution,
     .sharding_rule = convolution_rule,
     .emit = emit_convolution,
+    .read = {.mnemonic = "stablehlo.convolution", .attributes = read_convolution},
     .vjp = convolution_vjp,
     .batch = batch_convolution,
     .samples = convolution_samples,

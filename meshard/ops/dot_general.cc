@@ -9,6 +9,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/internal/holds.h"
@@ -270,6 +271,29 @@ std::vector<OpSample> dot_general_samples(SampleSource& source) {
   };
 }
 
+std::unique_ptr<const Attributes> read_dot(const OpText& text) {
+  DotGeneralAttributes dims;
+  dims.result_dtype = DType::f32;
+  std::string_view numbers = text.attribute({"dot_dimension_numbers"});
+  if (!numbers.empty()) {
+    dims.lhs_batch = list_in(numbers, "lhs_batching_dimensions");
+    dims.rhs_batch = list_in(numbers, "rhs_batching_dimensions");
+    dims.lhs_contracting = list_in(numbers, "lhs_contracting_dimensions");
+    dims.rhs_contracting = list_in(numbers, "rhs_contracting_dimensions");
+  } else {  // `[0] x [0]`
+    auto halves = [&](std::string_view name, Dimensions& left, Dimensions& right) {
+      std::string_view both = text.attribute({name});
+      std::size_t middle = both.find("] x [");
+      if (middle == std::string_view::npos) return;
+      for (std::int64_t d : stablehlo::integers_of(both.substr(0, middle + 1))) left.push_back(d);
+      for (std::int64_t d : stablehlo::integers_of(both.substr(middle + 4))) right.push_back(d);
+    };
+    halves("batching_dims", dims.lhs_batch, dims.rhs_batch);
+    halves("contracting_dims", dims.lhs_contracting, dims.rhs_contracting);
+  }
+  return make_attributes(std::move(dims));
+}
+
 }  // namespace
 
 extern constinit const OpDef dot_general_op = {
@@ -285,6 +309,7 @@ extern constinit const OpDef dot_general_op = {
               .dimension_numbers("dot_dimension_numbers", call.as<DotGeneralAttributes>())
               .done();
         },
+    .read = {.mnemonic = "stablehlo.dot_general", .attributes = read_dot},
     .vjp = dot_general_vjp,
     .batch = batch_dot_general,
     .samples = dot_general_samples,

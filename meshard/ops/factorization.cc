@@ -14,6 +14,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/internal/matrix_operand.h"
@@ -92,6 +93,7 @@ extern constinit const OpDef cholesky_op = {
         },
     .emit = [](const OpCall&,
                OpEmission& out) { out.op("stablehlo.cholesky").boolean("lower", true).done(); },
+    .read = {.mnemonic = "stablehlo.cholesky"},
     .vjp = cholesky_vjp,
     .batch = batch_unchanged,
     .samples = cholesky_samples,

@@ -9,6 +9,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/movement.h"
 
@@ -208,6 +209,15 @@ Tensor fft_over(std::string_view name, FftKind kind, const In& given, DimensionL
   return kind == FftKind::kIrfft ? fft_along(name, kind, x, last_length, dimensions.back()) : x;
 }
 
+std::unique_ptr<const Attributes> read_fft(const OpText& text) {
+  std::string_view kind = text.attribute({"type", "fft_type"});
+  FftKind found = kind.find("IRFFT") != std::string_view::npos  ? FftKind::kIrfft
+                  : kind.find("RFFT") != std::string_view::npos ? FftKind::kRfft
+                  : kind.find("IFFT") != std::string_view::npos ? FftKind::kIfft
+                                                                : FftKind::kFft;
+  return make_attributes(FftAttributes{found, text.list({"length", "fft_length"})});
+}
+
 }  // namespace
 
 extern constinit const OpDef fft_op = {
@@ -218,6 +228,7 @@ extern constinit const OpDef fft_op = {
     .infer = infer_fft,
     .sharding_rule = fft_rule,
     .emit = emit_fft,
+    .read = {.mnemonic = "stablehlo.fft", .attributes = read_fft, .dtypes_as_written = true},
     .vjp = fft_vjp,
     .batch = batch_unchanged,
     .samples = fft_samples,

@@ -5,6 +5,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/holds.h"
 #include "meshard/ops/internal/index_dimensions.h"
@@ -159,6 +160,15 @@ std::vector<OpSample> gather_samples(SampleSource& source) {
   };
 }
 
+std::unique_ptr<const Attributes> read_gather(const OpText& text) {
+  std::string_view numbers = text.attribute({"dimension_numbers"});
+  return make_attributes(GatherAttributes{
+      {list_in(numbers, "offset_dims"), list_in(numbers, "collapsed_slice_dims"),
+       list_in(numbers, "operand_batching_dims"), list_in(numbers, "start_indices_batching_dims"),
+       list_in(numbers, "start_index_map"), number_in(numbers, "index_vector_dim")},
+      text.list({"slice_sizes"})});
+}
+
 }  // namespace
 
 extern constinit const OpDef gather_op = {
@@ -170,6 +180,7 @@ extern constinit const OpDef gather_op = {
     .infer = infer_gather,
     .sharding_rule = gather_rule,
     .emit = emit,
+    .read = {.mnemonic = "stablehlo.gather", .attributes = read_gather, .dtypes_as_written = true},
     .vjp = gather_vjp,
     .batch = batch_gather,
     .samples = gather_samples,

@@ -5,6 +5,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 
 namespace meshard {
@@ -66,6 +67,7 @@ extern constinit const OpDef optimization_barrier_op = {
         },
     .sharding_rule = optimization_barrier_rule,
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.optimization_barrier").done(); },
+    .read = {.mnemonic = "stablehlo.optimization_barrier"},
     .vjp = optimization_barrier_vjp,
     .batch = batch_unchanged,
     .samples =

@@ -10,6 +10,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/definition/pad_emission.h"
 #include "meshard/ops/internal/resized_dimension.h"
@@ -88,6 +89,12 @@ extern constinit const OpDef permute_dims_op = {
               .i64_array("permutation", call.as<PermuteDimsAttributes>().permutation)
               .done();
         },
+    .read =
+        {.mnemonic = "stablehlo.transpose",
+         .attributes =
+             [](const OpText& text) {
+               return make_attributes(PermuteDimsAttributes{text.list({"dims", "permutation"})});
+             }},
     .vjp = permute_dims_vjp,
     .batch = batch_permute_dims,
     .samples = permute_dims_samples,
@@ -165,6 +172,11 @@ extern constinit const OpDef flip_op = {
               .i64_array("dimensions", call.as<FlipAttributes>().dimensions)
               .done();
         },
+    .read = {.mnemonic = "stablehlo.reverse",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(FlipAttributes{text.list({"dims", "dimensions"})});
+                 }},
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = flip(call.cotangents[0], call.as<FlipAttributes>().dimensions);
@@ -273,6 +285,11 @@ extern constinit const OpDef concat_op = {
               .i64("dimension", call.as<ConcatAttributes>().dimension)
               .done();
         },
+    .read = {.mnemonic = "stablehlo.concatenate",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(ConcatAttributes{text.number({"dim", "dimension"}, 0)});
+                 }},
     .vjp = concat_vjp,
     .batch = batch_along<ConcatAttributes, &ConcatAttributes::dimension>,
     .samples = concat_samples,
@@ -416,6 +433,14 @@ extern constinit const OpDef pad_op = {
           const auto& [low, high, interior] = call.as<PadAttributes>();
           emit_pad(out, out.results[0], out.operands[0], out.operands[1], low, high, interior);
         },
+    .read = {.mnemonic = "stablehlo.pad",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(
+                       PadAttributes{text.list({"low", "edge_padding_low"}),
+                                     text.list({"high", "edge_padding_high"}),
+                                     text.list({"interior", "interior_padding"})});
+                 }},
     .vjp = pad_vjp,
     .batch = batch_pad,
     .samples = pad_samples,

@@ -7,6 +7,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/window.h"
 #include "meshard/ops/internal/window_elements.h"
@@ -185,6 +186,17 @@ std::vector<OpSample> reduce_window_samples(SampleSource& source,
   };
 }
 
+std::unique_ptr<const Attributes> read_windows(const OpText& text) {
+  std::size_t rank = text.rank();
+  ReduceWindowAttributes windows;
+  windows.window = text.list_of({"window_dimensions"}, rank, 1);
+  windows.strides = text.list_of({"window_strides"}, rank, 1);
+  windows.base_dilation = text.list_of({"base_dilations"}, rank, 1);
+  windows.window_dilation = text.list_of({"window_dilations"}, rank, 1);
+  set_padding(text.list({"padding"}), rank, windows.low, windows.high);
+  return make_attributes(std::move(windows));
+}
+
 template <WindowFold fold, Tensor (*op)(In, Dimensions, WindowOptions)>
 constexpr OpDef reduce_window(std::string_view name, std::string_view doc,
                               std::string_view example) {
@@ -196,10 +208,13 @@ constexpr OpDef reduce_window(std::string_view name, std::string_view doc,
   def.infer = infer_reduce_window<fold>;
   def.sharding_rule = reduce_window_rule;
   def.emit = emit_reduce_window<fold>;
-  if constexpr (fold == WindowFold::kSum)
+  if constexpr (fold == WindowFold::kSum) {
+    def.read = {
+        .mnemonic = "stablehlo.reduce_window", .attributes = read_windows, .own_operands = 1};
     def.vjp = window_sum_vjp;
-  else
+  } else {
     def.vjp = window_extreme_vjp<fold>;
+  }
   def.batch = batch_reduce_window;
   def.samples = [](SampleSource& source) { return reduce_window_samples(source, op); };
   def.parse_attributes = parse_attributes<ReduceWindowAttributes>;
@@ -378,6 +393,15 @@ std::vector<OpSample> select_and_scatter_samples(SampleSource& source) {
   };
 }
 
+std::unique_ptr<const Attributes> read_select_and_scatter(const OpText& text) {
+  std::size_t rank = text.rank();
+  SelectAndScatterAddAttributes windows;
+  windows.window = text.list_of({"window_dimensions"}, rank, 1);
+  windows.strides = text.list_of({"window_strides"}, rank, 1);
+  set_padding(text.list({"padding"}), rank, windows.low, windows.high);
+  return make_attributes(std::move(windows));
+}
+
 }  // namespace
 
 extern constinit const OpDef select_and_scatter_add_op = {
@@ -392,6 +416,9 @@ extern constinit const OpDef select_and_scatter_add_op = {
     .infer = infer_select_and_scatter,
     .sharding_rule = select_and_scatter_rule,
     .emit = emit_select_and_scatter,
+    .read = {.mnemonic = "stablehlo.select_and_scatter",
+             .attributes = read_select_and_scatter,
+             .own_operands = 2},
     .vjp = select_and_scatter_vjp,
     .batch = batch_select_and_scatter,
     .samples = select_and_scatter_samples,

@@ -11,6 +11,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/internal/sum_dtype.h"
@@ -260,6 +261,12 @@ std::vector<OpSample> bool_samples(SampleSource& source, Tensor (*op)(In, Dimens
   };
 }
 
+std::unique_ptr<const Attributes> read_reduce(const OpText& text) {
+  Dimensions dimensions = text.list({"dimensions"});
+  std::sort(dimensions.begin(), dimensions.end());
+  return make_attributes(ReductionAttributes{std::move(dimensions)});
+}
+
 }  // namespace
 
 extern constinit const OpDef sum_op = {
@@ -273,6 +280,7 @@ extern constinit const OpDef sum_op = {
         [](const OpCall& call, OpEmission& out) {
           emit(call, out, "stablehlo.add", HostArray::zeros({call.operand(0).dtype, {}}));
         },
+    .read = {.mnemonic = "stablehlo.reduce", .attributes = read_reduce, .own_operands = 1},
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = stretch(call.cotangents[0], call); },
     .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,

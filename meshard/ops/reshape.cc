@@ -5,6 +5,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/reduction.h"
 
@@ -181,6 +182,11 @@ extern constinit const OpDef reshape_op = {
           return ReshapeRule(call.operand(0).shape, call.result().shape).build();
         },
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
+    .read = {.mnemonic = "stablehlo.reshape",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(ReshapeAttributes{text.results[0].shape});
+                 }},
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = reshape(call.cotangents[0], call.operands[0].shape());
@@ -303,6 +309,12 @@ extern constinit const OpDef broadcast_in_dim_op = {
               .i64_array("broadcast_dimensions", call.as<BroadcastInDimAttributes>().dimensions)
               .done();
         },
+    .read = {.mnemonic = "stablehlo.broadcast_in_dim",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(BroadcastInDimAttributes{
+                       text.results[0].shape, text.list({"dims", "broadcast_dimensions"})});
+                 }},
     .vjp = broadcast_in_dim_vjp,
     .batch = batch_broadcast_in_dim,
     .samples = broadcast_in_dim_samples,

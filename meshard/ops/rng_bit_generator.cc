@@ -3,6 +3,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 
 namespace meshard {
@@ -46,6 +47,12 @@ std::vector<OpSample> rng_samples(SampleSource& source) {
   };
 }
 
+std::unique_ptr<const Attributes> read_rng(const OpText& text) {
+  if (text.results.size() != 2) return nullptr;
+  const TensorType& bits = text.results[1];
+  return make_attributes(RngBitGeneratorAttributes{RngAlgorithm::kDefault, bits.dtype, bits.shape});
+}
+
 }  // namespace
 
 extern constinit const OpDef rng_bit_generator_op = {
@@ -62,6 +69,9 @@ extern constinit const OpDef rng_bit_generator_op = {
                            enum_name(call.as<RngBitGeneratorAttributes>().algorithm))
               .done();
         },
+    .read = {.mnemonic = "stablehlo.rng_bit_generator",
+             .attributes = read_rng,
+             .dtypes_as_written = true},
     .vjp = kNotDifferentiable,
     .batch = batch_one_by_one,
     .samples = rng_samples,

@@ -10,6 +10,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/internal/index_dimensions.h"
@@ -214,6 +215,21 @@ std::vector<OpSample> scatter_add_samples(SampleSource& source) {
   };
 }
 
+// Reads a scatter whose body adds, or one whose body does not: only the shards of the former can be
+// combined, by summing.
+std::unique_ptr<const Attributes> read_scatter(const OpText& text, bool adds) {
+  bool text_adds = false;
+  for (const stablehlo::ModuleRegion& region : text.op.regions)
+    for (const stablehlo::ModuleOp& inside : region.ops)
+      text_adds = text_adds || inside.mnemonic == "stablehlo.add";
+  if (text_adds != adds) return nullptr;
+  std::string_view numbers = text.attribute({"scatter_dimension_numbers"});
+  return make_attributes(ScatterAttributes{
+      {list_in(numbers, "update_window_dims"), list_in(numbers, "inserted_window_dims"),
+       list_in(numbers, "input_batching_dims"), list_in(numbers, "scatter_indices_batching_dims"),
+       list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")}});
+}
+
 }  // namespace
 
 extern constinit const OpDef scatter_add_op = {
@@ -226,6 +242,9 @@ extern constinit const OpDef scatter_add_op = {
     .infer = infer_scatter_add,
     .sharding_rule = scatter_add_rule,
     .emit = [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.add"); },
+    .read = {.mnemonic = "stablehlo.scatter",
+             .attributes = [](const OpText& text) { return read_scatter(text, true); },
+             .dtypes_as_written = true},
     .vjp = scatter_add_vjp,
     .batch = batch_scatter,
     .samples = scatter_add_samples,
@@ -377,7 +396,7 @@ template <Scatter op>
 constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
                         void (*infer)(const OpCall&, ResultTypes&),
                         void (*emit)(const OpCall&, OpEmission&),
-                        void (*vjp)(const VjpCall&, std::span<Tensor>)) {
+                        void (*vjp)(const VjpCall&, std::span<Tensor>), OpReading read = {}) {
   return {
       .name = name,
       .operands = "operand, indices, updates",
@@ -388,6 +407,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
       .sharding_rule =
           [](const OpCall& call) { return scatter_rule(call, FactorKind::kNeedReplication); },
       .emit = emit,
+      .read = read,
       .vjp = vjp,
       .batch = batch_scatter,
       .samples = [](SampleSource& source) { return samples_of(source, op); },
@@ -402,7 +422,11 @@ extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_scatter, emit_scatter_set, scatter_set_vjp);
+    infer_scatter, emit_scatter_set, scatter_set_vjp,
+    // Also for the scatters that no op has, such as those that divide.
+    {.mnemonic = "stablehlo.scatter",
+     .attributes = [](const OpText& text) { return read_scatter(text, false); },
+     .dtypes_as_written = true});
 extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     "scatter_multiply",
     "The operand with its elements at given indices multiplied by windows of updates.",

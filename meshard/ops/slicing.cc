@@ -9,6 +9,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/internal/index_dimensions.h"
@@ -85,6 +86,26 @@ std::vector<OpSample> slice_samples(SampleSource& source) {
   };
 }
 
+std::unique_ptr<const Attributes> read_slice(const OpText& text) {
+  std::size_t rank = text.rank();
+  if (std::string_view ranges = text.attribute({""}); !ranges.empty()) {  // `[0:16:2, 3:4]`
+    SliceAttributes read;
+    std::size_t at = 0;
+    while (at < ranges.size() && read.start.size() < rank) {
+      std::size_t comma = std::min(ranges.find(',', at), ranges.size());
+      std::vector<std::int64_t> numbers = stablehlo::integers_of(ranges.substr(at, comma - at));
+      if (numbers.size() < 2) break;
+      read.start.push_back(numbers[0]);
+      read.stop.push_back(numbers[1]);
+      read.stride.push_back(numbers.size() > 2 ? numbers[2] : 1);
+      at = comma + 1;
+    }
+    return make_attributes(std::move(read));
+  }
+  return make_attributes(SliceAttributes{text.list({"start_indices"}), text.list({"limit_indices"}),
+                                         text.list({"strides"})});
+}
+
 }  // namespace
 
 extern constinit const OpDef slice_op = {
@@ -104,6 +125,7 @@ extern constinit const OpDef slice_op = {
               .i64_array("strides", stride)
               .done();
         },
+    .read = {.mnemonic = "stablehlo.slice", .attributes = read_slice},
     .vjp = slice_vjp,
     .batch = batch_slice,
     .samples = slice_samples,
@@ -212,6 +234,13 @@ extern constinit const OpDef dynamic_slice_op = {
               .i64_array("slice_sizes", call.as<DynamicSliceAttributes>().sizes)
               .done();
         },
+    .read =
+        {.mnemonic = "stablehlo.dynamic_slice",
+         .attributes =
+             [](const OpText& text) {
+               return make_attributes(DynamicSliceAttributes{text.list({"sizes", "slice_sizes"})});
+             },
+         .dtypes_as_written = true},
     .vjp = dynamic_slice_vjp,
     .batch = batch_dynamic_slice,
     .samples = dynamic_slice_samples,
@@ -324,6 +353,7 @@ extern constinit const OpDef dynamic_update_slice_op = {
                   std::span<const stablehlo::Typed>(operands.data(), operands.size()), out.location)
               .done();
         },
+    .read = {.mnemonic = "stablehlo.dynamic_update_slice", .dtypes_as_written = true},
     .vjp = dynamic_update_slice_vjp,
     .batch = batch_dynamic_update_slice,
     .samples = dynamic_update_slice_samples,

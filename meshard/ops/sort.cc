@@ -6,6 +6,7 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
 
@@ -173,6 +174,12 @@ extern constinit const OpDef sort_op = {
     .infer = infer_sort,
     .sharding_rule = sort_rule,
     .emit = emit_sort,
+    .read = {.mnemonic = "stablehlo.sort",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(
+                       SortAttributes{text.number({"dimension"}, text.operands[0].rank() - 1)});
+                 }},
     .vjp = sort_vjp,
     .batch = batch_along<SortAttributes, &SortAttributes::dimension>,
     .samples = sort_samples,

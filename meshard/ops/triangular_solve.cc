@@ -8,6 +8,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/matrix_operand.h"
 
@@ -129,6 +130,12 @@ extern constinit const OpDef triangular_solve_op = {
     .infer = infer_triangular_solve,
     .sharding_rule = triangular_solve_rule,
     .emit = emit_triangular_solve,
+    .read = {.mnemonic = "stablehlo.triangular_solve",
+             .attributes =
+                 [](const OpText& text) {
+                   return make_attributes(TriangularSolveOptions{
+                       .left_side = text.attribute({"left_side"}) != "false"});
+                 }},
     .vjp = triangular_solve_vjp,
     .batch = batch_unchanged,
     .samples = triangular_solve_samples,
