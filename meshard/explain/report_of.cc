@@ -52,22 +52,6 @@ std::vector<std::optional<HloSharding>> shardings_of_values(
   return found;
 }
 
-std::vector<HloSharding> output_shardings(const HloModule& module, std::size_t count) {
-  if (!module.output_sharding) return {};
-  const HloSharding& output = *module.output_sharding;
-  if (output.kind == HloSharding::Kind::kTuple && !output.named) return output.tuple;
-  std::vector<HloSharding> all;
-  if (output.named && !output.named->tuple.empty()) {
-    for (const HloNamedSharding& part : output.named->tuple) {
-      all.emplace_back();
-      all.back().named = part;
-    }
-    return all;
-  }
-  all.assign(count, output);
-  return all;
-}
-
 std::optional<std::int64_t> capacity_of(const ProgramFacts& facts) {
   if (!facts.target) return std::nullopt;
   std::optional<HardwareFigures> figures = hardware_figures(facts.target->topology());
@@ -165,7 +149,9 @@ class ReportMaker {
     place(facts_.program.arguments, arguments, module_.parameter_shardings,
           compiled_.parameter_shardings, chosen ? &chosen->arguments : nullptr,
           facts_.argument_names, parts_.arguments);
-    place(facts_.program.results, results, output_shardings(module_, results.size()),
+    const std::optional<HloSharding>& output = module_.output_sharding;
+    place(facts_.program.results, results,
+          output ? output->of_values(results.size()) : std::vector<HloSharding>(),
           compiled_.output_shardings, chosen ? &chosen->results : nullptr, facts_.result_names,
           parts_.results);
     add_places(facts_, parts_);

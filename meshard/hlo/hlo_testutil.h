@@ -10,10 +10,7 @@
 namespace meshard {
 
 inline ReplicaGroups listed_groups(std::vector<std::vector<std::int64_t>> groups) {
-  ReplicaGroups made;
-  made.form = ReplicaGroups::Form::kListed;
-  made.listed = std::move(groups);
-  return made;
+  return {.listed = std::move(groups)};
 }
 
 inline HloShape array_shape(pjrt::ElementType element, std::vector<std::int64_t> dimensions) {

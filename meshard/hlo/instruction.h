@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/hlo/replica_groups.h"
 #include "meshard/hlo/shape.h"
 #include "meshard/hlo/sharding.h"
 

@@ -20,7 +20,7 @@ WireWriter array_shape(const Numbers& dimensions) {
   return shape;
 }
 
-// HloSharding {type 1, tile dimensions 3, devices 4}.
+// OpSharding {type 1, tile dimensions 3, devices 4}.
 WireWriter tiled(const Numbers& tiles, const Numbers& devices) {
   WireWriter sharding;
   sharding.add_varint(1, 3);  // OTHER
@@ -55,10 +55,10 @@ void check(const HloInterface& interface) {
   EXPECT_EQ(interface.parameters[1].dimensions, (Numbers{2}));
   EXPECT_EQ(interface.result.dimensions, (Numbers{4}));
   ASSERT_TRUE(interface.output_sharding);
-  EXPECT_EQ(interface.output_sharding->tile_dimensions, (Numbers{2}));
+  EXPECT_EQ(interface.output_sharding->to_string(), "{devices=[2]0,1}");
   ASSERT_EQ(interface.parameter_shardings.size(), 2u);
-  EXPECT_EQ(interface.parameter_shardings[0].tile_dimensions, (Numbers{2, 1}));
-  EXPECT_EQ(interface.parameter_shardings[1].tile_dimensions, (Numbers{2}));
+  EXPECT_EQ(interface.parameter_shardings[0].to_string(), "{devices=[2,1]1,0}");
+  EXPECT_EQ(interface.parameter_shardings[1].to_string(), "{devices=[2]0,1}");
 }
 
 TEST(HloInterface, IsReadFromAModule) {

@@ -1,21 +1,36 @@
-// Tested in meshard/hlo/sharding_test.cc.
 // Device groups of collectives, in all forms that plugins write.
-#include <algorithm>
+#include "meshard/hlo/replica_groups.h"
+
+#include <numeric>
 
 #include "meshard/hlo/internal/reader.h"
-#include "meshard/hlo/sharding.h"
+#include "meshard/mesh/axes_index.h"
+#include "meshard/sharding/tile_assignment.h"
 
 namespace meshard {
 namespace {
 
 using pjrt::WireReader;
 
+// The groups of devices that differ only along `axes`, the first of which is the most significant.
+ReplicaGroups groups_over(const internal::ReadMesh& of, const AxisList& axes) {
+  const Mesh& mesh = of.mesh;
+  PartitionSpec spec({DimensionSpec(remaining_axes(mesh, axes)), DimensionSpec(axes)});
+  TileAssignment tiles = axis_tile_assignment(Sharding(mesh, spec));
+  IotaGroups iota{tiles.dims[0], tiles.dims[1], tiles.reshape_dims, tiles.transpose_perm};
+  if (iota.reshape_dims.empty()) iota = {1, 1, {1}, {0}};  // a mesh without axes
+  if (!of.has_order) return {.iota = std::move(iota)};
+  std::vector<std::vector<std::int64_t>> listed = iota.listed();
+  for (std::vector<std::int64_t>& group : listed)
+    for (std::int64_t& device : group) device = mesh.device_id(device);
+  return {.listed = std::move(listed)};
+}
+
 }  // namespace
 
 namespace internal {
 
 Result<void> read_replica_group(std::string_view bytes, ReplicaGroups& to) {
-  to.form = ReplicaGroups::Form::kListed;
   std::vector<std::int64_t> group;
   WireReader reader(bytes);
   while (auto field = reader.next())
@@ -26,35 +41,53 @@ Result<void> read_replica_group(std::string_view bytes, ReplicaGroups& to) {
 }
 
 Result<void> read_iota_list(std::string_view bytes, ReplicaGroups& to) {
-  to.form = ReplicaGroups::Form::kIota;
+  IotaGroups iota{.count = 0, .group_size = 0};
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     bool good = true;
     switch (field->number) {
-      case 1: to.group_count = field->as_int(); break;
-      case 2: to.group_size = field->as_int(); break;
-      case 3: good = append_numbers(*field, to.iota.dimensions); break;
-      case 4: good = append_numbers(*field, to.iota.permutation); break;
+      case 1: iota.count = field->as_int(); break;
+      case 2: iota.group_size = field->as_int(); break;
+      case 3: good = append_numbers(*field, iota.reshape_dims); break;
+      case 4: good = append_numbers(*field, iota.transpose_perm); break;
       default: break;
     }
     if (!good) return damaged("an iota replica group list");
   }
-  return reader.ok() ? Result<void>() : damaged("an iota replica group list");
+  if (!reader.ok()) return damaged("an iota replica group list");
+  if (iota.transpose_perm.empty()) {
+    iota.transpose_perm.resize(iota.reshape_dims.size());
+    std::iota(iota.transpose_perm.begin(), iota.transpose_perm.end(), 0);
+  }
+  to = {.iota = std::move(iota)};
+  return {};
 }
 
 Result<void> read_mesh_axes_list(std::string_view bytes, ReplicaGroups& to) {
-  to.form = ReplicaGroups::Form::kMeshAxes;
+  ReadMesh mesh;
+  std::vector<std::string_view> refs;
   WireReader reader(bytes);
   while (auto field = reader.next()) {
     if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(to.mesh, read_mesh(field->bytes));
+      MESHARD_ASSIGN_OR_RETURN(mesh, read_mesh(field->bytes));
     }
-    if (field->number == 2) {
-      MESHARD_ASSIGN_OR_RETURN(HloAxisRef axis, read_axis_ref(field->bytes));
-      to.axes.push_back(axis);
-    }
+    if (field->number == 2) refs.push_back(field->bytes);
   }
-  return reader.ok() ? Result<void>() : damaged("a mesh axes replica group list");
+  if (!reader.ok()) return damaged("a mesh axes replica group list");
+  if (mesh.unknown_order)
+    return Error(ErrorCode::kUnimplemented,
+                 "[hlo] the device order of the mesh has an unsupported form");
+  AxisList axes;
+  for (std::string_view one : refs) {
+    MESHARD_ASSIGN_OR_RETURN(AxisRef axis, read_axis_ref(one, mesh.mesh));
+    axes.push_back(std::move(axis));
+  }
+  try {
+    to = groups_over(mesh, axes);
+    return {};
+  } catch (const Error&) {  // axes that the mesh does not have
+    return damaged("a mesh axes replica group list");
+  }
 }
 
 Result<void> read_device_list(std::string_view bytes, ReplicaGroups& to) {
@@ -68,101 +101,12 @@ Result<void> read_device_list(std::string_view bytes, ReplicaGroups& to) {
 
 }  // namespace internal
 
-namespace {
-
-using Groups = std::vector<std::vector<std::int64_t>>;
-
-Groups cut(const std::vector<std::int64_t>& devices, std::size_t size) {
-  Groups groups;
-  for (std::size_t at = 0; at < devices.size(); at += size)
-    groups.emplace_back(devices.begin() + static_cast<std::ptrdiff_t>(at),
-                        devices.begin() + static_cast<std::ptrdiff_t>(at + size));
-  return groups;
-}
-
-// A part of a mesh axis, split where the axis references split it: [pre_size, size, rest] for each
-// referenced sub-axis.
-struct Digit {
-  std::int64_t axis;
-  std::int64_t pre;  // product of the axis' digits before this one
-  std::int64_t size;
-};
-
-Result<std::vector<Digit>> cut_axes(const HloMesh& mesh, const std::vector<HloAxisRef>& axes) {
-  std::vector<Digit> digits;
-  for (std::size_t i = 0; i < mesh.axes.size(); ++i) {
-    std::int64_t size = mesh.axes[i].size;
-    std::vector<std::int64_t> cuts = {1, size};
-    for (const HloAxisRef& ref : axes)
-      if (ref.axis == static_cast<std::int64_t>(i) && ref.part) {
-        cuts.push_back(ref.part->pre_size);
-        if (ref.part->size > size) return internal::damaged("a part of an axis");
-        cuts.push_back(ref.part->pre_size * ref.part->size);
-      }
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-    if (cuts.back() != size) return internal::damaged("a part of an axis");
-    for (std::size_t k = 0; k + 1 < cuts.size(); ++k) {
-      if (cuts[k + 1] % cuts[k] != 0)
-        return Error(ErrorCode::kUnimplemented,
-                     cat("[hlo] the parts of mesh axis ", mesh.axes[i].name, " overlap"));
-      digits.push_back({static_cast<std::int64_t>(i), cuts[k], cuts[k + 1] / cuts[k]});
-    }
-  }
-  return digits;
-}
-
-Result<Groups> expand_mesh_axes(const ReplicaGroups& groups) {
-  const HloMesh& mesh = groups.mesh;
-  if (mesh.unknown_order)
-    return Error(ErrorCode::kUnimplemented,
-                 "[hlo] the device order of the mesh has an unsupported form");
-  MESHARD_ASSIGN_OR_RETURN(std::vector<Digit> digits, cut_axes(mesh, groups.axes));
-  // The device positions as a tensor with one dimension per digit, transposed so that the group's
-  // digits come last.
-  IotaOrder order;
-  for (const Digit& digit : digits) order.dimensions.push_back(digit.size);
-  std::vector<std::int64_t> in_group;
-  std::int64_t group_size = 1;
-  for (const HloAxisRef& ref : groups.axes) {
-    if (ref.axis < 0 || ref.axis >= static_cast<std::int64_t>(mesh.axes.size()))
-      return internal::damaged("a mesh axes replica group list");
-    std::int64_t from = ref.part ? ref.part->pre_size : 1;
-    std::int64_t to =
-        ref.part ? from * ref.part->size : mesh.axes[static_cast<std::size_t>(ref.axis)].size;
-    for (std::size_t i = 0; i < digits.size(); ++i)
-      if (digits[i].axis == ref.axis && digits[i].pre >= from && digits[i].pre < to) {
-        in_group.push_back(static_cast<std::int64_t>(i));
-        group_size *= digits[i].size;
-      }
-  }
-  for (std::size_t i = 0; i < digits.size(); ++i)
-    if (std::find(in_group.begin(), in_group.end(), static_cast<std::int64_t>(i)) == in_group.end())
-      order.permutation.push_back(static_cast<std::int64_t>(i));
-  order.permutation.insert(order.permutation.end(), in_group.begin(), in_group.end());
-  MESHARD_ASSIGN_OR_RETURN(std::vector<std::int64_t> devices, order.expand());
-  if (!mesh.device_ids.empty()) {
-    if (mesh.device_ids.size() != devices.size()) return internal::damaged("a mesh");
-    for (std::int64_t& device : devices) device = mesh.device_ids[static_cast<std::size_t>(device)];
-  }
-  return cut(devices, static_cast<std::size_t>(group_size));
-}
-
-}  // namespace
-
-Result<Groups> ReplicaGroups::expand() const {
-  switch (form) {
-    case Form::kNone: return Groups();
-    case Form::kListed: return listed;
-    case Form::kMeshAxes: return expand_mesh_axes(*this);
-    case Form::kIota: break;
-  }
-  MESHARD_ASSIGN_OR_RETURN(std::vector<std::int64_t> devices, iota.expand());
-  if (group_size < 1 || group_count < 1 ||
-      static_cast<std::int64_t>(devices.size()) / group_size != group_count ||
-      static_cast<std::int64_t>(devices.size()) % group_size != 0)
+Result<std::vector<std::vector<std::int64_t>>> ReplicaGroups::expand() const {
+  if (!iota) return listed;
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;
+  if (!iota->validate().ok() || iota->count > kMost / iota->group_size)
     return internal::damaged("an iota replica group list");
-  return cut(devices, static_cast<std::size_t>(group_size));
+  return iota->listed();
 }
 
 }  // namespace meshard

@@ -2,96 +2,37 @@
 
 #include <algorithm>
 
-#include "meshard/sharding/tile_assignment.h"
-
 namespace meshard {
 namespace {
 
-Result<TileKind> tile_kind(HloSharding::Kind kind) {
-  switch (kind) {
-    case HloSharding::Kind::kReplicated: return TileKind::kReplicated;
-    case HloSharding::Kind::kMaximal: return TileKind::kMaximal;
-    case HloSharding::Kind::kOther: return TileKind::kTiled;
-    case HloSharding::Kind::kManual: return TileKind::kManual;
-    case HloSharding::Kind::kUnknown: return TileKind::kUnknown;
-    case HloSharding::Kind::kUnreduced: return TileKind::kUnreduced;
-    case HloSharding::Kind::kTuple: break;
-  }
-  return Error(ErrorCode::kUnimplemented, "[runtime] expected a single sharding, got a tuple");
-}
-
-Result<TileAssignment> to_tiles(const HloSharding& sharding) {
-  TileAssignment tiles;
-  MESHARD_ASSIGN_OR_RETURN(tiles.kind, tile_kind(sharding.kind));
-  tiles.dims = sharding.tile_dimensions;
-  tiles.devices = sharding.listed_devices;
-  tiles.reshape_dims = sharding.iota.dimensions;
-  tiles.transpose_perm = sharding.iota.permutation;
-  tiles.replicate_on_last_tile_dim = sharding.replicate_on_last_tile_dimension;
-  for (HloSharding::Kind kind : sharding.last_tile_kinds) {
-    MESHARD_ASSIGN_OR_RETURN(TileKind last, tile_kind(kind));
-    tiles.last_tile_dims.push_back(last);
-  }
-  return tiles;
-}
-
 // True if `named` is `mesh` as the compiler sees it, with logical devices instead of ids.
-bool is_named(const HloMesh& named, const Mesh& mesh, const Mesh& numbering) {
-  auto same_axis = [](const HloMesh::Axis& a, const MeshAxis& b) {
-    return a.name == b.name && a.size == b.size;
-  };
-  if (!std::equal(named.axes.begin(), named.axes.end(), mesh.axes().begin(), mesh.axes().end(),
-                  same_axis))
+bool is_named(const Mesh& named, const Mesh& mesh, const Mesh& numbering, bool any_order) {
+  if (!std::equal(named.axes().begin(), named.axes().end(), mesh.axes().begin(), mesh.axes().end(),
+                  [](const MeshAxis& a, const MeshAxis& b) {
+                    return a.name == b.name && a.size == b.size;
+                  }))
     return false;
-  if (named.unknown_order) return true;
-  if (!named.device_ids.empty() &&
-      static_cast<std::int64_t>(named.device_ids.size()) != mesh.size())
-    return false;
-  for (std::int64_t p = 0; p < mesh.size(); ++p) {
-    std::int64_t logical =
-        named.device_ids.empty() ? p : named.device_ids[static_cast<std::size_t>(p)];
-    if (numbering.position(mesh.device_id(p)) != logical) return false;
-  }
+  if (any_order) return true;
+  for (std::int64_t p = 0; p < mesh.size(); ++p)
+    if (numbering.position(mesh.device_id(p)) != named.device_id(p)) return false;
   return true;
 }
 
-// Newer plugins write axis names, of one of our meshes or of one like it; the names are looked up
-// in ours.
-Result<Sharding> from_named(const HloNamedSharding& named, const LoweredModule& lowered,
-                            std::size_t rank) {
-  const Mesh* found = &*lowered.mesh;
-  for (const Mesh& each : lowered.meshes)
-    if (is_named(named.mesh, each, *lowered.mesh)) {
-      found = &each;
-      break;
-    }
-  const Mesh& mesh = *found;
-  std::vector<DimensionSpec> dimensions;
-  for (const auto& dimension : named.dimensions) {
-    AxisList axes;
-    for (const HloAxisRef& ref : dimension.axes) {
-      if (ref.axis < 0 || static_cast<std::size_t>(ref.axis) >= named.mesh.axes.size())
-        return Error(ErrorCode::kDataLoss,
-                     "[runtime] a sharding uses an axis that its mesh does not have");
-      const std::string& name = named.mesh.axes[static_cast<std::size_t>(ref.axis)].name;
-      if (!mesh.find_axis(name))
-        return Error(ErrorCode::kUnimplemented, cat("[runtime] the compiler chose axis \"", name,
-                                                    "\", which ", mesh, " does not have"));
-      axes.push_back(ref.part ? AxisRef(name, ref.part->pre_size, ref.part->size) : AxisRef(name));
-    }
-    dimensions.emplace_back(std::move(axes));
-  }
-  return Sharding(mesh, PartitionSpec(std::move(dimensions)), rank);
-}
-
-// A sharding that combines two meshes, or uses sub-axes of sub-axes, gets a mesh of its own.
+// Newer plugins write axis names, of one of our meshes or of one like it: then its axes are meant.
+// Otherwise, and for other plugins, the axes are found by the devices. A sharding that combines two
+// meshes, or uses sub-axes of sub-axes, gets a mesh of its own.
 Result<Sharding> convert_or_throw(const HloSharding& sharding, const LoweredModule& lowered,
                                   std::size_t rank) {
+  if (sharding.tiles.is_tuple())
+    return Error(ErrorCode::kUnimplemented, "[runtime] expected a single sharding, got a tuple");
   const Mesh& mesh = *lowered.mesh;
-  if (sharding.named) return from_named(*sharding.named, lowered, rank);
-  MESHARD_ASSIGN_OR_RETURN(TileAssignment tiles, to_tiles(sharding));
+  const TileAssignment& tiles = sharding.tiles.elements()[0];
+  for (const Sharding& named : sharding.named)
+    for (const Mesh& each : lowered.meshes)
+      if (is_named(named.mesh(), each, mesh, tiles.kind == TileKind::kUnknown))
+        return Sharding(each, named.spec(), rank).with_unreduced(named.unreduced_axes());
   Result<Sharding> read = sharding_from_tiles(mesh, tiles, rank);
-  if (read.ok() || tiles.kind != TileKind::kTiled) return read;
+  if (read.ok() || tiles.kind != TileKind::kTiled || !tiles.validate().ok()) return read;
   TileAssignment by_id = tiles.with_device_ids(mesh);
   for (const Mesh& other : lowered.meshes) {
     MESHARD_ASSIGN_OR_RETURN(TileAssignment by_position, by_id.with_positions(other));
@@ -139,7 +80,7 @@ Result<void> check_shard_shape(const LoweredValue& value, const Sharding& shardi
 
 Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue>& values,
                                                   const std::vector<const HloShape*>& shapes,
-                                                  const std::vector<const HloSharding*>& shardings,
+                                                  const std::vector<HloSharding>& shardings,
                                                   const LoweredModule& lowered,
                                                   std::string_view role) {
   std::vector<std::optional<Sharding>> chosen;
@@ -150,8 +91,8 @@ Result<std::vector<std::optional<Sharding>>> read(const std::vector<LoweredValue
       return InternalError(cat("[runtime] ", role, " ", i, " is not in the compiled module"));
     bool exact = value.is_exact();
     Sharding sharding = exact ? *value.sharding : Sharding::replicated(*lowered.mesh, rank);
-    if (!exact && i < shardings.size() && shardings[i]) {
-      Result<Sharding> read = sharding_of(*shardings[i], lowered, rank);
+    if (!exact && i < shardings.size()) {
+      Result<Sharding> read = sharding_of(shardings[i], lowered, rank);
       if (!read.ok())
         return read.error().with_note(cat("in the sharding of ", role, " ", i, ", ", value.type));
       sharding = value.sharding ? with_said_axes(*read, *value.sharding) : *std::move(read);
@@ -172,26 +113,18 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered, const HloIn
     return chosen;
   }
   std::vector<const HloShape*> shapes;
-  std::vector<const HloSharding*> shardings;
   for (const HloShape& shape : compiled.parameters) shapes.push_back(&shape);
-  for (const HloSharding& sharding : compiled.parameter_shardings) shardings.push_back(&sharding);
-  MESHARD_ASSIGN_OR_RETURN(chosen.arguments,
-                           read(lowered.arguments, shapes, shardings, lowered, "argument"));
+  MESHARD_ASSIGN_OR_RETURN(
+      chosen.arguments,
+      read(lowered.arguments, shapes, compiled.parameter_shardings, lowered, "argument"));
 
   shapes.clear();
-  shardings.clear();
   if (compiled.result.is_tuple)
     for (const HloShape& shape : compiled.result.tuple) shapes.push_back(&shape);
   else
     shapes.push_back(&compiled.result);
-  if (compiled.output_sharding) {
-    const HloSharding& output = *compiled.output_sharding;
-    bool tuple = output.kind == HloSharding::Kind::kTuple && !output.named;
-    if (tuple)
-      for (const HloSharding& each : output.tuple) shardings.push_back(&each);
-    else
-      shardings.assign(shapes.size(), &output);  // one for all
-  }
+  std::vector<HloSharding> shardings;
+  if (compiled.output_sharding) shardings = compiled.output_sharding->of_values(shapes.size());
   MESHARD_ASSIGN_OR_RETURN(chosen.results,
                            read(lowered.results, shapes, shardings, lowered, "result"));
   return chosen;

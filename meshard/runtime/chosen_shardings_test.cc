@@ -15,12 +15,10 @@ HloShape shape_of(std::vector<std::int64_t> dimensions) {
 }
 HloSharding tiles(std::vector<std::int64_t> dimensions, std::vector<std::int64_t> devices,
                   bool replicate = false) {
-  HloSharding sharding;
-  sharding.kind = HloSharding::Kind::kOther;
-  for (std::int64_t size : dimensions) sharding.tile_dimensions.push_back(size);
-  for (std::int64_t device : devices) sharding.listed_devices.push_back(device);
-  sharding.replicate_on_last_tile_dimension = replicate;
-  return sharding;
+  return {OpSharding(TileAssignment{.kind = TileKind::kTiled,
+                                    .dims = std::move(dimensions),
+                                    .devices = std::move(devices),
+                                    .replicate_on_last_tile_dim = replicate})};
 }
 // A program of one argument and one result, both f32[8,4], over mesh<x=2, y=2>.
 struct Case {
@@ -108,10 +106,29 @@ TEST(ReadBack, TilesThatNoAxesDescribeGetAMeshOfTheirOwn) {
   }
 }
 
+TEST(ReadBack, NamesMeanTheMeshThatHasThem) {
+  Case test;
+  Mesh columns({{"c", 4}});
+  test.lowered.meshes = {test.mesh, columns};
+  test.compiled.parameters = {shape_of({2, 4})};
+  HloSharding named = tiles({4, 1}, {0, 1, 2, 3});  // of mesh<x=2, y=2>, too
+  test.compiled.parameter_shardings = {named};
+  EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0],
+            Sharding(test.mesh, P({"x", "y"}, none)));
+  named.named = {Sharding(columns, P("c", none))};
+  test.compiled.parameter_shardings = {named};
+  EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0],
+            Sharding(columns, P("c", none)));
+  // The program has no such mesh: the devices say it.
+  named.named = {Sharding(Mesh({{"z", 4}}), P("z", none))};
+  test.compiled.parameter_shardings = {named};
+  EXPECT_EQ(*read_shardings(test.lowered, test.compiled).value().arguments[0],
+            Sharding(test.mesh, P({"x", "y"}, none)));
+}
+
 TEST(ReadBack, AChoiceThatIsNoPlacementIsAnError) {
   Case test;
-  HloSharding manual;
-  manual.kind = HloSharding::Kind::kManual;
+  HloSharding manual{OpSharding(TileAssignment{.kind = TileKind::kManual})};
   test.compiled.parameter_shardings = {manual};
   Result<ChosenShardings> result = read_shardings(test.lowered, test.compiled);
   ASSERT_FALSE(result.ok());
@@ -125,10 +142,9 @@ TEST(ReadBack, TuplesOfResults) {
   test.compiled.result = HloShape();
   test.compiled.result.is_tuple = true;
   test.compiled.result.tuple = {shape_of({4, 4}), shape_of({8, 2})};
-  HloSharding tuple;
-  tuple.kind = HloSharding::Kind::kTuple;
-  tuple.tuple = {tiles({2, 1, 2}, {0, 1, 2, 3}, true), tiles({1, 2, 2}, {0, 2, 1, 3}, true)};
-  test.compiled.output_sharding = tuple;
+  test.compiled.output_sharding =
+      HloSharding{OpSharding({tiles({2, 1, 2}, {0, 1, 2, 3}, true).tiles.elements()[0],
+                              tiles({1, 2, 2}, {0, 2, 1, 3}, true).tiles.elements()[0]})};
   ChosenShardings chosen = read_shardings(test.lowered, test.compiled).value();
   EXPECT_EQ(*chosen.results[0], Sharding(test.mesh, P("x", none)));
   EXPECT_EQ(*chosen.results[1], Sharding(test.mesh, P(none, "y")));

@@ -33,6 +33,8 @@ TileAssignment tiles_of(const IotaGroups& groups) {
 
 }  // namespace
 
+Result<void> IotaGroups::validate() const { return tiles_of(*this).validate(); }
+
 std::vector<std::vector<std::int64_t>> IotaGroups::listed() const {
   std::vector<std::int64_t> devices = tiles_of(*this).device_list();
   std::vector<std::vector<std::int64_t>> groups;

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "meshard/base/result.h"
 #include "meshard/mesh/mesh.h"
 
 namespace meshard {
@@ -18,7 +19,9 @@ struct IotaGroups {
   std::vector<std::int64_t> transpose_perm = {};
   friend bool operator==(const IotaGroups&, const IotaGroups&) = default;
 
-  /// The groups as lists of devices.
+  /// @error invalid argument: the sizes do not fit, or the permutation is invalid
+  Result<void> validate() const;
+  /// The groups as lists of devices. @pre valid
   std::vector<std::vector<std::int64_t>> listed() const;
   /// As HLO prints it: `[4,2]<=[2,4]T(1,0)`; `[2,4]<=[8]`.
   std::string to_string() const;

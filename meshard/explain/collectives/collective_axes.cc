@@ -1,11 +1,9 @@
 #include "meshard/explain/collectives/collective_axes.h"
 
 #include <algorithm>
-#include <numeric>
 #include <string_view>
 
 #include "meshard/mesh/axes_index.h"
-#include "meshard/sharding/replica_groups.h"
 
 namespace meshard {
 namespace {
@@ -23,43 +21,10 @@ std::int64_t size_of(const Mesh& mesh, const AxisList& axes) {
   return size;
 }
 
-// The axes in the newest form of groups, if the module's mesh has our axis names and order.
-std::optional<AxisList> named_axes(const ReplicaGroups& groups, const Mesh& mesh) {
-  const HloMesh& theirs = groups.mesh;
-  if (!theirs.device_ids.empty() || theirs.unknown_order) return std::nullopt;
-  bool equal = std::equal(
-      theirs.axes.begin(), theirs.axes.end(), mesh.axes().begin(), mesh.axes().end(),
-      [](const auto& a, const MeshAxis& b) { return a.name == b.name && a.size == b.size; });
-  if (!equal) return std::nullopt;
-  AxisList axes;
-  for (const HloAxisRef& ref : groups.axes) {
-    if (ref.axis < 0 || ref.axis >= static_cast<std::int64_t>(theirs.axes.size()))
-      return std::nullopt;
-    const std::string& name = theirs.axes[static_cast<std::size_t>(ref.axis)].name;
-    axes.push_back(ref.part ? AxisRef(name, ref.part->pre_size, ref.part->size) : AxisRef(name));
-  }
-  return remaining_axes(mesh, remaining_axes(mesh, axes));  // in mesh order
-}
-
-std::optional<AxisList> iota_axes(const ReplicaGroups& groups, const Mesh& mesh) {
-  IotaGroups iota{.count = groups.group_count,
-                  .group_size = groups.group_size,
-                  .reshape_dims = groups.iota.dimensions,
-                  .transpose_perm = groups.iota.permutation};
-  if (iota.transpose_perm.empty()) {
-    iota.transpose_perm.resize(iota.reshape_dims.size());
-    std::iota(iota.transpose_perm.begin(), iota.transpose_perm.end(), 0);
-  }
-  return axes_of_groups(mesh, iota);
-}
-
 // True if the groups contain only the number 0.
 bool names_one_replica(const ReplicaGroups& groups) {
-  if (groups.form == ReplicaGroups::Form::kNone) return true;
-  if (groups.form == ReplicaGroups::Form::kIota)
-    return groups.group_count == 1 && groups.group_size == 1;
-  return groups.form == ReplicaGroups::Form::kListed && groups.listed.size() == 1 &&
-         groups.listed[0].size() <= 1;
+  if (groups.iota) return groups.iota->count == 1 && groups.iota->group_size == 1;
+  return !groups.given() || (groups.listed.size() == 1 && groups.listed[0].size() <= 1);
 }
 
 AxisList all_axes(const Mesh& mesh) { return remaining_axes(mesh, {}); }
@@ -94,14 +59,13 @@ Result<GroupAxes> axes_of_instruction(const HloInstruction& instruction, const M
   if (has_global_ids_flag(instruction.opcode) && !instruction.use_global_device_ids)
     return GroupAxes{all_axes(mesh), mesh.size()};
   std::optional<AxisList> axes;
-  switch (groups.form) {
-    case ReplicaGroups::Form::kNone: axes = all_axes(mesh); break;
-    case ReplicaGroups::Form::kIota: axes = iota_axes(groups, mesh); break;
-    case ReplicaGroups::Form::kMeshAxes: axes = named_axes(groups, mesh); break;
-    case ReplicaGroups::Form::kListed: break;
-  }
+  if (!groups.given()) axes = all_axes(mesh);
+  if (groups.iota) axes = axes_of_groups(mesh, *groups.iota);
   if (axes) return GroupAxes{axes, size_of(mesh, *axes)};
-  if (groups.form == ReplicaGroups::Form::kIota) return GroupAxes{std::nullopt, groups.group_size};
+  if (groups.iota) {
+    MESHARD_RETURN_IF_ERROR(groups.iota->validate());
+    return GroupAxes{std::nullopt, groups.iota->group_size};
+  }
   MESHARD_ASSIGN_OR_RETURN(std::vector<std::vector<std::int64_t>> listed, groups.expand());
   // XLA may write a list with one empty group for "all devices".
   std::erase_if(listed, [](const auto& group) { return group.empty(); });

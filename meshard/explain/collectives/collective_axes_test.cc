@@ -50,37 +50,17 @@ TEST(CollectiveAxes, GroupsOfNoAxes) {
 
 TEST(CollectiveAxes, IotaGroups) {
   // [4,2]<=[2,4]T(1,0): {0,4},{1,5},{2,6},{3,7}
-  ReplicaGroups groups;
-  groups.form = ReplicaGroups::Form::kIota;
-  groups.group_count = 4;
-  groups.group_size = 2;
-  groups.iota = {.dimensions = {2, 4}, .permutation = {1, 0}};
-  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"data"}));
-  EXPECT_EQ(axes_of(all_reduce(groups)).group_size, 2);
-  // [2,4]<=[8], without a permutation: {0,1,2,3},{4,5,6,7}
-  groups.group_count = 2;
-  groups.group_size = 4;
-  groups.iota = {.dimensions = {8}, .permutation = {}};
-  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
-}
-
-TEST(CollectiveAxes, MeshAxesByName) {
-  ReplicaGroups groups;
-  groups.form = ReplicaGroups::Form::kMeshAxes;
-  groups.mesh.axes = {{"data", 2}, {"model", 4}};
-  groups.axes = {{.axis = 1, .part = std::nullopt}};
-  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
-  groups.axes = {{.axis = 1, .part = HloAxisRef::Part{1, 2}}};
-  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({AxisRef("model", 1, 2)}));
-  EXPECT_EQ(axes_of(all_reduce(groups)).group_size, 2);
-}
-
-TEST(CollectiveAxes, MeshAxesOfAnotherMeshGoThroughPositions) {
-  ReplicaGroups groups;
-  groups.form = ReplicaGroups::Form::kMeshAxes;
-  groups.mesh.axes = {{"a", 8}};
-  groups.axes = {{.axis = 0, .part = HloAxisRef::Part{2, 4}}};  // {0,1,2,3},{4,5,6,7}
-  EXPECT_EQ(axes_of(all_reduce(groups)).axes, AxisList({"model"}));
+  IotaGroups data{.count = 4, .group_size = 2, .reshape_dims = {2, 4}, .transpose_perm = {1, 0}};
+  EXPECT_EQ(axes_of(all_reduce({.iota = data})).axes, AxisList({"data"}));
+  EXPECT_EQ(axes_of(all_reduce({.iota = data})).group_size, 2);
+  // [2,4]<=[8]: {0,1,2,3},{4,5,6,7}
+  IotaGroups model{.count = 2, .group_size = 4, .reshape_dims = {8}, .transpose_perm = {0}};
+  EXPECT_EQ(axes_of(all_reduce({.iota = model})).axes, AxisList({"model"}));
+  // [4,2]<=[2,2,2]T(0,2,1): {0,2},{1,3},{4,6},{5,7}
+  IotaGroups part{
+      .count = 4, .group_size = 2, .reshape_dims = {2, 2, 2}, .transpose_perm = {0, 2, 1}};
+  EXPECT_EQ(axes_of(all_reduce({.iota = part})).axes, AxisList({AxisRef("model", 1, 2)}));
+  EXPECT_EQ(axes_of(all_reduce({.iota = part})).group_size, 2);
 }
 
 TEST(CollectiveAxes, WithoutGroupsAChannelJoinsAllDevices) {

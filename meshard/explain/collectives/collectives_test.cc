@@ -230,9 +230,7 @@ TEST(Collectives, ACircleOfCallsIsAnError) {
 
 TEST(Collectives, DamagedGroupsAreAnErrorThatNamesTheInstruction) {
   HloInstruction one = make_collective(2, "all-reduce", f32_shape({4}), {}, "n1", {});
-  one.groups.form = ReplicaGroups::Form::kMeshAxes;
-  one.groups.mesh.axes = {{"a", 8}};
-  one.groups.axes = {{.axis = 5, .part = std::nullopt}};
+  one.groups.iota = {.count = 2, .group_size = 3, .reshape_dims = {8}, .transpose_perm = {0}};
   Result<std::vector<Collective>> found =
       find_collectives(make_module({{one}}), kCollectivesMesh, nullptr);
   ASSERT_FALSE(found.ok());

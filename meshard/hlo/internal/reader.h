@@ -1,9 +1,10 @@
-// Reads the messages inside a compiled module. Private to the sources of meshard/pjrt.
+// Reads the messages inside a compiled module. Private to the sources of meshard/hlo.
 #pragma once
 #include <string_view>
 
 #include "meshard/hlo/instruction.h"
 #include "meshard/hlo/interface.h"
+#include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard::internal {
@@ -11,14 +12,23 @@ namespace meshard::internal {
 /// A `data loss` error: the bytes of `what` are damaged.
 Error damaged(std::string_view what);
 
+/// A mesh as it appears in the module, over logical devices.
+struct ReadMesh {
+  Mesh mesh;
+  /// The module lists the devices; otherwise they are 0, 1, 2, ...
+  bool has_order = false;
+  /// The device order has a form that this reader does not know.
+  bool unknown_order = false;
+};
+/// MeshProto {axes 1 {name 1, size 2}, device_ids 2}.
+Result<ReadMesh> read_mesh(std::string_view bytes);
+/// AxisRefProto {axis 1, sub-axis 2 {pre_size 1, size 2}}.
+Result<AxisRef> read_axis_ref(std::string_view bytes, const Mesh& mesh);
+
 /// ShapeProto.
 Result<HloShape> read_shape(std::string_view bytes);
 /// HloInstructionProto.
 Result<HloInstruction> read_instruction(std::string_view bytes);
-Result<HloMesh> read_mesh(std::string_view bytes);
-Result<HloAxisRef> read_axis_ref(std::string_view bytes);
-Result<HloNamedSharding> read_named_sharding(std::string_view bytes, int depth = 0);
-Result<HloSharding> read_op_sharding(std::string_view bytes, int depth = 0);
 /// Reads a field of HloModuleProto that belongs to the interface, and skips any other.
 Result<void> read_interface_field(const pjrt::WireField& field, HloInterface& to);
 /// Appends one ReplicaGroup {replica_ids 1}.

@@ -41,19 +41,9 @@ struct Reader {
 
   // A group list whose expansion would be larger than the mesh is damaged.
   Result<void> check_group_count() const {
-    const ReplicaGroups& groups = instruction.groups;
-    std::int64_t product = 1;
-    auto multiply = [&](std::int64_t size) {
-      if (size < 1 || product > placement.partitions)
-        product = std::numeric_limits<std::int32_t>::max();
-      else
-        product *= std::min<std::int64_t>(size, placement.partitions + std::int64_t{1});
-    };
-    if (groups.form == ReplicaGroups::Form::kIota)
-      for (std::int64_t size : groups.iota.dimensions) multiply(size);
-    if (groups.form == ReplicaGroups::Form::kMeshAxes)
-      for (const auto& axis : groups.mesh.axes) multiply(axis.size);
-    if (product > placement.partitions)
+    const std::optional<IotaGroups>& groups = instruction.groups.iota;
+    if (groups && groups->group_size > 0 &&
+        groups->count > placement.partitions / groups->group_size)
       return error(ErrorCode::kDataLoss, "its groups have more than ", placement.partitions,
                    " partitions");
     return {};
