@@ -11,8 +11,8 @@ namespace meshard {
 
 /// A value of type T, or the Error that prevented it. The interface follows std::expected.
 ///
-/// `value()` throws the Error; it is the only bridge from results to exceptions. A service that
-/// must not throw checks `ok()` first.
+/// `value()` throws the Error; it is the only bridge from results to exceptions, and caught() the
+/// one back. A service that must not throw checks `ok()` first.
 template <class T>
 class [[nodiscard]] Result {
   static_assert(!std::is_reference_v<T>);
@@ -81,6 +81,33 @@ class [[nodiscard]] Result<void> {
  private:
   std::optional<Error> error_;
 };
+
+namespace internal {
+template <class T>
+struct ResultOf {
+  using type = Result<T>;
+};
+template <class T>
+struct ResultOf<Result<T>> {
+  using type = Result<T>;
+};
+}  // namespace internal
+
+/// What `f()` returns, a value or a Result; an Error that it throws becomes a failed Result. The
+/// bridge from exceptions to results, as value() is the one back.
+template <class F>
+auto caught(const F& f) -> typename internal::ResultOf<decltype(f())>::type {
+  try {
+    if constexpr (std::is_void_v<decltype(f())>) {
+      f();
+      return {};
+    } else {
+      return f();
+    }
+  } catch (const Error& error) {
+    return error;
+  }
+}
 
 }  // namespace meshard
 

@@ -58,11 +58,9 @@ std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topolog
     inner.push_back(axes[i].size / (*outer)[i]);
     names.push_back(axes[i].name);
   }
-  try {
-    return hybrid_mesh(topology, inner, *outer, names);
-  } catch (const Error&) {
-    return std::nullopt;  // there is no such order for this shape; JAX refuses it too
-  }
+  // If there is no such order for this shape, JAX refuses it too.
+  Result<Mesh> mesh = caught([&] { return hybrid_mesh(topology, inner, *outer, names); });
+  return mesh.ok() ? std::optional(*std::move(mesh)) : std::nullopt;
 }
 
 // Replaces an unsupported element type by an unsigned integer of the same size.
@@ -97,14 +95,12 @@ Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
   }
   MESHARD_ASSIGN_OR_RETURN(DType dtype, element_type(rest, replaced));
-  try {
+  return caught([&]() -> Result<TensorType> {
     TensorType type{dtype, Shape(std::move(sizes))};
     if (type.shape.size() > (std::int64_t{1} << 52))
       return invalid(cat("a value of type ", text, " has too many elements"));
     return type;
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 // Drops priorities: `p1` after a dimension affects the order of propagation, not the sharding.
@@ -200,11 +196,7 @@ class ModuleFactsReader {
         return invalid(cat("[explain] device ", id, " is twice among the device ids"));
     }
     if (axes.empty()) axes.push_back({"devices", 1});
-    try {
-      return Mesh(std::move(axes), ids);
-    } catch (const Error& error) {
-      return error;
-    }
+    return caught([&] { return Mesh(std::move(axes), ids); });
   }
 
   // The mesh with its devices that the module was written for, if the target has these devices.
@@ -225,11 +217,8 @@ class ModuleFactsReader {
       return std::nullopt;
     std::vector<MeshAxis> axes;
     for (const auto& [name, size] : own.axes) axes.push_back({name, size});
-    try {
-      return Mesh(std::move(axes), own.device_ids);
-    } catch (const Error&) {
-      return std::nullopt;
-    }
+    Result<Mesh> mesh = caught([&] { return Mesh(std::move(axes), own.device_ids); });
+    return mesh.ok() ? std::optional(*std::move(mesh)) : std::nullopt;
   }
 
   // JAX lets the compiler choose the shardings of exactly the arguments and results that have none
@@ -333,14 +322,12 @@ class ModuleFactsReader {
         if (position < 0 || position >= mesh.size()) return;
         ids.push_back(mesh.device_id(position));
       }
-      try {
-        Mesh added(std::move(axes), std::move(ids));
-        if (std::find(facts_.program.meshes.begin(), facts_.program.meshes.end(), added) ==
-            facts_.program.meshes.end())
-          facts_.program.meshes.push_back(std::move(added));
-      } catch (const Error&) {
-        // Invalid axis names: its shardings are reported over the main mesh.
-      }
+      Result<Mesh> added = caught([&] { return Mesh(std::move(axes), std::move(ids)); });
+      if (!added.ok())
+        continue;  // invalid axis names: its shardings are reported over the main mesh
+      std::vector<Mesh>& known = facts_.program.meshes;
+      if (std::find(known.begin(), known.end(), *added) == known.end())
+        known.push_back(*std::move(added));
     }
   }
 
@@ -431,7 +418,7 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
   if (count > target.size())
     return invalid(cat("[explain] ", count, " devices are requested, but ", target.name(), " has ",
                        target.size()));
-  try {
+  return caught([&]() -> Result<Mesh> {
     check_mesh_axes(axes, {});
     if (size_of(axes) != count)
       return invalid(cat("[explain] a mesh ", axes_text(axes), " has ", size_of(axes),
@@ -442,9 +429,7 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
     std::vector<std::int64_t> ids = ids_in_order(target.topology());
     ids.resize(static_cast<std::size_t>(count));
     return Mesh(std::move(axes), std::move(ids));
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 Result<ProgramFacts> facts_of_module(const stablehlo::ModuleFacts& module, const Target& target,

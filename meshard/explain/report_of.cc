@@ -379,11 +379,7 @@ ValuePlacement placement_of(const LoweredValue& asked, const HloShape* shape,
 
 Result<ProgramReport> report_of(const Compiled& compiled, const ProgramFacts& facts,
                                 const ChosenShardings* chosen) {
-  try {
-    return ReportMaker(compiled, facts).make(chosen);
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return ReportMaker(compiled, facts).make(chosen); });
 }
 
 ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts) {

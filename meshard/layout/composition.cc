@@ -157,11 +157,7 @@ class Composer {
 }  // namespace
 
 Result<Layout> composition(const Layout& a, const Layout& b) {
-  try {
-    return Composer(a, b).compose();
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return Composer(a, b).compose(); });
 }
 
 Result<Layout> composition(const Layout& a, const Tiler& b) {

@@ -300,11 +300,7 @@ IntTuple signs(const IntTuple& tuple) {
 }
 
 Result<IntTuple> shape_divide(const IntTuple& a, const IntTuple& b) {
-  try {
-    return quotient(a, b);
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return quotient(a, b); });
 }
 
 IntTuple compact_stride(const IntTuple& shape, const IntTuple& start) {

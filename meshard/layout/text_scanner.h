@@ -104,14 +104,12 @@ class TextScanner {
 template <class Read>
 auto parse_whole(std::string_view place, std::string_view text, Read read)
     -> Result<decltype(read(std::declval<TextScanner&>()))> {
-  try {
+  return caught([&] {
     TextScanner scanner(place, text);
     auto value = read(scanner);
     if (!scanner.at_end()) scanner.fail("unexpected text");
     return value;
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 }  // namespace meshard

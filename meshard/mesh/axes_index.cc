@@ -99,11 +99,7 @@ Result<AxisList> axes_of(const Mesh& mesh, const Layout& layout) {
       top = bottom;
     }
   }
-  try {
-    check_axes(mesh, axes);
-  } catch (const Error& error) {
-    return error;
-  }
+  MESHARD_RETURN_IF_ERROR(caught([&] { check_axes(mesh, axes); }));
   return axes;
 }
 

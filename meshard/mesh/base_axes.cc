@@ -5,15 +5,13 @@
 namespace meshard {
 
 Result<AxisList> Mesh::axes_in_base(const AxisList& axes) const {
-  try {
+  return caught([&]() -> Result<AxisList> {  // an unknown or repeated axis
     Digits along = digits(axes);
     Mesh base = this->base();
     Result<Digits> positions = along.within(merged(base.all_axes()));
     if (!positions) return positions.error();
     return axes_of(base, positions->layout());
-  } catch (const Error& error) {  // an unknown or repeated axis
-    return error;
-  }
+  });
 }
 
 }  // namespace meshard

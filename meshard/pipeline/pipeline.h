@@ -48,10 +48,11 @@ struct PipelineStats {
 ///      [](const Tensor& w, const Tensor& h, const Tensor& x) {
 ///        return mean(square(matmul(h, w) - sum(x, {1})));
 ///      }}};
-/// Pipeline pipeline(stages, one_forward_one_backward(2, 4), {.optimizer = optim::Sgd{.rate =
-/// 0.01}}); std::vector<Tensor> microbatches(4, ones({2, 4})); float before =
-/// pipeline.step(microbatches).item<float>(); std::cout <<
-/// (pipeline.step(microbatches).item<float>() < before) << "\n";
+/// optim::Sgd slow{.rate = 0.01};
+/// Pipeline pipeline(stages, one_forward_one_backward(2, 4), {.optimizer = slow});
+/// std::vector<Tensor> microbatches(4, ones({2, 4}));
+/// float before = pipeline.step(microbatches).item<float>();
+/// std::cout << (pipeline.step(microbatches).item<float>() < before) << "\n";
 /// @endcode
 /// prints `1`.
 class Pipeline {

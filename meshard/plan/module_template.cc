@@ -216,11 +216,7 @@ Result<ModuleTemplate> ModuleTemplate::parse(std::string text, std::string_view 
   MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made, stablehlo::text_for_compiler(text, entry));
   MESHARD_ASSIGN_OR_RETURN(stablehlo::Module module,
                            stablehlo::Module::parse(std::move(made.text)));
-  try {
-    return ModuleTemplateReader(std::move(module)).read();
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return ModuleTemplateReader(std::move(module)).read(); });
 }
 
 Result<FreeArguments> ModuleTemplate::free(const std::vector<std::string>& patterns) const {

@@ -18,14 +18,10 @@ namespace meshard {
 namespace {
 
 Result<PlanVerdict> judged(const PlanProblem& problem, double margin, PlannedCandidate& one) {
-  Result<ProgramReport> report = [&]() -> Result<ProgramReport> {
-    try {
-      return one.as_given && problem.compile_given ? problem.compile_given()
-                                                   : problem.compile(one.candidate);
-    } catch (const Error& error) {
-      return error;
-    }
-  }();
+  Result<ProgramReport> report = caught([&] {
+    return one.as_given && problem.compile_given ? problem.compile_given()
+                                                 : problem.compile(one.candidate);
+  });
   if (report.ok()) {
     PlanVerdict verdict = verdict_of(*report, margin);
     if (problem.return_cost) {
@@ -97,12 +93,10 @@ class Search {
     for (const FreeValue& value : problem_.values) result_.names.push_back(value.name);
     if (problem_.ended) problem_.ended->store(false);
     std::vector<PlannedCandidate> all;
-    try {
+    MESHARD_RETURN_IF_ERROR(caught([&] {
       all = plan_candidates(problem_, options_, result_.exhaustive);
       meshes_ = meshes_of(problem_);
-    } catch (const Error& error) {
-      return error;
-    }
+    }));
     if (!options_.journal.empty()) {
       MESHARD_ASSIGN_OR_RETURN(
           journal_, PlanJournal::open(options_.journal, problem_line(problem_, options_)));

@@ -261,11 +261,7 @@ std::string ShardingTrial::to_string() const {
 }
 
 Result<std::string> apply(const ShardingTrial& trial, const ModuleTemplate& module) {
-  try {
-    return Application(trial, module).run();
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return Application(trial, module).run(); });
 }
 
 TriedShardings try_shardings(std::string_view module, const Target& target,

@@ -313,7 +313,7 @@ std::string ExpectedCollectives::to_string() const {
 }
 
 Result<ExpectedCollectives> ExpectedCollectives::parse(std::string_view text) {
-  try {
+  return caught([&] {
     Reading reading;
     read_line("expected collectives", text, reading);
     Expectations made = finished(std::move(reading));
@@ -322,9 +322,7 @@ Result<ExpectedCollectives> ExpectedCollectives::parse(std::string_view text) {
                     "[parse expected collectives] only collective expectations are allowed in `",
                     text, "`");
     return *std::move(made.collectives);
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 std::string Expectations::to_string() const {
@@ -351,7 +349,7 @@ std::string Expectations::to_string() const {
 }
 
 Result<Expectations> Expectations::parse(std::string_view text) {
-  try {
+  return caught([&] {
     Reading reading;
     std::size_t number = 0;
     while (!text.empty()) {
@@ -361,9 +359,7 @@ Result<Expectations> Expectations::parse(std::string_view text) {
       text.remove_prefix(std::min(end + 1, text.size()));
     }
     return finished(std::move(reading));
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 Result<double> parse_margin(std::string_view text) {

@@ -132,11 +132,8 @@ Result<ChosenShardings> read_shardings(const LoweredModule& lowered, const HloIn
 
 Result<Sharding> sharding_of(const HloSharding& sharding, const LoweredModule& lowered,
                              std::size_t rank) {
-  try {
-    return convert_or_throw(sharding, lowered, rank);
-  } catch (const Error& error) {  // axes or devices that its mesh does not have
-    return error;
-  }
+  // axes or devices that its mesh does not have
+  return caught([&] { return convert_or_throw(sharding, lowered, rank); });
 }
 
 }  // namespace meshard

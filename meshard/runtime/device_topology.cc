@@ -43,14 +43,12 @@ std::optional<Topology::Wrap> described_wrap(const pjrt::Topology& topology,
 }
 
 Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topology* described) {
-  try {
+  return caught([&] {
     std::optional<Topology::Wrap> wrap;
     if (described && !devices.empty())
       wrap = described_wrap(*described, devices.front().coords.size());
     return wrap ? Topology(std::move(devices), *wrap) : Topology(std::move(devices));
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 }  // namespace

@@ -109,11 +109,8 @@ std::vector<std::int64_t> TileAssignment::device_list() const {
 
 Result<void> TileAssignment::validate() const {
   if (kind == TileKind::kTiled) {
-    try {
-      return validate_tiled(*this);
-    } catch (const Error& error) {  // a product that does not fit 64 bits
-      return error;
-    }
+    // A product may not fit 64 bits.
+    return caught([&] { return validate_tiled(*this); });
   }
   bool one_device = kind == TileKind::kMaximal && devices.size() == 1 && devices[0] >= 0;
   if (kind == TileKind::kMaximal ? !one_device : !devices.empty())

@@ -145,11 +145,7 @@ bool is_jax_export(std::string_view bytes) {
 }
 
 Result<JaxExport> read_jax_export(std::string_view bytes) {
-  try {
-    return ExportReader(bytes).read();
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return ExportReader(bytes).read(); });
 }
 
 void describe_export(const JaxExport& exported, ModuleFacts& facts) {

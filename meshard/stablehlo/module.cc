@@ -21,14 +21,12 @@ std::string_view ModuleOp::text_before_location() const {
 }
 
 Result<Module> Module::parse(std::string text) {
-  try {
+  return caught([&] {
     auto state = std::make_shared<State>();
     state->text = std::move(text);
     parse_module(*state);
     return Module(std::move(state));
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 std::string_view Module::text() const { return state_->text; }

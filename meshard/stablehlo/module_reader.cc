@@ -40,7 +40,7 @@ ModuleFacts with_inner_shardings(ModuleFacts facts, std::string_view bytes) {
 }  // namespace
 
 Result<ModuleFacts> read_module(std::string_view bytes) {
-  try {
+  return caught([&]() -> Result<ModuleFacts> {
     if (bytes.empty()) return Error(ErrorCode::kDataLoss, "[read_module] the module is empty");
     if (Bytecode::is_bytecode(bytes))
       return with_inner_shardings(read_bytecode_module(bytes), bytes);
@@ -49,9 +49,7 @@ Result<ModuleFacts> read_module(std::string_view bytes) {
                    "[read_module] the file is neither MLIR text nor MLIR bytecode nor an export of "
                    "JAX");
     return with_inner_shardings(read_text_module(bytes), bytes);
-  } catch (const Error& error) {
-    return error;
-  }
+  });
 }
 
 }  // namespace meshard::stablehlo

@@ -215,11 +215,8 @@ class PlatformChooser {
 }  // namespace
 
 Result<PlatformBranch> choose_platform(std::string_view bytecode, std::int64_t number) {
-  try {
-    return PlatformChooser(bytecode, static_cast<std::uint64_t>(number)).run();
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught(
+      [&] { return PlatformChooser(bytecode, static_cast<std::uint64_t>(number)).run(); });
 }
 
 }  // namespace meshard::stablehlo

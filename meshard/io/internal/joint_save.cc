@@ -206,13 +206,8 @@ class JointSaver {
     if (items.items.empty()) return {};  // nothing of this process
     std::string name = save_.files.piece_file(id_, run_.rank(), run_.size());
     path_ = save_.files.folder() + name;
-    Result<NewFile> file = [&]() -> Result<NewFile> {
-      try {
-        return write_items(path_, items, save_.metadata, save_.where);
-      } catch (const Error& error) {
-        return error;
-      }
-    }();
+    Result<NewFile> file =
+        caught([&] { return write_items(path_, items, save_.metadata, save_.where); });
     if (!file) return file.error();
     file_.emplace(*std::move(file));
     MESHARD_RETURN_IF_ERROR(file_->commit());
