@@ -122,26 +122,6 @@ Result<HostView> BufferView::host_view() const {
   return view;
 }
 
-Result<Event> BufferView::copy_raw_to_host(std::span<std::byte> destination,
-                                           std::int64_t offset) const {
-  MESHARD_RETURN_IF_ERROR(check_live("copy_raw_to_host"));
-  MESHARD_ASSIGN_OR_RETURN(std::size_t size, device_size());
-  if (offset < 0 || static_cast<std::size_t>(offset) > size ||
-      destination.size() > size - static_cast<std::size_t>(offset))
-    return Error(ErrorCode::kOutOfRange, cat("[copy_raw_to_host] bytes ", offset, "..",
-                                             offset + static_cast<std::int64_t>(destination.size()),
-                                             " are not inside the ", size, " bytes of the buffer"));
-  if (destination.empty()) return Event();
-  MESHARD_PJRT_ARGS(PJRT_Buffer_CopyRawToHost, args);
-  args.buffer = raw_;
-  args.dst = destination.data();
-  args.offset = offset;
-  args.transfer_size = static_cast<std::int64_t>(destination.size());
-  internal::PluginWork work;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_CopyRawToHost, args));
-  return Event(ClientRef(state_->client), state_->client->api, args.event);
-}
-
 Result<Buffer> BufferView::copy_to_device(const Device& device) const {
   MESHARD_RETURN_IF_ERROR(check_live("copy_to_device"));
   if (state_->client->find(device.raw()) != &device || !device.addressable())
@@ -156,40 +136,12 @@ Result<Buffer> BufferView::copy_to_device(const Device& device) const {
   return Buffer(state_->client, args.dst_buffer, state_->type, &device);
 }
 
-Result<Buffer> BufferView::copy_to_memory(const Memory& memory) const {
-  MESHARD_RETURN_IF_ERROR(check_live("copy_to_memory"));
-  MESHARD_PJRT_ARGS(PJRT_Memory_AddressableByDevices, who);
-  who.memory = memory.raw();
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(state_->client->api, PJRT_Memory_AddressableByDevices, who));
-  const Device* device = who.num_devices == 0 ? nullptr : state_->client->find(who.devices[0]);
-  if (device == nullptr)
-    return Error(ErrorCode::kInvalidArgument, cat("[copy_to_memory] memory ", memory.id(),
-                                                  " does not belong to a device of this client"));
-  MESHARD_PJRT_ARGS(PJRT_Buffer_CopyToMemory, args);
-  args.buffer = raw_;
-  args.dst_memory = memory.raw();
-  internal::PluginWork work;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_CopyToMemory, args));
-  internal::add_references(state_->client, 1);
-  return Buffer(state_->client, args.dst_buffer, state_->type, device);
-}
-
 Result<bool> BufferView::plugin_says_deleted() const {
   if (raw_ == nullptr) return true;
   MESHARD_PJRT_ARGS(PJRT_Buffer_IsDeleted, args);
   args.buffer = raw_;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_IsDeleted, args));
   return args.is_deleted;
-}
-
-Result<std::size_t> BufferView::device_size() const {
-  MESHARD_RETURN_IF_ERROR(check_live("device_size"));
-  MESHARD_PJRT_ARGS(PJRT_Buffer_OnDeviceSizeInBytes, args);
-  args.buffer = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_OnDeviceSizeInBytes, args));
-  return args.on_device_size_in_bytes;
 }
 
 Result<std::uintptr_t> BufferView::unsafe_pointer() const {

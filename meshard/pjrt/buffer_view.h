@@ -115,21 +115,13 @@ class BufferView {
   /// @error unimplemented if the host cannot read the device's memory, or if the device packs
   /// elements of less than one byte
   Result<HostView> host_view() const;
-  /// Starts a copy of `destination.size()` bytes of the device's representation, from byte
-  /// `offset`.
-  Result<Event> copy_raw_to_host(std::span<std::byte> destination, std::int64_t offset) const;
 
   /// Starts a copy on a device of the same client, in its default memory.
   /// @error invalid argument unless this client can address the device; the plugin's errors
   Result<Buffer> copy_to_device(const Device& device) const;
-  /// Starts a copy in a memory of a device of the same client.
-  /// @error invalid argument unless this client can address the memory; the plugin's errors
-  Result<Buffer> copy_to_memory(const Memory& memory) const;
 
   /// Asks the plugin whether the buffer is deleted.
   Result<bool> plugin_says_deleted() const;
-  /// Number of bytes on the device, queried from the plugin.
-  Result<std::size_t> device_size() const;
   /// The device address. Does not wait for the data; call await_ready() first.
   Result<std::uintptr_t> unsafe_pointer() const;
 

@@ -38,8 +38,6 @@ const ClientOptionSpec* find(std::string_view name, std::span<const ClientOption
 
 }  // namespace
 
-std::span<const ClientOptionSpec> known_client_options() { return kOptions; }
-
 Result<void> check_client_options(std::span<const NamedValue> options,
                                   std::span<const ClientOptionSpec> more) {
   auto invalid = [](auto... parts) {

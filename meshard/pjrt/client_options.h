@@ -19,9 +19,6 @@ struct ClientOptionSpec {
   std::int64_t most = INT64_MAX;
 };
 
-/// The options that meshard knows.
-std::span<const ClientOptionSpec> known_client_options();
-
 /// Checks names, kinds and ranges of options. Plugins silently ignore an unknown name, and may
 /// abort the process if a value has the wrong kind.
 /// @error invalid argument; for an unknown name, the message lists the known ones

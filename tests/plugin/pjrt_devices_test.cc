@@ -209,7 +209,7 @@ TEST_F(FakeDevices, MemoryInUseIsCounted) {
   {
     Buffer buffer = send(client, first, std::vector<float>(16));
     EXPECT_EQ(first.memory_stats().value().bytes_in_use, 64);
-    Buffer copy = buffer.copy_to_memory(second.default_memory().value()).value();
+    Buffer copy = buffer.copy_to_device(second).value();
     EXPECT_EQ(&copy.device(), &second);
     EXPECT_EQ(second.memory_stats().value().bytes_in_use, 64);
     EXPECT_EQ(read_all<float>(copy), read_all<float>(buffer));
