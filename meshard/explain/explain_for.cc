@@ -15,28 +15,17 @@
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/platform_branch.h"
 #include "meshard/stablehlo/typed_calls.h"
+#include "meshard/target/unhandled_call.h"
 
 namespace meshard {
 namespace {
-
-// The target in XLA's error about a custom call of an older interface that nothing implements;
-// empty if it is another error.
-std::string_view untyped_target(const Error& error) {
-  constexpr std::string_view kBegin = "untyped custom call to ", kEnd = " for Host";
-  std::string_view message = error.message();
-  std::size_t begin = message.find(kBegin);
-  if (begin == std::string_view::npos) return {};
-  message.remove_prefix(begin + kBegin.size());
-  std::size_t end = message.find(kEnd);
-  return end == std::string_view::npos ? std::string_view() : message.substr(0, end);
-}
 
 // Compiles a program whose custom calls need no implementation here.
 Result<Compiled> compile_with_calls(CompileRequest& request, const CompileForOptions& options) {
   while (true) {
     Result<Compiled> compiled = compile_for(request, options);
     if (compiled.ok()) return compiled;
-    std::string target(untyped_target(compiled.error()));
+    std::string target(unhandled_call(compiled.error(), kUntypedCallText));
     if (target.empty() || request.module.find('\0') != std::string::npos) return compiled;
     Result<std::string> typed = stablehlo::with_typed_calls(request.module, target);
     if (!typed.ok() || *typed == request.module) return compiled;

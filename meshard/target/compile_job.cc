@@ -12,6 +12,7 @@
 #include "meshard/pjrt/topology.h"
 #include "meshard/target/dumped_program.h"
 #include "meshard/target/named_value_wire.h"
+#include "meshard/target/unhandled_call.h"
 
 namespace meshard {
 namespace {
@@ -187,18 +188,6 @@ Result<Compiled> timed_compile(const Step& step, Compile compile) {
   return compiled;
 }
 
-// The target in XLA's error about a custom call that no handler is registered for; empty if it is
-// another error.
-std::string_view missing_target(const Error& error) {
-  constexpr std::string_view kBegin = "No FFI handler registered for ", kEnd = " on a platform";
-  std::string_view message = error.message();
-  std::size_t begin = message.find(kBegin);
-  if (begin == std::string_view::npos) return {};
-  message.remove_prefix(begin + kBegin.size());
-  std::size_t end = message.find(kEnd);
-  return end == std::string_view::npos ? std::string_view() : message.substr(0, end);
-}
-
 // Targets that programs of JAX call, and that no plugin has: those of its module that are missing
 // are registered at once, instead of one for each attempt to compile.
 std::vector<std::string> likely_missing_targets(std::string_view module) {
@@ -255,7 +244,7 @@ Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob&
     while (true) {
       auto made = client.compile(job.module, options_of(job));
       if (made.ok()) return made;
-      std::string target(missing_target(made.error()));
+      std::string target(unhandled_call(made.error(), kNoHandlerText));
       if (target.empty() || !missing.add(target)) return made;
     }
   };
