@@ -9,16 +9,17 @@
 
 namespace meshard::pjrt {
 
-Topology::Topology(Plugin plugin, PJRT_TopologyDescription* raw, ClientRef client)
+TopologyDescription::TopologyDescription(Plugin plugin, PJRT_TopologyDescription* raw,
+                                         ClientRef client)
     : plugin_(plugin), raw_(raw), client_(std::move(client)) {}
 
-Topology::Topology(Topology&& other) noexcept
+TopologyDescription::TopologyDescription(TopologyDescription&& other) noexcept
     : plugin_(other.plugin_),
       raw_(std::exchange(other.raw_, nullptr)),
       client_(std::move(other.client_)),
       devices_(std::move(other.devices_)) {}
 
-Topology& Topology::operator=(Topology&& other) noexcept {
+TopologyDescription& TopologyDescription::operator=(TopologyDescription&& other) noexcept {
   std::swap(plugin_, other.plugin_);
   std::swap(raw_, other.raw_);
   std::swap(client_, other.client_);
@@ -26,17 +27,17 @@ Topology& Topology::operator=(Topology&& other) noexcept {
   return *this;
 }
 
-Topology::~Topology() { release(); }
+TopologyDescription::~TopologyDescription() { release(); }
 
-void Topology::release() noexcept {
+void TopologyDescription::release() noexcept {
   if (raw_ == nullptr || client_) return;
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Destroy, args);
   args.topology = raw_;
   (void)MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Destroy, args);
 }
 
-Result<Topology> Topology::create(Plugin plugin, std::string_view name,
-                                  std::span<const NamedValue> options) {
+Result<TopologyDescription> TopologyDescription::create(Plugin plugin, std::string_view name,
+                                                        std::span<const NamedValue> options) {
   auto views = internal::view_named_values(options);
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Create, args);
   args.topology_name = name.data();
@@ -44,33 +45,34 @@ Result<Topology> Topology::create(Plugin plugin, std::string_view name,
   args.create_options = views.data();
   args.num_options = views.size();
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Create, args));
-  Topology topology(plugin, args.topology, {});
+  TopologyDescription topology(plugin, args.topology, {});
   MESHARD_RETURN_IF_ERROR(topology.read_devices());
   return topology;
 }
 
-Result<Topology> Topology::of(const Client& client) {
+Result<TopologyDescription> TopologyDescription::of(const Client& client) {
   MESHARD_PJRT_ARGS(PJRT_Client_TopologyDescription, args);
   args.client = client.raw();
   const PJRT_Api* api = client.plugin().api();
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_TopologyDescription, args));
-  Topology topology(client.plugin(), args.topology, client.ref());
+  TopologyDescription topology(client.plugin(), args.topology, client.ref());
   MESHARD_RETURN_IF_ERROR(topology.read_devices());
   return topology;
 }
 
-Result<Topology> Topology::deserialize(Plugin plugin, std::string_view bytes) {
+Result<TopologyDescription> TopologyDescription::deserialize(Plugin plugin,
+                                                             std::string_view bytes) {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Deserialize, args);
   args.serialized_topology = bytes.data();
   args.serialized_topology_size = bytes.size();
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Deserialize, args));
-  Topology topology(plugin, args.topology, {});
+  TopologyDescription topology(plugin, args.topology, {});
   MESHARD_RETURN_IF_ERROR(topology.read_devices());
   return topology;
 }
 
-Result<void> Topology::read_devices() {
+Result<void> TopologyDescription::read_devices() {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_GetDeviceDescriptions, args);
   args.topology = raw_;
   const PJRT_Api* api = plugin_.api();
@@ -85,7 +87,7 @@ Result<void> Topology::read_devices() {
   return {};
 }
 
-Result<std::string> Topology::platform() const {
+Result<std::string> TopologyDescription::platform() const {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformName, args);
   args.topology = raw_;
   MESHARD_RETURN_IF_ERROR(
@@ -93,7 +95,7 @@ Result<std::string> Topology::platform() const {
   return std::string(args.platform_name, args.platform_name_size);
 }
 
-Result<std::string> Topology::platform_version() const {
+Result<std::string> TopologyDescription::platform_version() const {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformVersion, args);
   args.topology = raw_;
   MESHARD_RETURN_IF_ERROR(
@@ -101,7 +103,7 @@ Result<std::string> Topology::platform_version() const {
   return std::string(args.platform_version, args.platform_version_size);
 }
 
-Result<std::vector<NamedValue>> Topology::attributes() const {
+Result<std::vector<NamedValue>> TopologyDescription::attributes() const {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Attributes, args);
   args.topology = raw_;
   MESHARD_RETURN_IF_ERROR(
@@ -109,7 +111,7 @@ Result<std::vector<NamedValue>> Topology::attributes() const {
   return internal::read_named_values(args.attributes, args.num_attributes);
 }
 
-Result<std::string> Topology::serialize() const {
+Result<std::string> TopologyDescription::serialize() const {
   MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Serialize, args);
   args.topology = raw_;
   MESHARD_RETURN_IF_ERROR(
@@ -119,7 +121,8 @@ Result<std::string> Topology::serialize() const {
   return bytes;
 }
 
-Result<Executable> Topology::compile(std::string_view module, const CompileOptions& options) const {
+Result<Executable> TopologyDescription::compile(std::string_view module,
+                                                const CompileOptions& options) const {
   MESHARD_RETURN_IF_ERROR(options.check());
   if (module.empty()) return Error(ErrorCode::kInvalidArgument, "[compile] the module is empty");
   if (static_cast<std::size_t>(options.num_devices()) > devices_.size())

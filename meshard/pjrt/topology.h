@@ -17,20 +17,20 @@ struct PJRT_TopologyDescription;
 namespace meshard::pjrt {
 
 /// Move-only owner of a description of absent devices, or a view of a client's description.
-class Topology {
+class TopologyDescription {
  public:
   /// Describes hardware by name, e.g. `v5e:16x16` for libtpu. The CUDA plugin accepts any name and
   /// requires the options `target_config` and `topology`.
-  static Result<Topology> create(Plugin plugin, std::string_view name,
-                                 std::span<const NamedValue> options = {});
+  static Result<TopologyDescription> create(Plugin plugin, std::string_view name,
+                                            std::span<const NamedValue> options = {});
   /// The devices of a client.
-  static Result<Topology> of(const Client& client);
+  static Result<TopologyDescription> of(const Client& client);
   /// Parses the output of serialize().
-  static Result<Topology> deserialize(Plugin plugin, std::string_view bytes);
+  static Result<TopologyDescription> deserialize(Plugin plugin, std::string_view bytes);
 
-  Topology(Topology&& other) noexcept;
-  Topology& operator=(Topology&& other) noexcept;
-  ~Topology();
+  TopologyDescription(TopologyDescription&& other) noexcept;
+  TopologyDescription& operator=(TopologyDescription&& other) noexcept;
+  ~TopologyDescription();
 
   Result<std::string> platform() const;
   Result<std::string> platform_version() const;
@@ -43,7 +43,7 @@ class Topology {
   Result<Executable> compile(std::string_view module, const CompileOptions& options) const;
 
  private:
-  Topology(Plugin plugin, PJRT_TopologyDescription* raw, ClientRef client);
+  TopologyDescription(Plugin plugin, PJRT_TopologyDescription* raw, ClientRef client);
   Result<void> read_devices();
   void release() noexcept;
   Plugin plugin_;

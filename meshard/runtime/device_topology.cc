@@ -31,7 +31,7 @@ Result<DeviceAttributes> attributes_of_device(const pjrt::DeviceDescription& des
 }
 
 // Which directions are closed, as the plugin reports; none if it does not.
-std::optional<Topology::Wrap> described_wrap(const pjrt::Topology& topology,
+std::optional<Topology::Wrap> described_wrap(const pjrt::TopologyDescription& topology,
                                              std::size_t directions) {
   Result<NamedValues> attributes = topology.attributes();
   if (!attributes) return std::nullopt;
@@ -42,7 +42,8 @@ std::optional<Topology::Wrap> described_wrap(const pjrt::Topology& topology,
   return wrap;
 }
 
-Result<Topology> made(std::vector<DeviceAttributes> devices, const pjrt::Topology* described) {
+Result<Topology> made(std::vector<DeviceAttributes> devices,
+                      const pjrt::TopologyDescription* described) {
   return caught([&] {
     std::optional<Topology::Wrap> wrap;
     if (described && !devices.empty())
@@ -60,11 +61,11 @@ Result<Topology> topology_of(const pjrt::Client& client) {
                              attributes_of_device(client.device(i).description()));
     devices.push_back(std::move(device));
   }
-  Result<pjrt::Topology> described = pjrt::Topology::of(client);
+  Result<pjrt::TopologyDescription> described = pjrt::TopologyDescription::of(client);
   return made(std::move(devices), described ? &*described : nullptr);
 }
 
-Result<Topology> topology_of(const pjrt::Topology& topology) {
+Result<Topology> topology_of(const pjrt::TopologyDescription& topology) {
   std::vector<DeviceAttributes> devices;
   for (const pjrt::DeviceDescription& description : topology.devices()) {
     MESHARD_ASSIGN_OR_RETURN(DeviceAttributes device, attributes_of_device(description));

@@ -18,9 +18,9 @@ namespace meshard {
 /// @error the errors of Topology
 Result<Topology> topology_of(const pjrt::Client& client);
 
-/// The topology of hardware that may be absent, such as `pjrt::Topology::create(libtpu,
+/// The topology of hardware that may be absent, such as `pjrt::TopologyDescription::create(libtpu,
 /// "v5e:16x16")`.
-Result<Topology> topology_of(const pjrt::Topology& topology);
+Result<Topology> topology_of(const pjrt::TopologyDescription& topology);
 
 /// The topology of the default platform. Starts its client. In a run of CPU devices on several
 /// machines, each machine is a slice, so that hybrid_mesh() can have axes over machines.

@@ -152,7 +152,8 @@ std::map<std::string, CompileOptions::Override> implied_options(const CompileJob
   return implied;
 }
 
-Result<pjrt::Executable> compile_as_plain(const pjrt::Topology& topology, const CompileJob& job) {
+Result<pjrt::Executable> compile_as_plain(const pjrt::TopologyDescription& topology,
+                                          const CompileJob& job) {
   const CompileOptions given = options_of(job);
   auto implied = implied_options(job, given);
   while (true) {
@@ -256,8 +257,8 @@ Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob&
 
 Result<Compiled> compile_on_topology(const pjrt::Plugin& plugin, const CompileJob& job,
                                      const Step& step) {
-  MESHARD_ASSIGN_OR_RETURN(auto topology,
-                           pjrt::Topology::create(plugin, job.topology_name, job.plugin_options));
+  MESHARD_ASSIGN_OR_RETURN(auto topology, pjrt::TopologyDescription::create(
+                                              plugin, job.topology_name, job.plugin_options));
   auto compile = [&] { return compile_as_plain(topology, job); };
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
   if (auto version = topology.platform_version(); version.ok())

@@ -28,7 +28,7 @@ class Target {
   const std::string& platform() const { return platform_; }
   const Topology& topology() const { return topology_; }
   std::int64_t size() const { return topology_.size(); }
-  /// Arguments for pjrt::Topology::create with that plugin.
+  /// Arguments for pjrt::TopologyDescription::create with that plugin.
   const std::string& plugin_name() const { return plugin_name_; }
   const std::vector<pjrt::NamedValue>& plugin_options() const { return plugin_options_; }
 

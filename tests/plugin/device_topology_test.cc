@@ -43,7 +43,7 @@ TEST_F(DeviceTopology, WrapIsWhatThePluginSays) {
   stand_on("TPU v5", {4, 2, 1}, {1, 0, 0}, 1);
   pjrt::Client live = client(8);
   EXPECT_EQ(*topology_of(live).value().wrap(), (Topology::Wrap{true, false, false}));
-  EXPECT_EQ(*topology_of(pjrt::Topology::of(live).value()).value().wrap(),
+  EXPECT_EQ(*topology_of(pjrt::TopologyDescription::of(live).value()).value().wrap(),
             (Topology::Wrap{true, false, false}));
   // The plugin's report overrides the default of the device kind.
   stand_on("TPU v5", {4, 2, 1}, {0, 0, 0}, 1);
@@ -55,7 +55,7 @@ TEST_F(DeviceTopology, WrapIsWhatThePluginSays) {
 TEST_F(DeviceTopology, ADescriptionIsAsGoodAsAClient) {
   stand_on("TPU v5 lite", {4, 4, 1}, {0, 0, 0}, 1);
   pjrt::Client live = client(16);
-  Topology described = topology_of(pjrt::Topology::of(live).value()).value();
+  Topology described = topology_of(pjrt::TopologyDescription::of(live).value()).value();
   EXPECT_EQ(described.devices(), topology_of(live).value().devices());
   EXPECT_EQ(ring_mesh(described, {4, 4}).hops->worst_mean(),
             ring_mesh(tpu_topology("v5e:4x4").value(), {4, 4}).hops->worst_mean());

@@ -118,7 +118,7 @@ TEST_P(CompilerTest, PartsThatDifferAreNotLoadedAlone) {
 }
 
 TEST_P(CompilerTest, CompilesForItsOwnTopology) {
-  auto topology = Topology::of(client());
+  auto topology = TopologyDescription::of(client());
   if (!topology.ok()) GTEST_SKIP() << topology.error().message();
   EXPECT_EQ(topology.value().devices().size(), 8u);
   auto compiled = topology.value().compile(sum_over_devices(), on_first(8));
