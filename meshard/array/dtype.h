@@ -13,11 +13,12 @@
 
 namespace meshard {
 
-/// A value: the type of an array's elements: `DType::f32`, `DType::bool_`, ... (dtypes.inc).
+/// A value: the type of an array's elements. dtypes.inc lists them: `DType::bool_`, `DType::f32`.
 enum class DType : std::uint8_t {
 #define MESHARD_DTYPE(name, type, stablehlo) name,
 #include "meshard/array/dtypes.inc"
 };
+/// The number of dtypes.
 inline constexpr int kDTypeCount = static_cast<int>(DType::c128) + 1;
 
 /// Short names for element types: `using namespace meshard::dtypes; zeros({2, 3}, f32)`.
