@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "meshard/graph/annotate.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
@@ -275,8 +276,10 @@ Tensor vary(In x, const CollectiveAxes& axes) {
 }
 
 Tensor widened(const Tensor& x, const ManualAxes& place) {
-  Tensor local = x;
-  for (std::size_t depth = manual_depth(x.value()) + 1; depth <= place.depth(); ++depth)
+  // In a body inside manual axes, what represents a full value is local already.
+  BodyScope* body = internal::recorder().body;
+  Tensor local = body ? Tensor(body->inside(x.value())) : x;
+  for (std::size_t depth = manual_depth(local.value()) + 1; depth <= place.depth(); ++depth)
     local =
         full_to_shard(In(local, x.where()),
                       Sharding::replicated(place.mesh, static_cast<std::size_t>(x.shape().rank())),

@@ -525,5 +525,26 @@ TEST_F(Manual, LocalValuesAreNotRead) {
                            {"cannot return the local value", "manual_test.cc:"}));
 }
 
+// Bodies in bodies capture a number that is a full value.
+TEST_F(Manual, NumbersInNestedBodies) {
+  Tensor x = counting({2}, 1), two = from_host(std::vector<float>{2}, {});
+  auto scaled = [&](const Tensor& t) {
+    return jit([](Tensor u, Tensor n) { return u * n; })(t, 0.5) * two;
+  };
+  auto once = [&](const Tensor& t) { return checkpoint(scaled)(t); };
+  auto twice = [&](const Tensor& t) { return checkpoint(once)(t); };
+  auto thrice = [&](const Tensor& t) {
+    return fori_loop(
+        0, 2, [&](Tensor, Tensor c) { return twice(c); }, t);
+  };
+  Mesh mesh({{"x", 2}});
+  for (const std::function<Tensor(const Tensor&)>& f :
+       {std::function<Tensor(const Tensor&)>(once), std::function<Tensor(const Tensor&)>(twice),
+        std::function<Tensor(const Tensor&)>(thrice)}) {
+    EXPECT_THAT(manual(mesh, P("x"), P("x"), f)(x).to_vector<float>(), ElementsAre(1, 2));
+    EXPECT_THAT(manual(mesh, P(), P(), f)(x).to_vector<float>(), ElementsAre(1, 2));
+  }
+}
+
 }  // namespace
 }  // namespace meshard

@@ -131,6 +131,7 @@ class Split {
     for (const Node* node : graph_.nodes()) home(*node) = home_of(*node);
     if (sets_.size() > 0) settle_the_others();
     for (const Node* node : graph_.nodes()) level(*node) = level_of(*node);
+    if (sets_.size() > 1) keep_regions_whole();
     return stages();
   }
 
@@ -182,6 +183,27 @@ class Split {
       result = std::max(result, level(*operand.node()) + (same ? 0 : 1));
     }
     return result;
+  }
+
+  // A program cannot return a local value, so those of a manual region are computed at the level of
+  // their users, even if they need nothing of other devices, as the position on an axis does.
+  void keep_regions_whole() {
+    bool raised = true;
+    for (std::size_t round = 0; raised && round < graph_.nodes().size(); ++round) {
+      raised = false;
+      for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
+        const Node& node = *graph_.nodes()[i];
+        for (const Value& operand : node.operands()) {
+          if (is_leaf(*operand.node()) || !manual_axes(operand) ||
+              level(*operand.node()) >= level(node))
+            continue;
+          level(*operand.node()) = level(node);
+          raised = true;
+        }
+      }
+      for (const Node* node : graph_.nodes())
+        if (raised) level(*node) = std::max(level(*node), level_of(*node));
+    }
   }
 
   std::vector<Stage> stages() {

@@ -44,6 +44,18 @@ TEST_F(OverDevices, UnplacedRecordedValuesFollowWhatTheyMeet) {
   EXPECT_THAT((a * constant).to_vector<float>(), ElementsAre(5, 10));
 }
 
+TEST_F(OverDevices, ManualRegionsOfMovedValuesStayWhole) {
+  Tensor shared = floats({1, 2}) * 2, a = on_right({3, 4});
+  // Computed with `a`, then moved to the devices of the region, whose position needs no device.
+  Tensor b = a + shared;
+  Tensor c = manual(left, P("x"), P("x"), [](const Tensor& part) {
+    return part * (astype(axis_index("x"), DType::f32) + 1);
+  })(shared);
+  sync({b, c});
+  EXPECT_THAT(b.to_vector<float>(), ElementsAre(5, 8));
+  EXPECT_THAT(c.to_vector<float>(), ElementsAre(2, 8));
+}
+
 TEST_F(OverDevices, AnUnplacedValueIsComputedOnceAndMovedOnceToEachSet) {
   Tensor base = floats({1, 2, 3, 4});
   Tensor shared = exp(base);
