@@ -26,6 +26,10 @@ Evaluator* installed_evaluator() {
   return factory ? &factory() : nullptr;
 }
 
+HostArray Evaluator::read(const Storage& storage, SourceLocation where) {
+  return storage.to_host(where);
+}
+
 std::size_t Evaluator::count_pending(const Value& value) {
   return value.storage() ? 0 : Graph::build({}, {&value, 1}, 0).nodes().size();
 }

@@ -72,6 +72,11 @@ class Evaluator {
   /// @pre value has storage.
   virtual Tensor place(const Value& value, const Sharding& sharding, SourceLocation where) = 0;
   virtual std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) = 0;
+  /// The whole value in host memory; all processes that have parts of it may have to read it. By
+  /// default, storage.to_host().
+  /// @error failed precondition if the value was donated or deleted; what failed while it was
+  /// computed or moved
+  virtual HostArray read(const Storage& storage, SourceLocation where);
   /// Waits until every program launched so far has finished.
   virtual void wait() {}
   /// The number of recorded nodes that must still be computed for a value.

@@ -32,7 +32,8 @@ class Storage {
   virtual const Sharding* sharding() const { return nullptr; }
   /// The type and sharding of an array on devices; nullptr for other storage.
   const ShardedType* sharded_type() const { return sharded_type_; }
-  /// Copies the whole value to host memory; no program is compiled for it.
+  /// Copies the whole value to host memory, from the parts that this process has. No program is
+  /// compiled for it; Evaluator::read() may compile one.
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
   /// The parts of the value that this process has, as text, if others are in other processes; empty

@@ -39,7 +39,9 @@ HostArray Tensor::to_host(SourceLocation where) const {
           .with_note(cat("it was recorded at ", value_->where().to_string()));
     evaluator(where).evaluate(std::span(&value_, 1), where);
   }
-  return computed_storage(value_, where).to_host(where);
+  const Storage& storage = computed_storage(value_, where);
+  Evaluator* running = storage.kind() == Storage::Kind::kDevice ? installed_evaluator() : nullptr;
+  return running ? running->read(storage, where) : storage.to_host(where);
 }
 
 std::optional<Sharding> Tensor::sharding() const {

@@ -76,9 +76,9 @@ class DeviceArray final : public Storage {
   HostArray padded_shard(std::size_t i, SourceLocation where) const;
   int device_id(std::size_t i) const { return buffers_[i].device().id(); }
 
-  /// Unless is_read_locally(), all processes of the value's mesh must call this function, and each
-  /// receives the whole value.
-  /// @error failed precondition if this process has no part of it
+  /// Assembles the whole value from the parts of this process (internal/read_whole.h brings those
+  /// of others).
+  /// @error unimplemented unless has_all_parts()
   HostArray to_host(SourceLocation where) const override;
   std::string local_text(SourceLocation where) const override;
   /// Gathers into the caller's memory: `destination` must have type().bytes() bytes.
@@ -101,8 +101,6 @@ class DeviceArray final : public Storage {
  private:
   void check_live(SourceLocation where) const;
   void gather_into(void* destination, CopyTarget target, SourceLocation where) const;
-  // Reads a value of which other processes have parts.
-  void read_from_others(const pjrt::Client& client, void* destination, SourceLocation where) const;
   const Platforms& platforms_;
   ShardedType type_;
   pjrt::BufferList buffers_;

@@ -10,24 +10,30 @@
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/device_assignment.h"
-#include "meshard/runtime/internal/exchange.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/transfer.h"
 
 namespace meshard {
 namespace {
 
-// The stored value; null if each process has it for itself.
-const DeviceArray* shared_array(const Tensor& tensor, SourceLocation where) {
+// A stored value, and the fabric whose processes send each other parts of it.
+struct SentArray {
+  const DeviceArray* array = nullptr;
+  Fabric* fabric = nullptr;
+};
+
+// Nothing if each process has the value for itself, or a program brings it together.
+SentArray sent_array(const Tensor& tensor, SourceLocation where) {
   compute(std::span(&tensor, 1), where);
   const Storage& storage = computed_storage(tensor.value(), where);
-  if (storage.kind() != Storage::Kind::kDevice || !storage.sharding()) return nullptr;
+  if (storage.kind() != Storage::Kind::kDevice || !storage.sharding()) return {};
   const auto& array = static_cast<const DeviceArray&>(storage);
   if (!array.gone().empty()) (void)array.to_host(where);  // throws with the reason
-  AcrossProcesses* across = process_runtime().platforms.across();
-  if (!across) return nullptr;
-  bool is_of_run = !array.buffers() || array.buffers().is_of(across->client().ref());
-  return is_of_run ? &array : nullptr;
+  Fabric* fabric = process_runtime().platforms.find_fabric(array.sharding()->mesh());
+  if (!fabric || fabric->exchange() != RouteOptions::Exchange::kPieces) return {};
+  const bool is_current = !array.buffers() || array.buffers().is_of(fabric->client().ref());
+  return is_current ? SentArray{&array, fabric} : SentArray();
 }
 
 // Whether reading the value takes a program that all its processes run.
@@ -41,11 +47,10 @@ bool needs_others(const Tensor& tensor) {
 }  // namespace
 
 HostArray gather(const Tensor& tensor, SourceLocation where) {
-  const DeviceArray* array = shared_array(tensor, where);
+  const auto [array, fabric] = sent_array(tensor, where);
   if (!array) return tensor.to_host(where);
   HostArray gathered = HostArray::uninitialized(array->type());
-  gather_to_process(*process_runtime().platforms.across(), *array, -1, gathered.mutable_bytes(),
-                    where);
+  (void)fabric->gather(*array, Fabric::kAllProcesses, gathered.mutable_bytes(), where);
   return gathered;
 }
 
@@ -59,7 +64,7 @@ std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLoca
   Processes run = processes();
   if (process < 0 || process >= run.size())
     throw_invalid(where, "[gather] there is no process ", process, " in a run of ", run.size());
-  const DeviceArray* array = shared_array(tensor, where);
+  const auto [array, fabric] = sent_array(tensor, where);
   if (!array) {
     // If others have parts of it, a program of all of them gathers it.
     bool wanted = run.rank() == process;
@@ -68,20 +73,17 @@ std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLoca
     return wanted ? std::optional(std::move(gathered)) : std::nullopt;
   }
   HostArray whole = run.rank() == process ? HostArray::uninitialized(array->type()) : HostArray();
-  gather_to_process(*process_runtime().platforms.across(), *array, process,
-                    run.rank() == process ? whole.mutable_bytes() : nullptr, where);
+  (void)fabric->gather(*array, process, run.rank() == process ? whole.mutable_bytes() : nullptr,
+                       where);
   return run.rank() == process ? std::optional(std::move(whole)) : std::nullopt;
 }
 
 std::vector<int> internal::processes_of_run(std::span<const Mesh> meshes) {
-  const Platforms& platforms = process_runtime().platforms;
-  AcrossProcesses* across = platforms.across();
-  if (!across) return {};
   std::set<int> all;
   for (const Mesh& mesh : meshes) {
-    const pjrt::Client* client = platforms.find_started(mesh);
-    if (!client || !(*client == across->client())) return {};
-    for (int process : processes_of(*client, mesh)) all.insert(process);
+    const Fabric* fabric = process_runtime().platforms.find_fabric(mesh);
+    if (!fabric || fabric->exchange() != RouteOptions::Exchange::kPieces) return {};
+    for (int process : processes_of(fabric->client(), mesh)) all.insert(process);
   }
   return {all.begin(), all.end()};
 }
@@ -89,9 +91,9 @@ std::vector<int> internal::processes_of_run(std::span<const Mesh> meshes) {
 Tensor internal::in_each_process(In x, std::span<const int> processes) {
   SourceLocation where = effective_source(x.where);
   Tensor tensor = operand_tensor("transfer", x);
-  const DeviceArray* array = shared_array(tensor, where);
+  const auto [array, fabric] = sent_array(tensor, where);
   if (!array) return tensor;
-  const pjrt::Client& client = process_runtime().platforms.across()->client();
+  const pjrt::Client& client = fabric->client();
   const Sharding& present = *array->sharding();
   if (std::ranges::includes(processes_of(client, present.mesh()), processes) &&
       is_whole_in_each_process(client, present))
@@ -107,7 +109,7 @@ Tensor internal::in_each_process(In x, std::span<const int> processes) {
 }
 
 void internal::give_up_across_processes(const Error& error) {
-  if (AcrossProcesses* across = process_runtime().platforms.across()) across->give_up(error);
+  if (Fabric* fabric = process_runtime().platforms.default_fabric()) fabric->give_up(error);
 }
 
 }  // namespace meshard

@@ -1,6 +1,5 @@
 // A program that was compiled and loaded on its devices, and can be called.
 #pragma once
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/function_ref.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/partitioned/collective_order.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/runtime/chosen_shardings.h"
@@ -20,38 +19,13 @@
 
 namespace meshard {
 
-/// How a program is launched.
-enum class LaunchWay : std::uint8_t {
-  /// On all devices with one call of the plugin.
-  kTogether,
-  /// Device by device, which is faster for small programs without collectives. On some plugins they
-  /// are loaded once more for that, after some launches (internal/loaded_parts.h).
-  kEachDevice,
-  /// On the devices of this process, with collectives that other processes take part in
-  /// (partitioned/collective_order.h).
-  kInOrder,
-  /// Not at all: its devices belong to other processes. Its results have no shards here.
-  kElsewhere,
-};
-
-class LoadedParts;
-
-/// An immutable loaded program. Shared; several threads may call it.
+/// An immutable loaded program. Shared; several threads may call it. Each fabric
+/// (internal/fabric.h) has its own kind, which launches it.
 class LoadedProgram {
  public:
-  /// @pre `platforms` owns the client
-  LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
-                pjrt::LoadedExecutable executable, ChosenShardings chosen);
-  /// A program over devices of several processes. `executable` runs the part of this process; none
-  /// if it has no part.
-  /// @param communicates whether the executable has the chain (partitioned/rewrite.h)
-  /// @param donated the arguments whose memory the program takes
-  /// @param ordered what is recorded of its launches
-  LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
-                std::optional<pjrt::LoadedExecutable> executable, bool communicates,
-                std::vector<std::uint32_t> donated, ChosenShardings chosen,
-                OrderedStep ordered = {});
-  ~LoadedProgram();
+  LoadedProgram(const LoadedProgram&) = delete;
+  LoadedProgram& operator=(const LoadedProgram&) = delete;
+  virtual ~LoadedProgram() = default;
 
   /// True if the array has the sharding of argument `i` (the parameters, then the captured values),
   /// on the program's devices.
@@ -69,9 +43,9 @@ class LoadedProgram {
   /// @post if it succeeds, results[i] is a stored tensor
   /// @error the plugin's errors; failed precondition if an argument is gone. Nothing is consumed.
   /// Thrown, after the launch: the errors of internal::throw_found_nan().
-  Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
-                              std::span<Tensor> results, SourceLocation where,
-                              bool track = false) const;
+  virtual Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
+                                      std::span<Tensor> results, SourceLocation where,
+                                      bool track = false) const = 0;
   /// Launches a program for one device, which donates nothing, with single buffers there, whoever
   /// owns them. The results belong to the caller.
   /// @pre results.size() is the number of results
@@ -87,10 +61,7 @@ class LoadedProgram {
 
   /// Whether the executable was loaded from bytes. The CPU plugin serializes such an executable
   /// without its functions, so that what is loaded from that fails when it runs.
-  bool is_from_bytes() const { return is_from_bytes_; }
-  /// @param bytes those that it was loaded from
-  /// @pre it was not launched yet
-  void set_from_bytes(std::string bytes);
+  virtual bool is_from_bytes() const { return false; }
 
   const LoweredModule& lowered() const { return lowered_; }
   /// The part of this process, if the program runs on devices of several.
@@ -100,41 +71,48 @@ class LoadedProgram {
       fail_elsewhere();
     return *executable_;
   }
-  LaunchWay way() const { return way_; }
   /// Calls `look` with the program for all its devices, as one process would run it; for reports.
   /// It is compiled for that if the devices belong to several processes.
   /// @error the compiler's; that of `look`
-  Result<void> look_at_whole(
+  virtual Result<void> look_at_whole(
       const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const;
   const ChosenShardings& shardings() const { return chosen_; }
   const pjrt::Client& client() const { return client_; }
+
+ protected:
+  /// @param executable runs the part of this process; none if it has no part
+  /// @param donated the arguments whose memory the program takes, if it has no part here
+  /// @pre `platforms` owns the client
+  LoadedProgram(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
+                std::optional<pjrt::LoadedExecutable> executable, ChosenShardings chosen,
+                std::vector<std::uint32_t> donated = {});
+
+  using Arrays = std::span<const DeviceArray* const>;
+  using Lists = std::span<const pjrt::BufferList* const>;
+  using Made = std::span<pjrt::BufferList>;
+  // What launch() does around the call of the plugin: `execute(arguments, results, options)` or,
+  // while events are recorded, the same by `recorded`. `id` is that of LaunchOptions. Defined in
+  // internal/launch_program.h.
+  template <class Execute, class Recorded>
+  inline Result<pjrt::Launch> launch_by(int id, const Execute& execute, const Recorded& recorded,
+                                        Arrays arguments, std::span<Tensor> results,
+                                        SourceLocation where, bool track) const;
+  // What launch() does if the program runs elsewhere: its results have no shards here.
+  Result<pjrt::Launch> skip(Arrays arguments, std::span<Tensor> results,
+                            SourceLocation where) const;
+  bool has_part() const { return executable_.has_value(); }
 
  private:
   bool has_sharding_of(std::size_t i, const Sharding* sharding) const {
     return (sharding && written_[i] && written_[i]->is_copy_of(*sharding)) ||
            same_sharding(sharding, chosen_.arguments[i]);
   }
-  // Defined in loaded_program.cc, which alone uses it, as is execute().
-  inline Result<pjrt::Launch> launch_buffers(std::span<const pjrt::BufferList* const> arguments,
-                                             std::span<pjrt::BufferList> results,
-                                             SourceLocation where, bool track) const;
-  // The same, while events are recorded.
-  Result<pjrt::Launch> launch_recorded(std::span<const pjrt::BufferList* const> arguments,
-                                       std::span<pjrt::BufferList> results,
-                                       SourceLocation where) const;
-  inline Result<pjrt::Launch> execute(std::span<const pjrt::BufferList* const> arguments,
-                                      std::span<pjrt::BufferList> results,
-                                      const pjrt::LaunchOptions& options) const;
-  // What launch() does if the program runs elsewhere.
-  Result<pjrt::Launch> skip(std::span<const DeviceArray* const> arguments,
-                            std::span<Tensor> results, SourceLocation where) const;
-  void choose_way();
-  // The program to launch device by device; null: it is launched on all at once.
-  const pjrt::LoadedExecutable* launched_each() const;
+  // launch_by() while events are recorded.
+  Result<pjrt::Launch> launch_recorded(
+      FunctionRef<Result<pjrt::Launch>(const pjrt::LaunchOptions&)> recorded,
+      const pjrt::LaunchOptions& options) const;
   Error elsewhere() const;
   [[noreturn]] void fail_elsewhere() const;
-  // For LaunchOptions.
-  int next_launch_id() const;
   // Moves the results of a launch into tensors.
   void take_results(std::span<pjrt::BufferList> made, std::span<Tensor> results,
                     SourceLocation where) const;
@@ -161,15 +139,6 @@ class LoadedProgram {
   };
   std::vector<ResultOrder> result_orders_;
   std::vector<std::uint32_t> donated_;
-  std::unique_ptr<LoadedParts> parts_;  // for kEachDevice; null: the plugin needs none
-  LaunchWay way_ = LaunchWay::kTogether;
-  OrderedStep step_;        // for kInOrder
-  bool is_across_ = false;  // over devices of several processes
-  // Launch ids that are equal in all processes: a number for the program, and a count. 0: the
-  // program runs in this process only.
-  std::uint32_t launch_base_ = 0;
-  mutable std::atomic<std::uint32_t> next_launch_{0};
-  bool is_from_bytes_ = false;
   std::uint32_t generation_ = platforms_.generation();
 };
 

@@ -7,7 +7,9 @@
 #include "meshard/base/log_level.h"
 #include "meshard/mesh/device_type.h"
 #include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/launched_results.h"
 #include "meshard/runtime/internal/make_client.h"
+#include "meshard/runtime/internal/together_processes.h"
 
 namespace meshard {
 
@@ -31,37 +33,45 @@ class Platforms::Making {
   RuntimeOptions options_;
 };
 
-Platforms::Platforms() = default;
+Platforms::Platforms() : launched_(std::make_unique<LaunchedResults>()) {}
 Platforms::~Platforms() = default;
 
-// If the client also has devices of other processes. CPU devices communicate by MPI, others by
-// their plugin.
-Result<void> Platforms::connect(const pjrt::Client& client, bool is_default) {
-  if (client.device_count() == client.addressable_devices().size()) return {};
+// What executes over the client's devices. Of several processes, CPU devices communicate by MPI,
+// others by their plugin.
+Result<std::unique_ptr<Fabric>> Platforms::connect(const pjrt::Client& client, bool is_default) {
+  if (client.device_count() == client.addressable_devices().size())
+    return std::make_unique<Fabric>(*this, client);
   Processes run = processes();
   if (client.platform() == "cpu" && is_default) {
-    if (AcrossProcesses* before = across_) before->stop();
-    MESHARD_ASSIGN_OR_RETURN(std::unique_ptr<AcrossProcesses> connection,
-                             AcrossProcesses::start(run, client));
-    across_ = connection.get();
-    steps_.push_back(std::move(connection));
-    return {};
+    for (const auto& before : fabrics_) before->stop();
+    MESHARD_ASSIGN_OR_RETURN(std::unique_ptr<Fabric> joined,
+                             AcrossProcesses::start(*this, run, client));
+    return joined;
   }
-  if (run.size() == 1) return {};
-  if (client.process_index() != run.rank())
+  if (run.size() > 1 && client.process_index() != run.rank())
     return Error(ErrorCode::kFailedPrecondition,
                  cat("[runtime] this is process ", run.rank(), " of the run, but process ",
                      client.process_index(), " of platform ", client.name(),
                      ": start the processes in the order of the platform's"));
-  steps_.push_back(std::make_unique<ProcessSteps>(run, client));
-  return {};
+  std::unique_ptr<Fabric> joined = std::make_unique<TogetherProcesses>(*this, run, client);
+  return joined;
 }
 
-ProcessSteps* Platforms::steps_of(const pjrt::Client& client) const {
+Fabric& Platforms::fabric(const pjrt::Client& client) const {
   std::lock_guard lock(mutex_);
-  for (const auto& steps : steps_)
-    if (steps->client() == client) return steps.get();
-  return nullptr;
+  for (const auto& fabric : fabrics_)
+    if (fabric->client() == client) return *fabric;
+  throw InternalError("[runtime] a client of other platforms");
+}
+
+Fabric* Platforms::find_fabric(const Mesh& mesh) const {
+  const pjrt::Client* client = find_started(mesh);
+  return client ? &fabric(*client) : nullptr;
+}
+
+Fabric* Platforms::default_fabric() const {
+  const pjrt::Client* client = default_.client;
+  return client ? &fabric(*client) : nullptr;
 }
 
 RuntimeOptions Platforms::options_now() {
@@ -105,9 +115,9 @@ const pjrt::Client& Platforms::started(Platform& platform, Make make, SourceLoca
   [[maybe_unused]] static const int registered =
       pthread_atfork(nullptr, nullptr, [] { internal::is_forked_child = true; });
   std::lock_guard lock(mutex_);
-  if (Result<void> connected = connect(*made, &platform == &default_); !connected.ok())
-    throw connected.error().at(where);
-  const pjrt::Client& client = clients_.emplace_back(*std::move(made));
+  Result<std::unique_ptr<Fabric>> fabric = connect(*made, &platform == &default_);
+  if (!fabric.ok()) throw fabric.error().at(where);
+  const pjrt::Client& client = fabrics_.emplace_back(*std::move(fabric))->client();
   if (&platform != &default_) pjrt::name_platforms();
   platform.client.store(&client, std::memory_order_release);
   publish_default_names();
@@ -225,7 +235,7 @@ void Platforms::wait_for_launches() const {
 
 void Platforms::handle_failure() const {
   for (const pjrt::Client* client : started()) client->await_failed_launches();
-  if (FailureListener* listener = listener_) listener->on_failed_launches();
+  launched_->forget_failed();
 }
 
 }  // namespace meshard

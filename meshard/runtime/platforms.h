@@ -2,7 +2,6 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,32 +10,14 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/graph/storage.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
 
-class AcrossProcesses;
-class DeviceArray;
-class ProcessSteps;
-
-/// Receives failed launches.
-class FailureListener {
- public:
-  virtual ~FailureListener() = default;
-  /// Called on the thread that found the error, before it is thrown.
-  virtual void on_failed_launches() = 0;
-};
-
-/// Brings values of several processes to each of them, by a program.
-class Replicator {
- public:
-  virtual ~Replicator() = default;
-  /// The value with all its parts on each device of its mesh. All processes of the mesh call it.
-  virtual StoragePtr replicate(const DeviceArray& array, SourceLocation where) = 0;
-};
+class Fabric;
+class LaunchedResults;
 
 /// Immovable owner of the clients. Thread-safe.
 ///
@@ -59,12 +40,13 @@ class Platforms {
   std::vector<const pjrt::Client*> started() const;
   /// The current client of a mesh's devices, if it has started; otherwise null.
   const pjrt::Client* find_started(const Mesh& mesh) const;
-  /// What connects the default platform's devices in this process with those in other processes;
-  /// null if it has not started, or has only devices of this process.
-  AcrossProcesses* across() const { return across_.load(std::memory_order_acquire); }
-  /// The steps that this client's processes take together; null if all its devices are of this
-  /// process, or if the processes do not know each other (initialize_processes()).
-  ProcessSteps* steps_of(const pjrt::Client& client) const;
+  /// What executes over the devices of a client (internal/fabric.h).
+  /// @pre the client is one of these platforms'
+  Fabric& fabric(const pjrt::Client& client) const;
+  /// That of the current client of a mesh's devices, if it has started; otherwise null.
+  Fabric* find_fabric(const Mesh& mesh) const;
+  /// That of the default platform's current client, if it has started; otherwise null.
+  Fabric* default_fabric() const;
   /// See RuntimeOptions::check_host_data.
   /// @error invalid argument for an invalid MESHARD_CHECK_HOST_DATA
   bool checks_host_data() const;
@@ -81,18 +63,10 @@ class Platforms {
   /// Waits for every launch in flight. Their errors are reported to users of the results.
   void wait_for_launches() const;
 
-  /// Sets who receives failed launches: the evaluator, which then forgets the values that these
-  /// should have computed.
-  /// @pre `listener` outlives the platforms
-  void set_failure_listener(FailureListener& listener) { listener_ = &listener; }
-  /// Sets what gathers values on platforms that connect their processes themselves. It calls the
-  /// program cache, which nothing below may include.
-  /// @pre `replicator` outlives the platforms
-  void set_replicator(Replicator& replicator) { replicator_ = &replicator; }
-  Replicator* replicator() const { return replicator_; }
-
-  /// Waits until it is known which launches have failed, and calls the listener. Called before the
-  /// error of a failed launch is thrown.
+  /// The recorded values that launches compute.
+  LaunchedResults& launched_results() const { return *launched_; }
+  /// Waits until it is known which launches have failed, and forgets what they should have
+  /// computed. Called before the error of a failed launch is thrown.
   void handle_failure() const;
 
  private:
@@ -112,21 +86,18 @@ class Platforms {
   void publish_default_names();  // under mutex_
 
   // Under mutex_.
-  Result<void> connect(const pjrt::Client& client, bool is_default);
+  Result<std::unique_ptr<Fabric>> connect(const pjrt::Client& client, bool is_default);
 
   Platform default_;
-  std::atomic<AcrossProcesses*> across_{nullptr};
   std::atomic<bool> default_is_known_{false};
   std::atomic<std::uint32_t> generation_{0};
-  std::atomic<FailureListener*> listener_{nullptr};
-  std::atomic<Replicator*> replicator_{nullptr};
+  const std::unique_ptr<LaunchedResults> launched_;
 
   mutable std::mutex mutex_;  // never held during a call of a plugin; guards what follows
   RuntimeOptions options_;
   int making_ = 0;  // clients that are being made with `options_`
   std::map<std::string, Platform, std::less<>> further_;
-  std::deque<pjrt::Client> clients_;                  // including replaced ones
-  std::vector<std::unique_ptr<ProcessSteps>> steps_;  // likewise
+  std::vector<std::unique_ptr<Fabric>> fabrics_;  // of all clients, including replaced ones
 };
 
 }  // namespace meshard

@@ -26,9 +26,10 @@ std::shared_ptr<const LaunchHistory::Step> step_of(std::string_view what) {
 
 }  // namespace
 
-Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(Processes run,
+Result<std::unique_ptr<AcrossProcesses>> AcrossProcesses::start(const Platforms& platforms,
+                                                                Processes run,
                                                                 const pjrt::Client& client) {
-  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(run, client));
+  std::unique_ptr<AcrossProcesses> across(new AcrossProcesses(platforms, run, client));
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
   AcrossProcesses* made = across.get();
   const int tags = run.communicator()->largest_tag() / kGenerationsOfTags;

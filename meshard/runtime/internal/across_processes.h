@@ -1,4 +1,4 @@
-// What a process needs to run programs together with other processes.
+// The fabric of CPU devices of several processes, which meshard joins.
 #pragma once
 #include <functional>
 #include <memory>
@@ -13,7 +13,7 @@
 #include "meshard/processes/background_messages.h"
 #include "meshard/processes/processes.h"
 #include "meshard/runtime/internal/order_watch.h"
-#include "meshard/runtime/internal/process_steps.h"
+#include "meshard/runtime/internal/shared_fabric.h"
 
 namespace meshard {
 
@@ -21,11 +21,21 @@ namespace meshard {
 /// each client whose devices belong to several processes (process_devices.h); it lives as long as
 /// the platforms. Thread-safe, but all processes must make the calls of order() and in_order() in
 /// the same order.
-class AcrossProcesses : public ProcessSteps {
+class AcrossProcesses final : public SharedFabric {
  public:
   /// @pre run.communicator(); the client has the devices of all processes, one of them is its own
   /// @error those of CollectiveService::start
-  static Result<std::unique_ptr<AcrossProcesses>> start(Processes run, const pjrt::Client& client);
+  static Result<std::unique_ptr<AcrossProcesses>> start(const Platforms& platforms, Processes run,
+                                                        const pjrt::Client& client);
+
+  std::shared_ptr<const LoadedProgram> load(const ProgramToLoad& what) override;
+  RouteOptions::Exchange exchange() const override { return RouteOptions::Exchange::kPieces; }
+  Result<std::vector<pjrt::Buffer>> receive(const DeviceArray& source, const Sharding& target,
+                                            SourceLocation where) override;
+  bool gather(const DeviceArray& source, int to, void* destination, SourceLocation where) override;
+  void give_up(const Error& error) override;
+  void finish() override { messages_->finish(); }
+  void stop() override;
 
   ProcessCommunicator& communicator() const { return *run().communicator(); }
   /// Orders the launches of programs that communicate.
@@ -41,21 +51,14 @@ class AcrossProcesses : public ProcessSteps {
   /// The messages that carry values between processes, apart from those of programs. The processes
   /// must make the calls that use them in the same order.
   BackgroundMessages& messages() { return *messages_; }
-  /// Says that this process will not do what others wait for: they get an error that contains this
-  /// one. Later launches and transfers of this process that communicate fail.
-  void give_up(const Error& error);
-
   /// A client with as many virtual devices as the run has devices, which only compiles. Created at
   /// the first use, because only the lowest rank of a mesh partitions its programs.
   /// @error those of Client::create
   Result<pjrt::Client> partitioner();
 
-  /// The end of the services, before another client takes its place. Launches in flight go on.
-  void stop();
-
  private:
-  AcrossProcesses(Processes run, const pjrt::Client& client)
-      : ProcessSteps(run, client), order_(client) {}
+  AcrossProcesses(const Platforms& platforms, Processes run, const pjrt::Client& client)
+      : SharedFabric(platforms, run, client), order_(client) {}
   std::string failure_key(int rank) const;
   // What a process has reported of its failure.
   Result<std::optional<std::string>> reported_failure(int rank) const;

@@ -9,7 +9,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/pjrt/wire.h"
-#include "meshard/runtime/internal/process_steps.h"
+#include "meshard/runtime/internal/shared_fabric.h"
 
 namespace meshard {
 namespace {

@@ -7,6 +7,7 @@
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/placement.h"
+#include "meshard/runtime/internal/read_whole.h"
 
 namespace meshard {
 namespace {
@@ -36,8 +37,8 @@ StoragePtr on_its_devices(Runtime& runtime, const LoadedProgram& program, std::s
     return StoragePtr(copy_with(runtime, tensor.value(), *sharding, where).value().storage());
   const pjrt::Device& device = *program.executable().devices()[0];
   if (StoragePtr known = find_copy(*storage, sharding, &device)) return known;
-  StoragePtr placed =
-      place(runtime.platforms, program.client(), storage->to_host(where), device, where);
+  StoragePtr placed = place(runtime.platforms, program.client(),
+                            read_whole(runtime, *storage, where), device, where);
   remember_copy(*storage, placed);
   return placed;
 }

@@ -9,9 +9,10 @@
 #include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/move_plan.h"
-#include "meshard/runtime/internal/receive_tiles.h"
+#include "meshard/runtime/internal/read_whole.h"
 #include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/internal/reshard_by_copy.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"
@@ -50,31 +51,6 @@ bool shares_devices(const Mesh& a, const Mesh& b) {
   return false;
 }
 
-// The rest of a transfer in pieces.
-class AssembledLater final : public StartedTransfer::Rest {
- public:
-  AssembledLater(const Platforms& platforms, TensorType type, Sharding target,
-                 PiecesUnderWay pieces, SourceLocation where)
-      : platforms_(platforms),
-        type_(std::move(type)),
-        target_(std::move(target)),
-        pieces_(std::move(pieces)),
-        where_(where) {}
-  Tensor finish() override {
-    Result<std::vector<pjrt::Buffer>> tiles = pieces_.assemble(where_);
-    if (!tiles.ok()) throw tiles.error().at(where_);
-    return make_array(
-        type_, make_storage<DeviceArray>(platforms_, type_, target_, *std::move(tiles)), where_);
-  }
-
- private:
-  const Platforms& platforms_;
-  TensorType type_;
-  Sharding target_;
-  PiecesUnderWay pieces_;
-  SourceLocation where_;
-};
-
 // The sharding of a value on devices, or one over its only device.
 Sharding sharding_of(const DeviceArray& array, const Mesh& target) {
   if (array.sharding()) return *array.sharding();
@@ -87,21 +63,18 @@ Sharding sharding_of(const DeviceArray& array, const Mesh& target) {
 class Mover {
  public:
   Mover(Runtime& runtime, const pjrt::Client& client, SourceLocation where)
-      : runtime_(runtime), client_(client), where_(where) {
-    AcrossProcesses* across = runtime.platforms.across();
-    if (across && across->client() == client) across_ = across;
-  }
+      : runtime_(runtime),
+        client_(client),
+        fabric_(runtime.platforms.fabric(client)),
+        where_(where) {}
 
   std::vector<MoveStep> route(const DeviceArray& array, const Sharding& target) const {
-    using enum RouteOptions::Exchange;
     const Sharding* present = array.sharding();
     const bool crosses = present && (reach_of(client_, present->mesh()) != Reach::kHere ||
                                      reach_of(client_, target.mesh()) != Reach::kHere);
     return plan_route(sharding_of(array, target.mesh()), target, array.type().shape,
                       {.is_sharded = present != nullptr,
-                       .exchange = !crosses  ? kNone
-                                   : across_ ? kPieces
-                                             : kWhole});
+                       .exchange = crosses ? fabric_.exchange() : RouteOptions::Exchange::kNone});
   }
 
   /// Unimplemented: not without the host.
@@ -109,9 +82,10 @@ class Mover {
     if (step.way == MoveStep::Way::kReshard)
       return StartedTransfer(reshard(runtime_, value, step.to, where_));
     if (step.way == MoveStep::Way::kCarry) return carry(value, step.to);
-    if (!across_) return StartedTransfer(read_and_place(value, step.to));
+    if (step.way == MoveStep::Way::kReadAndPlace)
+      return StartedTransfer(read_and_place(value, step.to));
     MESHARD_ASSIGN_OR_RETURN(std::vector<pjrt::Buffer> tiles,
-                             receive_tiles(*across_, array_on_devices(value), step.to, where_));
+                             fabric_.receive(array_on_devices(value), step.to, where_));
     return StartedTransfer(stored(value.type(), step.to, std::move(tiles)));
   }
 
@@ -141,30 +115,23 @@ class Mover {
   // Between devices of this process, or where all tiles are in place, without a wait.
   Result<StartedTransfer> carry(const Value& value, const Sharding& target) const {
     const DeviceArray& array = array_on_devices(value);
-    const auto rank = static_cast<std::size_t>(value.type().rank());
     const Sharding from = sharding_of(array, target.mesh());
     const auto start = [&](bool views) {
-      return PiecesUnderWay::start(runtime_, client_, StoragePtr(value.storage()),
-                                   from.with_rank(rank), target.with_rank(rank), views, where_);
+      return PiecesUnderWay::start(runtime_, client_, StoragePtr(value.storage()), from, target,
+                                   views, where_);
     };
     // Of a value with shards in other processes, the tiles are in place.
     const bool views = has_same_tiles(&from, target) &&
                        (!array.has_all_shards() || !waits_for_views(array, from, target));
-    Result<PiecesUnderWay> pieces = start(views);
+    Result<StartedTransfer> started = start(views);
     // Memory that the host cannot read has no views.
-    if (!pieces.ok() && pieces.error().code() == ErrorCode::kUnimplemented && views &&
+    if (!started.ok() && started.error().code() == ErrorCode::kUnimplemented && views &&
         shares_devices(from.mesh(), target.mesh()))
-      pieces = start(/*views=*/false);
-    if (!pieces.ok()) return pieces.error();
-    const bool is_complete = pieces->is_complete();
-    auto rest = std::make_unique<AssembledLater>(runtime_.platforms, value.type(), target,
-                                                 *std::move(pieces), where_);
-    if (is_complete) return StartedTransfer(rest->finish());
-    return StartedTransfer(std::move(rest));
+      return start(/*views=*/false);
+    return started;
   }
 
-  // On a platform that connects the processes itself. A program replicates the value on its own
-  // devices, and each process sends the parts of its devices of the target from its host memory.
+  // Each process of the value reads it, and sends the parts of its devices of the target.
   Tensor read_and_place(const Value& value, const Sharding& target) const {
     std::vector<int> from = processes_of(client_, value.storage()->sharding()->mesh());
     std::vector<int> to = processes_of(client_, target.mesh());
@@ -179,13 +146,13 @@ class Mover {
           where_);
     if (!std::ranges::binary_search(from, client_.process_index()))
       return stored(value.type(), target, {});
-    HostArray array = value.storage()->to_host(where_);
+    HostArray array = read_whole(runtime_, *value.storage(), where_);
     return make_array(value.type(), place(runtime_.platforms, array, target, where_), where_);
   }
 
   Runtime& runtime_;
   const pjrt::Client& client_;
-  AcrossProcesses* across_ = nullptr;  // of this client
+  Fabric& fabric_;
   SourceLocation where_;
 };
 
@@ -207,7 +174,7 @@ StartedTransfer start_move(Runtime& runtime, const Value& value, const Sharding&
   // Never split: the partitioner drops the sharding of an empty value.
   if (value.type().size() == 0) return through_host(HostArray::zeros(value.type()));
   StoragePtr storage = nearest_copy(value, target);
-  if (!is_reached_by(client, *storage)) return through_host(storage->to_host(where));
+  if (!is_reached_by(client, *storage)) return through_host(read_whole(runtime, *storage, where));
   const Mover mover(runtime, client, where);
   StartedTransfer moving = make_array(value.type(), storage, value->where());
   const std::vector<MoveStep> steps =
@@ -217,7 +184,7 @@ StartedTransfer start_move(Runtime& runtime, const Value& value, const Sharding&
   for (const MoveStep& step : steps) {
     Result<StartedTransfer> started = mover.start(step, moving.value().value());
     if (!started.ok() && started.error().code() == ErrorCode::kUnimplemented)
-      return through_host(storage->to_host(where));
+      return through_host(read_whole(runtime, *storage, where));
     if (!started.ok()) throw started.error().at(where);
     moving = *std::move(started);
   }

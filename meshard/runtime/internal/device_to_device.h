@@ -13,8 +13,8 @@ namespace meshard {
 /// plan_route(). If the tiles are already on the devices, nothing moves; if larger tiles that
 /// contain them are, they are cut there. Otherwise each tile is sent to its device, or the pieces
 /// from which the device assembles it (transfer_by_pieces.h). Between devices of several processes,
-/// tiles go through the processes' memory (receive_tiles.h). The data goes through the host only if
-/// the plugin cannot copy between devices, and between platforms. Nothing is waited for, except
+/// tiles go through the processes' memory (Fabric::receive()). The data goes through the host only
+/// if the plugin cannot copy between devices, and between platforms. Nothing is waited for, except
 /// that values of kLeastCopiedBytes or more are resharded by the host on the same devices of this
 /// process.
 /// @pre `value` is stored on devices

@@ -8,9 +8,7 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
 #include "meshard/runtime/internal/copy_pool.h"
-#include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
-#include "meshard/runtime/internal/exchange.h"
 
 namespace meshard {
 namespace {
@@ -107,26 +105,6 @@ class ShardBytes {
 
 }  // namespace
 
-void DeviceArray::read_from_others(const pjrt::Client& client, void* destination,
-                                   SourceLocation where) const {
-  if (AcrossProcesses* across = platforms_.across(); across && across->client() == client)
-    return gather_across(*across, *this, destination, where);
-  if (!buffers_)
-    throw Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[tensor] the value ", type(), " on ", placement(), " is on devices of ",
-            names_of_processes(processes_of(client, sharding()->mesh())), " only; read it there"),
-        where);
-  Replicator* replicator = platforms_.replicator();
-  if (!replicator || !is_current())
-    throw Error(ErrorCode::kFailedPrecondition,
-                cat("[tensor] parts of the value ", type(), " on ", placement(),
-                    " are in other processes, and were before the runtime was restarted"),
-                where);
-  StoragePtr replicated = replicator->replicate(*this, where);
-  static_cast<const DeviceArray&>(*replicated).read_into(destination, where);
-}
-
 void DeviceArray::read_into(void* destination, SourceLocation where) const {
   gather_into(destination, CopyTarget::kUsedPages, where);
 }
@@ -134,15 +112,6 @@ void DeviceArray::read_into(void* destination, SourceLocation where) const {
 void DeviceArray::gather_into(void* destination, CopyTarget target, SourceLocation where) const {
   check_live(where);
   internal::WaitPlace place(where);
-  if (sharding() && !sharding()->unreduced_axes().empty() && is_current())
-    if (Replicator* replicator = platforms_.replicator()) {
-      StoragePtr summed = replicator->replicate(*this, where);
-      return static_cast<const DeviceArray&>(*summed).gather_into(destination, target, where);
-    }
-  if (!is_read_locally())
-    if (const pjrt::Client* client = platforms_.find_started(sharding()->mesh());
-        client && client->device_count() > client->addressable_devices().size())
-      return read_from_others(*client, destination, where);
   if (!has_all_parts())
     throw Error(ErrorCode::kUnimplemented,
                 cat("[tensor] parts of the value ", type(), " on ", placement(),

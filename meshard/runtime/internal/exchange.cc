@@ -267,8 +267,8 @@ Result<void> broadcast(AcrossProcesses& across, std::span<const int> group, int 
 }
 
 // Brings the whole value to process `root`, and then to all of `group`.
-void gather(AcrossProcesses& across, const DeviceArray& source, int root,
-            std::span<const int> group, void* destination, SourceLocation where) {
+void gather_to(AcrossProcesses& across, const DeviceArray& source, int root,
+               std::span<const int> group, void* destination, SourceLocation where) {
   const std::vector<int> holders = processes_by_position(across.client(), source);
   Awaited whole;
   const TensorType& type = source.type();
@@ -319,27 +319,24 @@ void start_exchange(AcrossProcesses& across, const DeviceArray& source,
   start_moves(across, source, holders, wanted, where);
 }
 
-void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,
-                   SourceLocation where) {
-  std::vector<int> ranks = processes_of(across.client(), source.sharding()->mesh());
-  if (std::ranges::find(ranks, across.rank()) == ranks.end())
-    throw Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[tensor] the value ", source.type(), " is on devices of ", names_of_processes(ranks),
-            " only, and this is process ", across.rank(), ": gather() brings it to all processes"),
-        where);
-  gather(across, source, ranks.front(), ranks, destination, where);
-}
-
-void gather_to_process(AcrossProcesses& across, const DeviceArray& source, int to,
-                       void* destination, SourceLocation where) {
-  std::vector<int> holders = processes_of(across.client(), source.sharding()->mesh());
-  std::vector<int> all;
-  if (to < 0) {
-    all.resize(static_cast<std::size_t>(across.run().size()));
-    std::iota(all.begin(), all.end(), 0);
+bool AcrossProcesses::gather(const DeviceArray& source, int to, void* destination,
+                             SourceLocation where) {
+  const std::vector<int> holders = processes_of(client(), source.sharding()->mesh());
+  std::vector<int> receivers;
+  if (to == kAllProcesses) {
+    receivers.resize(static_cast<std::size_t>(run().size()));
+    std::iota(receivers.begin(), receivers.end(), 0);
+  } else if (to == kProcessesOfValue) {
+    if (std::ranges::find(holders, rank()) == holders.end())
+      throw Error(ErrorCode::kFailedPrecondition,
+                  cat("[tensor] the value ", source.type(), " is on devices of ",
+                      names_of_processes(holders), " only, and this is process ", rank(),
+                      ": gather() brings it to all processes"),
+                  where);
+    receivers = holders;
   }
-  gather(across, source, to >= 0 ? to : holders.front(), all, destination, where);
+  gather_to(*this, source, to >= 0 ? to : holders.front(), receivers, destination, where);
+  return true;
 }
 
 }  // namespace meshard

@@ -33,18 +33,4 @@ struct WantedPart {
 void start_exchange(AcrossProcesses& across, const DeviceArray& source,
                     std::span<const WantedPart> wanted, SourceLocation where);
 
-/// Brings the whole value to all processes of its mesh, which must all call it. Waits for it.
-/// @pre `destination` has the bytes of the value
-/// @error failed precondition if this process is none of them; deadline exceeded if a process does
-/// not take part; otherwise as start_exchange()
-void gather_across(AcrossProcesses& across, const DeviceArray& source, void* destination,
-                   SourceLocation where);
-
-/// Brings the whole value to the process `to` (-1: to all processes of the run). Called by all
-/// processes of the run.
-/// @pre `destination` has the bytes of the value, in each process that receives it
-/// @error as gather_across()
-void gather_to_process(AcrossProcesses& across, const DeviceArray& source, int to,
-                       void* destination, SourceLocation where);
-
 }  // namespace meshard

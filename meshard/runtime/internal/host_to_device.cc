@@ -7,12 +7,11 @@
 #include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/agreement.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/pad_on_host.h"
-#include "meshard/runtime/internal/process_steps.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -51,34 +50,6 @@ bool is_contiguous(const Box& box, const Shape& shape) {
   return true;
 }
 
-// Checks that all processes of the mesh have the same array.
-Result<void> check_equal_data(ProcessSteps& steps, const HostArray& array, const Mesh& mesh,
-                              SourceLocation where) {
-  constexpr std::size_t kBlock = 4096;
-  std::string_view bytes(reinterpret_cast<const char*>(array.bytes()),
-                         static_cast<std::size_t>(array.size_in_bytes()));
-  std::vector<int> ranks = processes_of(steps.client(), mesh);
-  MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
-  Intention intention{.ranks = ranks,
-                      .rank = steps.rank(),
-                      .key = steps.next_step(ranks),
-                      .fingerprint = fingerprint(cat(array.type(), ";", fingerprint(bytes))),
-                      .what = cat("place ", array.type(), where.known() ? cat(" at ", where) : ""),
-                      .details = [&] {
-                        std::string text = cat(array.type(), "\n");
-                        for (std::size_t begin = 0; begin < bytes.size(); begin += kBlock) {
-                          std::string_view block = bytes.substr(begin, kBlock);
-                          append(text, cat("bytes ", begin, " to ", begin + block.size(),
-                                           " with hash ", fingerprint(block), "\n"));
-                        }
-                        return text;
-                      }};
-  auto agreed = agree(
-      steps.run().store(), intention, [] { return Result<std::string>(std::string()); }, limit);
-  if (!agreed.ok()) return agreed.error();
-  return {};
-}
-
 // Sends one array. Replicas of a shard share one block of host memory.
 class ShardSender {
  public:
@@ -95,7 +66,7 @@ class ShardSender {
     internal::HostSpan span;
     if (internal::records_events()) begin_span(span, array_.type(), where_);
     std::vector<LocalPosition> positions = local_positions(client_, sharding_.mesh(), where_);
-    check_equal_in_processes();
+    platforms_.fabric(client_).check_equal_data(array_, sharding_.mesh(), where_);
     // The first position of each tile determines its source; all positions of a tile share it.
     // Along unreduced axes, the value is the sum of the shards: those after the first are zeros.
     const AxesIndex summand(sharding_.mesh(), sharding_.unreduced_axes());
@@ -133,15 +104,6 @@ class ShardSender {
     const std::byte* data;
     bool aliases_user;
   };
-
-  void check_equal_in_processes() const {
-    if (reach_of(client_, sharding_.mesh()) != Reach::kAcross || !platforms_.checks_host_data())
-      return;
-    ProcessSteps* steps = platforms_.steps_of(client_);
-    if (!steps) return;
-    Result<void> equal = check_equal_data(*steps, array_, sharding_.mesh(), where_);
-    if (!equal.ok()) throw equal.error().at(where_);
-  }
 
   std::size_t add_zeros() {
     HostArray block = HostArray::zeros(shard_type_);

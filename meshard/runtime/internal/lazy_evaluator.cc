@@ -16,6 +16,7 @@
 #include "meshard/ops/slicing.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/call_program.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/placed_constants.h"
 #include "meshard/runtime/internal/placement.h"
 
@@ -156,17 +157,16 @@ bool LazyEvaluator::is_claimed(const Graph& graph) const {
   return false;
 }
 
-LazyEvaluator::LazyEvaluator(Runtime& runtime) : runtime_(runtime) {
-  runtime_.platforms.set_failure_listener(*this);
-}
+LazyEvaluator::LazyEvaluator(Runtime& runtime)
+    : runtime_(runtime),
+      launched_(runtime.platforms.launched_results()),
+      mutex_(launched_.mutex()) {}
 
 void LazyEvaluator::wait() {
   runtime_.platforms.wait_for_launches();
   // Otherwise the results of the last evaluation, which nobody may hold any more, would keep their
   // memory until the next one.
-  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(mutex_);
-  settle_locked(Failed::kLeave);
+  launched_.settle();
 }
 
 void LazyEvaluator::evaluate(std::span<const Value> values, SourceLocation where) {
@@ -185,7 +185,8 @@ void LazyEvaluator::with_loop_runner(const F& f) {
   } catch (const Error&) {
     loops.fail(internal::record_log);
     // The other processes have seen it too, or wait for this one.
-    if (runtime_.platforms.across()) throw;
+    const Fabric* fabric = runtime_.platforms.default_fabric();
+    if (fabric && fabric->exchange() == RouteOptions::Exchange::kPieces) throw;
   }
 }
 
@@ -248,7 +249,7 @@ void LazyEvaluator::run(std::span<const Value> values, SourceLocation where) {
 void LazyEvaluator::compute(std::span<const Value> values, SourceLocation where) {
   runtime_.platforms.know_default(where);
   std::unique_lock lock(mutex_);
-  settle_locked(Failed::kForget);
+  launched_.settle_locked(LaunchedResults::Failed::kForget);
   Program program;
   program.name = "lazy";
   do {
@@ -303,56 +304,20 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;
   for (const Tensor& tensor : captured) arguments.push_back(&tensor);
-  Unsettled run{std::make_shared<const pjrt::Launch>(call_program(
-                    runtime_, *loaded, arguments, computed, where, /*names=*/{}, /*track=*/true)),
-                stage.results};
+  pjrt::Launch launch = call_program(runtime_, *loaded, arguments, computed, where, /*names=*/{},
+                                     /*track=*/true);
   internal::count(internal::counters().nodes_run, program.graph.nodes().size());
 
   std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < computed.size(); ++i)
     set_result(stage, i, StoragePtr(computed[i].value().storage()));
-  unsettled_.push_back(std::move(run));
-  has_unsettled_.store(true, std::memory_order_relaxed);
-  settle_locked(Failed::kLeave);
+  launched_.add_locked(std::move(launch), stage.results);
 }
 
 void LazyEvaluator::set_result(const Stage& stage, std::size_t i, StoragePtr storage) {
   const Value& result = stage.results[i];
   if (stage.unplaced[i]) result.node()->set_unplaced();
   result.node()->set_storage(result.index(), std::move(storage));
-}
-
-void LazyEvaluator::settle_locked(Failed what) {
-  std::erase_if(unsettled_, [&](Unsettled& each) {
-    bool failed = each.launch->has_failed();
-    if (failed && what == Failed::kLeave) return false;
-    if (!failed && !each.launch->is_ready().value_or(false)) return false;
-    for (const Value& result : each.results) {
-      if (failed)
-        failed_.push_back(result.node()->take_storage(result.index()));
-      else if (!result->keeps_operands())
-        result.node()->forget_operands();
-    }
-    return true;
-  });
-  has_unsettled_.store(!unsettled_.empty(), std::memory_order_relaxed);
-}
-
-void LazyEvaluator::on_failed_launches() {
-  std::vector<std::shared_ptr<const pjrt::Launch>> under_way;
-  bool failed = false;
-  {
-    std::lock_guard lock(mutex_);
-    for (const Unsettled& each : unsettled_) {
-      failed |= each.launch->has_failed();
-      under_way.push_back(each.launch);
-    }
-  }
-  if (failed)
-    for (const auto& launch : under_way) (void)launch->await();  // the error is discarded
-  if (!has_unsettled_.load(std::memory_order_relaxed)) return;
-  std::lock_guard lock(mutex_);
-  settle_locked(Failed::kForget);
 }
 
 Tensor LazyEvaluator::place(const Value& value, const Sharding& sharding, SourceLocation where) {

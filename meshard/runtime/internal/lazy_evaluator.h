@@ -1,6 +1,5 @@
 // Computes recorded tensors on demand, and compiles traced programs.
 #pragma once
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -8,9 +7,10 @@
 #include <vector>
 
 #include "meshard/graph/evaluator.h"
-#include "meshard/pjrt/launch.h"
+#include "meshard/runtime/internal/launched_results.h"
 #include "meshard/runtime/internal/loop_runner.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/internal/read_whole.h"
 #include "meshard/runtime/internal/stages.h"
 #include "meshard/runtime/loaded_program.h"
 
@@ -21,14 +21,16 @@ namespace meshard {
 /// and others that need it wait. Evaluations without a common node compile and run concurrently.
 /// Recording and calls of compiled programs take no lock. Long programs run in parts while they are
 /// recorded (loop_runner.h).
-class LazyEvaluator final : public Evaluator, private FailureListener, private PartEvaluator {
+class LazyEvaluator final : public Evaluator, private PartEvaluator {
  public:
-  /// Becomes the runtime's failure listener.
   /// @pre `runtime` and the evaluator outlive all tensors
   explicit LazyEvaluator(Runtime& runtime);
   void evaluate(std::span<const Value> values, SourceLocation where) override;
   Tensor place(const Value& value, const Sharding& sharding, SourceLocation where) override;
   std::shared_ptr<CompiledProgram> compile(Program program, SourceLocation where) override;
+  HostArray read(const Storage& storage, SourceLocation where) override {
+    return read_whole(runtime_, storage, where);
+  }
   void wait() override;
   std::size_t count_pending(const Value& value) override;
   void run_ahead(internal::RecordLog& log, SourceLocation where) override;
@@ -45,22 +47,6 @@ class LazyEvaluator final : public Evaluator, private FailureListener, private P
   // computed stay recorded, so that the error comes where they are read.
   template <class F>
   void with_loop_runner(const F& f);
-  // Settles. If a launch has failed, first waits for all launches in flight, because those that
-  // used its results failed too.
-  void on_failed_launches() override;
-
-  // An evaluation whose launch was in flight at the last check.
-  struct Unsettled {
-    std::shared_ptr<const pjrt::Launch> launch;
-    std::vector<Value> results;
-  };
-  // Whether settling skips failed evaluations, whose errors have not been read yet, or forgets
-  // them.
-  enum class Failed { kForget, kLeave };
-  // Processes the evaluations whose launches are done. For those that succeeded, the values forget
-  // their operands; for those that failed, the values are forgotten, so that they can be computed
-  // again.
-  void settle_locked(Failed what);
   // The nodes that an evaluation computes; listed in running_ until it is done.
   class Claim;
   bool is_claimed(const Graph& graph) const;
@@ -71,14 +57,11 @@ class LazyEvaluator final : public Evaluator, private FailureListener, private P
   static void set_result(const Stage& stage, std::size_t i, StoragePtr storage);
 
   Runtime& runtime_;
-  std::mutex mutex_;                  // guards changes of recorded nodes, and running_
+  LaunchedResults& launched_;
+  std::mutex& mutex_;                 // guards changes of recorded nodes, and running_
   std::condition_variable finished_;  // an evaluation is done
   std::uint64_t num_finished_ = 0;
   std::vector<const Graph*> running_;
-  std::vector<Unsettled> unsettled_;
-  std::atomic<bool> has_unsettled_{false};
-  // Storage of failed launches, which other threads may still be using.
-  std::vector<StoragePtr> failed_;
 };
 
 }  // namespace meshard

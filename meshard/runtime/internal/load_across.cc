@@ -1,3 +1,7 @@
+// Loads programs over devices of several processes, which meshard joins. The processes of the
+// program's mesh first check that all of them are about to run the same program. The lowest one
+// partitions it, and each compiles what its devices run. A process that has no device of the mesh
+// only learns the shardings of the results.
 // Tested in tests/processes/check_across.py.
 #include "meshard/runtime/internal/load_across.h"
 
@@ -10,9 +14,11 @@
 #include "meshard/partitioned/partition.h"
 #include "meshard/pjrt/wire.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/agreement.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/launch_program.h"
 #include "meshard/runtime/internal/load_program.h"
 
 namespace meshard {
@@ -89,6 +95,23 @@ Result<pjrt::LoadedExecutable> load_part(const pjrt::Client& client, const DiskC
   return compiled;
 }
 
+// The name under which processes without a device of a program's mesh find what its compiler chose.
+std::string announced_name(const AcrossProcesses& across, const LoweredModule& lowered) {
+  return across.announcement(processes_of(across.client(), *lowered.mesh),
+                             cat(program_fingerprint(lowered)));
+}
+
+// Tells them the shardings of a program that was loaded on several devices of this process, or the
+// error.
+Result<void> announce_program(AcrossProcesses& across, const std::string& name,
+                              const Result<std::shared_ptr<const LoadedProgram>>& loaded) {
+  Store& store = across.run().store();
+  if (!loaded.ok()) return announce(store, name, loaded.error());
+  MESHARD_ASSIGN_OR_RETURN(std::string module,
+                           (*loaded)->executable().executable().optimized_program());
+  return announce(store, name, without_config(pjrt::interface_bytes(module)));
+}
+
 // The processes of a program's mesh.
 struct Members {
   std::vector<int> ranks;  // ascending
@@ -114,6 +137,100 @@ Result<std::string> agreed_module(AcrossProcesses& across, const Graph& graph,
     return partitioned_module(partitioner, lowered.text, options);
   };
   return agree(store, intention, partitioned, limit);
+}
+
+// A program over devices of several processes.
+class ProgramAcross final : public LoadedProgram {
+ public:
+  /// @param communicates whether the executable has the chain (partitioned/rewrite.h)
+  /// @param step what is recorded of its launches
+  ProgramAcross(const Platforms& platforms, AcrossProcesses& across, LoweredModule lowered,
+                std::optional<pjrt::LoadedExecutable> executable, ChosenShardings chosen,
+                std::vector<std::uint32_t> donated, bool communicates = false,
+                OrderedStep step = {})
+      : LoadedProgram(platforms, across.client(), std::move(lowered), std::move(executable),
+                      std::move(chosen), std::move(donated)),
+        across_(across),
+        communicates_(communicates),
+        step_(std::move(step)) {}
+
+  Result<pjrt::Launch> launch(Arrays arguments, std::span<Tensor> results, SourceLocation where,
+                              bool track) const override {
+    if (!has_part()) return skip(arguments, results, where);
+    const auto execute = [this](Lists given, Made made, const pjrt::LaunchOptions& options) {
+      return communicates_ ? across_.order().execute(executable(), given, made, options, step_)
+                           : executable().execute(given, made, options);
+    };
+    return launch_by(0, execute, execute, arguments, results, where, track);
+  }
+
+  Result<void> look_at_whole(
+      const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const override {
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Client compiler, across_.partitioner());
+    MESHARD_ASSIGN_OR_RETURN(
+        pjrt::LoadedExecutable whole,
+        compiler.compile(lowered().text,
+                         compile_options_for(compiler, logical_devices(*lowered().mesh))));
+    return look(whole);
+  }
+
+ private:
+  AcrossProcesses& across_;
+  const bool communicates_;
+  const OrderedStep step_;
+};
+
+// @pre some devices are of other processes
+Result<std::shared_ptr<const LoadedProgram>> load_across(const Platforms& platforms,
+                                                         AcrossProcesses& across,
+                                                         const ProgramToLoad& what) {
+  const pjrt::Client& client = across.client();
+  LoweredModule& lowered = what.lowered;
+  const SourceLocation where = what.where;
+  const Mesh mesh = *lowered.mesh;
+  std::vector<int> ranks = processes_of(client, mesh);
+  std::vector<LocalPosition> here = local_positions(client, mesh, where);
+  if (mesh.size() == 1 && here.empty()) {
+    ChosenShardings chosen = shardings_on_one_device(lowered);
+    return std::shared_ptr<const LoadedProgram>(
+        std::make_shared<ProgramAcross>(platforms, across, std::move(lowered), std::nullopt,
+                                        std::move(chosen), what.program.donated));
+  }
+  across.run().entering(cat("load of \"", lowered.name, "\", ", where));
+  pjrt::CompileOptions options = compile_options_for(client, logical_devices(mesh));
+  internal::HostSpan span;
+  if (internal::records_events()) span.begin("compile", lowered.name, where);
+  MESHARD_ASSIGN_OR_RETURN(
+      std::string module,
+      agreed_module(across, what.program.graph, lowered, {ranks, here.empty()}, options, where));
+  std::string readable = with_config(module);
+  MESHARD_ASSIGN_OR_RETURN(HloInterface read, HloInterface::from_bytes(readable));
+  MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
+  std::optional<pjrt::LoadedExecutable> executable;
+  bool communicates = false;
+  if (!here.empty()) {
+    MESHARD_ASSIGN_OR_RETURN(
+        RewrittenModule rewritten,
+        rewrite_collectives(module, {.partitions = static_cast<int>(mesh.size()),
+                                     // The ids of the run's devices count up from 0, as ranks.
+                                     .ranks = what.devices,
+                                     .source_of = [&](std::string_view op_name) {
+                                       return source_of(what.program.graph, op_name);
+                                     }}));
+    communicates = rewritten.communicates;
+    const bool keep = what.disk.is_on() && !lowered.calls_host;
+    std::vector<const pjrt::Device*> own;
+    for (const LocalPosition& at : here) own.push_back(at.device);
+    MESHARD_ASSIGN_OR_RETURN(executable, load_part(client, keep ? &what.disk : nullptr,
+                                                   lowered.name, rewritten, own, options));
+  }
+  across.run().entering("");
+  const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
+  OrderedStep ordered{across.order().history()->track(ranks),
+                      std::make_shared<const LaunchHistory::Step>(step)};
+  return std::shared_ptr<const LoadedProgram>(std::make_shared<ProgramAcross>(
+      platforms, across, std::move(lowered), std::move(executable), std::move(chosen),
+      donated_by(readable), communicates, std::move(ordered)));
 }
 
 }  // namespace
@@ -162,73 +279,25 @@ ChosenShardings shardings_on_one_device(const LoweredModule& lowered) {
   return {of(lowered.arguments), of(lowered.results)};
 }
 
-std::string announced_name(const AcrossProcesses& across, const LoweredModule& lowered) {
-  return across.announcement(processes_of(across.client(), *lowered.mesh),
-                             cat(program_fingerprint(lowered)));
-}
-
-Result<void> announce_program(AcrossProcesses& across, const std::string& name,
-                              const Result<std::shared_ptr<const LoadedProgram>>& loaded) {
-  Store& store = across.run().store();
-  if (!loaded.ok()) return announce(store, name, loaded.error());
-  MESHARD_ASSIGN_OR_RETURN(std::string module,
-                           (*loaded)->executable().executable().optimized_program());
-  return announce(store, name, without_config(pjrt::interface_bytes(module)));
-}
-
-Result<std::shared_ptr<const LoadedProgram>> load_across(
-    const Platforms& platforms, AcrossProcesses& across, const DiskCache& disk,
-    const Program& program, LoweredModule lowered, SourceLocation where) {
-  const pjrt::Client client = across.client();
-  const Mesh& mesh = *lowered.mesh;
-  std::vector<int> ranks = processes_of(client, mesh);
-  // The ids of the run's devices count up from 0, as their ranks do.
-  std::vector<int> devices;
-  for (std::int64_t id : mesh.device_ids()) devices.push_back(static_cast<int>(id));
-  std::vector<LocalPosition> here = local_positions(client, mesh, where);
-  if (mesh.size() == 1 && here.empty()) {
-    ChosenShardings chosen = shardings_on_one_device(lowered);
-    return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                                 std::nullopt, false, program.donated,
-                                                 std::move(chosen));
+std::shared_ptr<const LoadedProgram> AcrossProcesses::load(const ProgramToLoad& what) {
+  if (!what.lowered.mesh) return what.load_here();
+  if (reach_of(client(), *what.lowered.mesh) != Reach::kHere) {
+    auto loaded = load_across(platforms(), *this, what);
+    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(what.where);
   }
-  across.run().entering(cat("load of \"", lowered.name, "\", ", where));
-  pjrt::CompileOptions options = compile_options_for(client, logical_devices(mesh));
-  internal::HostSpan span;
-  if (internal::records_events()) span.begin("compile", lowered.name, where);
-  MESHARD_ASSIGN_OR_RETURN(
-      std::string module,
-      agreed_module(across, program.graph, lowered, {ranks, here.empty()}, options, where));
-  std::string readable = with_config(module);
-  MESHARD_ASSIGN_OR_RETURN(HloInterface read, HloInterface::from_bytes(readable));
-  MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, read_shardings(lowered, read));
-  std::optional<pjrt::LoadedExecutable> executable;
-  bool communicates = false;
-  std::vector<std::uint32_t> donated = donated_by(readable);
-  if (!here.empty()) {
-    MESHARD_ASSIGN_OR_RETURN(
-        RewrittenModule rewritten,
-        rewrite_collectives(module, {.partitions = static_cast<int>(mesh.size()),
-                                     .ranks = devices,
-                                     .source_of = [&](std::string_view op_name) {
-                                       return source_of(program.graph, op_name);
-                                     }}));
-    communicates = rewritten.communicates;
-    const bool keep = disk.is_on() && !lowered.calls_host;
-    std::vector<const pjrt::Device*> own;
-    for (const LocalPosition& at : here) own.push_back(at.device);
-    MESHARD_ASSIGN_OR_RETURN(executable, load_part(client, keep ? &disk : nullptr, lowered.name,
-                                                   rewritten, own, options));
-    donated.clear();
-    for (int i : executable->signature().donated) donated.push_back(static_cast<std::uint32_t>(i));
+  Result<std::shared_ptr<const LoadedProgram>> loaded = [&]() -> decltype(loaded) {
+    try {
+      return what.load_here();
+    } catch (const Error& error) {
+      return error;
+    }
+  }();
+  // On one device, the compiler has nothing to choose.
+  if (what.lowered.mesh->size() > 1) {
+    Result<void> announced = announce_program(*this, announced_name(*this, what.lowered), loaded);
+    if (loaded.ok() && !announced.ok()) throw announced.error().at(what.where);
   }
-  across.run().entering("");
-  const LaunchHistory::Step step{fingerprint(module), cat('"', lowered.name, '"')};
-  OrderedStep ordered{across.order().history()->track(ranks),
-                      std::make_shared<const LaunchHistory::Step>(step)};
-  return std::make_shared<const LoadedProgram>(
-      platforms, client, std::move(lowered), std::move(executable), communicates,
-      std::move(donated), std::move(chosen), std::move(ordered));
+  return loaded.ok() ? *std::move(loaded) : throw loaded.error();
 }
 
 }  // namespace meshard

@@ -7,6 +7,7 @@
 #include "meshard/hlo/interface.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/program_here.h"
 
 namespace meshard {
 namespace {
@@ -65,11 +66,11 @@ pjrt::CompileOptions options_for(const std::vector<int>& devices) {
 // Compiling a program that takes less time is about as fast as reading it.
 constexpr std::chrono::milliseconds kLeastCompileTime{10};
 
-Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms,
-                                                      const pjrt::Client& client,
-                                                      LoweredModule lowered,
-                                                      pjrt::LoadedExecutable executable,
-                                                      std::string_view interface) {
+Result<std::shared_ptr<ProgramHere>> with_shardings(const Platforms& platforms,
+                                                    const pjrt::Client& client,
+                                                    LoweredModule lowered,
+                                                    pjrt::LoadedExecutable executable,
+                                                    std::string_view interface) {
   ChosenShardings chosen;
   if (lowered.mesh) {
     MESHARD_ASSIGN_OR_RETURN(HloInterface read, HloInterface::from_bytes(interface));
@@ -78,8 +79,8 @@ Result<std::shared_ptr<LoadedProgram>> with_shardings(const Platforms& platforms
     chosen.arguments.resize(lowered.arguments.size());
     chosen.results.resize(lowered.results.size());
   }
-  return std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
-                                         std::move(executable), std::move(chosen));
+  return make_program_here(platforms, client, std::move(lowered), std::move(executable),
+                           std::move(chosen));
 }
 
 void count_disk_miss(std::string_view name, const Error& error) {
@@ -97,7 +98,7 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
   std::optional<ExecutableFromDisk> found =
       load_executable(client, disk, key, options_for(devices), lowered.name);
   if (!found) return nullptr;
-  Result<std::shared_ptr<LoadedProgram>> loaded =
+  Result<std::shared_ptr<ProgramHere>> loaded =
       with_shardings(platforms, client, lowered, std::move(found->executable), found->interface);
   if (!loaded.ok()) return count_disk_miss(lowered.name, loaded.error()), nullptr;
   (*loaded)->set_from_bytes(std::move(found->bytes));
@@ -190,8 +191,8 @@ Result<std::shared_ptr<const LoadedProgram>> load_for_other_devices(
   RetargetedShardings retargeted(known.lowered(), lowered);
   ChosenShardings chosen{retargeted.of(known.shardings().arguments, lowered.arguments),
                          retargeted.of(known.shardings().results, lowered.results)};
-  auto loaded = std::make_shared<LoadedProgram>(platforms, client, std::move(lowered),
-                                                std::move(executable), std::move(chosen));
+  auto loaded = make_program_here(platforms, client, std::move(lowered), std::move(executable),
+                                  std::move(chosen));
   loaded->set_from_bytes(std::move(bytes));
   return std::shared_ptr<const LoadedProgram>(std::move(loaded));
 }

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "meshard/lowering/lower.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/loaded_executable.h"
 
@@ -22,13 +23,15 @@ class LoadedParts {
  public:
   static constexpr std::int32_t kLaunchesBefore = 32;
 
-  /// @param whole the program; it must outlive this object
-  /// @param may_be_loaded false if the parts are not independent of each other for another reason
-  /// than the program's collectives, such as calls of host functions
-  LoadedParts(const pjrt::Client& client, const pjrt::LoadedExecutable& whole, bool may_be_loaded);
+  /// Whether loading the parts of a program makes its launches faster.
+  static bool are_worth_loading(const pjrt::Client& client, const LoweredModule& lowered,
+                                const pjrt::LoadedExecutable& program);
 
-  /// Whether the parts will be loaded, unless the plugin refuses.
-  bool are_wanted() const { return left_.load(std::memory_order_relaxed) >= 0; }
+  /// @param program must outlive this object
+  /// @pre are_worth_loading()
+  LoadedParts(const pjrt::Client& client, const pjrt::LoadedExecutable& program)
+      : client_(client), whole_(program) {}
+
   /// The bytes that `whole` was loaded from, if it was not compiled in this process: the plugin
   /// cannot serialize it then.
   /// @pre no launch was made
@@ -41,11 +44,14 @@ class LoadedParts {
   }
 
  private:
+  // Whether the parts will be loaded, unless the plugin refuses.
+  bool are_wanted() const { return left_.load(std::memory_order_relaxed) >= 0; }
   const pjrt::LoadedExecutable* count_and_load() const;
 
   pjrt::Client client_;
   const pjrt::LoadedExecutable& whole_;
-  mutable std::atomic<std::int32_t> left_;  // launches before the parts are loaded; -1: never
+  // Launches before the parts are loaded; -1: never.
+  mutable std::atomic<std::int32_t> left_{kLaunchesBefore};
   mutable std::mutex loading_;
   mutable std::string bytes_;                             // guarded by loading_
   mutable std::optional<pjrt::LoadedExecutable> loaded_;  // guarded by loading_

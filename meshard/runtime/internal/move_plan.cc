@@ -121,7 +121,7 @@ std::vector<MoveStep> plan_route(const Sharding& source, const Sharding& target,
   using enum MoveStep::Way;
   using enum RouteOptions::Exchange;
   if (options.is_sharded && source.mesh().same_devices(target.mesh())) return {{kReshard, target}};
-  if (options.exchange == kWhole) return {{kReceive, target}};
+  if (options.exchange == kWhole) return {{kReadAndPlace, target}};
   std::vector<MoveStep> steps;
   Sharding from = source;
   if (!source.unreduced_axes().empty())

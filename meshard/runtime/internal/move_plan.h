@@ -48,8 +48,10 @@ struct MoveStep {
     kReshard,
     /// To other devices that this process reaches: views, copies, and pieces that are assembled.
     kCarry,
-    /// To other devices through the memory of the processes.
+    /// To devices of other processes, which are sent what they lack.
     kReceive,
+    /// To devices of other processes, each of which reads the whole value.
+    kReadAndPlace,
   };
   Way way = Way::kReshard;
   Sharding to;
@@ -67,7 +69,7 @@ struct RouteOptions {
     kNone,
     /// In pieces, to any devices.
     kPieces,
-    /// Each process sends what it has read from the whole value.
+    /// Each process reads the whole value, and sends its devices their parts.
     kWhole,
   };
   Exchange exchange = Exchange::kNone;

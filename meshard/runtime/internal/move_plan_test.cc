@@ -128,7 +128,7 @@ TEST(MovePlan, EachElementComesOnceFromAPlaceThatHasItAndOnlyMissingOnesAreSent)
   }
 }
 
-// Each process computes the plan from what it was told of the shardings.
+// Each process computes the plan from a copy of the shardings.
 TEST(MovePlan, AllProcessesPlanTheSame) {
   TestRandom random;
   for (int round = 0; round < 50; ++round) {
@@ -262,7 +262,7 @@ TEST(MoveRoute, LargerTilesThatAreInPlaceAreCutThere) {
 TEST(MoveRoute, APlatformThatConnectsItsProcessesSendsWholeValues) {
   const Sharding source(Mesh({{"x", 4}}), P("x")), target(Mesh({{"x", 2}}), P("x"));
   EXPECT_THAT(plan_route(source, target, {8}, {.exchange = Exchange::kWhole}),
-              ElementsAre(MoveStep{Way::kReceive, target}));
+              ElementsAre(MoveStep{Way::kReadAndPlace, target}));
   EXPECT_THAT(
       plan_route(source, Sharding(Mesh({{"y", 4}}), P(none)), {8}, {.exchange = Exchange::kWhole}),
       ElementsAre(MoveStep{Way::kReshard, Sharding(Mesh({{"y", 4}}), P(none))}));

@@ -6,6 +6,7 @@
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/nan_check.h"
 #include "meshard/sharding/open_dimensions.h"
@@ -54,10 +55,9 @@ std::optional<HostArray> small_constant(const Value& value) {
 // Null: the program would run in several processes.
 const pjrt::Client* client_of(Runtime& runtime, const std::optional<Mesh>& mesh,
                               SourceLocation where) {
-  if (runtime.platforms.across()) return nullptr;
   const pjrt::Client& client =
       mesh ? runtime.platforms.client(*mesh, where) : runtime.platforms.client(where);
-  return client.device_count() == client.addressable_devices().size() ? &client : nullptr;
+  return runtime.platforms.fabric(client).is_shared() ? nullptr : &client;
 }
 
 }  // namespace

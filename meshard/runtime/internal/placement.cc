@@ -5,6 +5,7 @@
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_to_device.h"
 #include "meshard/runtime/internal/host_to_device.h"
+#include "meshard/runtime/internal/read_whole.h"
 
 namespace meshard {
 
@@ -23,7 +24,7 @@ StartedTransfer start_placing(Runtime& runtime, const Value& value, const Shardi
   if (!is_on_this_client(*storage) ||
       nearest_copy(value, sharding)->kind() != Storage::Kind::kDevice) {
     // For an abstract value, this throws that it has no elements.
-    HostArray array = storage->to_host(where);
+    HostArray array = read_whole(runtime, *storage, where);
     return make_array(value.type(), place(runtime.platforms, array, sharding, where), where);
   }
   return start_move(runtime, value, sharding, where);

@@ -9,10 +9,7 @@ namespace meshard {
 /// Owner of the clients, of the compiled programs and of the prepared transfers. Passed down to
 /// everything that places values or runs programs. It does not know the evaluator, so nothing below
 /// the evaluator can call it.
-struct Runtime final : Replicator {
-  Runtime() { platforms.set_replicator(*this); }
-  StoragePtr replicate(const DeviceArray& array, SourceLocation where) override;
-
+struct Runtime {
   Platforms platforms;
   ProgramCache programs{platforms};
   PreparedTransfers transfers;

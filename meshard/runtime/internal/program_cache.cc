@@ -9,10 +9,9 @@
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/host_calls.h"
-#include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/load_program.h"
-#include "meshard/runtime/internal/load_together.h"
 
 namespace meshard {
 namespace {
@@ -132,63 +131,9 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       throw accepted.error().at(where).with_note(
           lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
                              : "debug_print and pure_callback call this process");
-  if (!lowered.mesh || client.device_count() == client.addressable_devices().size())
-    return make_here(client, lowered, program.keep_on_disk, devices, where);
-  if (AcrossProcesses* across = platforms_.across(); across && across->client() == client)
-    return make_across(program, *across, std::move(lowered), devices, where);
-  return make_with_others(program, client, std::move(lowered), devices, where);
-}
-
-// On CPU devices of several processes, which communicate through meshard.
-std::shared_ptr<const LoadedProgram> ProgramCache::make_across(const Program& program,
-                                                               AcrossProcesses& across,
-                                                               LoweredModule lowered,
-                                                               const std::vector<int>& devices,
-                                                               SourceLocation where) {
-  const pjrt::Client& client = across.client();
-  if (reach_of(client, *lowered.mesh) != Reach::kHere) {
-    auto loaded = load_across(platforms_, across, disk_for(program.keep_on_disk), program,
-                              std::move(lowered), where);
-    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
-  }
-  Result<std::shared_ptr<const LoadedProgram>> loaded = [&]() -> decltype(loaded) {
-    try {
-      return make_here(client, lowered, program.keep_on_disk, devices, where);
-    } catch (const Error& error) {
-      return error;
-    }
-  }();
-  // On one device, the compiler has nothing to choose.
-  if (lowered.mesh->size() > 1) {
-    Result<void> announced = announce_program(across, announced_name(across, lowered), loaded);
-    if (loaded.ok() && !announced.ok()) throw announced.error().at(where);
-  }
-  return loaded.ok() ? *std::move(loaded) : throw loaded.error();
-}
-
-// On a client whose plugin connects the processes.
-std::shared_ptr<const LoadedProgram> ProgramCache::make_with_others(const Program& program,
-                                                                    const pjrt::Client& client,
-                                                                    LoweredModule lowered,
-                                                                    const std::vector<int>& devices,
-                                                                    SourceLocation where) {
-  const Reach reach = reach_of(client, *lowered.mesh);
-  ProcessSteps* steps = platforms_.steps_of(client);
-  if (reach != Reach::kHere && !steps)
-    throw Error(ErrorCode::kFailedPrecondition,
-                cat("[runtime] ", *lowered.mesh,
-                    " has devices of other processes, which this one does not know: call "
-                    "initialize_processes()"),
-                where);
-  if (reach != Reach::kHere) {
-    auto loaded = load_together(platforms_, *steps, program, std::move(lowered), devices, where);
-    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(where);
-  }
-  auto made = make_here(client, lowered, program.keep_on_disk, devices, where);
-  if (steps && lowered.mesh->size() > 1)
-    if (auto announced = announce_shardings(*steps, lowered, made->shardings()); !announced.ok())
-      throw announced.error().at(where);
-  return made;
+  return platforms_.fabric(client).load(
+      {program, lowered, devices, disk_for(program.keep_on_disk), where,
+       [&] { return make_here(client, lowered, program.keep_on_disk, devices, where); }});
 }
 
 // The program on devices of this process.

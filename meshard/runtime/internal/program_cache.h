@@ -55,15 +55,6 @@ class ProgramCache {
                                                 SourceLocation where);
   const DiskCache& disk_for(bool keep_on_disk) const;
   std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
-  std::shared_ptr<const LoadedProgram> make_across(const Program& program, AcrossProcesses& across,
-                                                   LoweredModule lowered,
-                                                   const std::vector<int>& devices,
-                                                   SourceLocation where);
-  std::shared_ptr<const LoadedProgram> make_with_others(const Program& program,
-                                                        const pjrt::Client& client,
-                                                        LoweredModule lowered,
-                                                        const std::vector<int>& devices,
-                                                        SourceLocation where);
   std::shared_ptr<const LoadedProgram> make_here(const pjrt::Client& client,
                                                  const LoweredModule& lowered, bool keep_on_disk,
                                                  const std::vector<int>& devices,

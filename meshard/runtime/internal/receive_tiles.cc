@@ -1,6 +1,6 @@
+// Values that move to devices of other processes: each process receives the tiles of its devices,
+// each tile once, from the processes that have them.
 // Tested in tests/processes/check_pipelines.py.
-#include "meshard/runtime/internal/receive_tiles.h"
-
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -10,6 +10,7 @@
 
 #include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/exchange.h"
@@ -41,9 +42,9 @@ void give_to_devices(const std::shared_ptr<ComingTile>& tile, const Result<void>
 
 }  // namespace
 
-Result<std::vector<pjrt::Buffer>> receive_tiles(AcrossProcesses& across, const DeviceArray& source,
-                                                const Sharding& target, SourceLocation where) {
-  const pjrt::Client client = across.client();
+Result<std::vector<pjrt::Buffer>> AcrossProcesses::receive(const DeviceArray& source,
+                                                           const Sharding& target,
+                                                           SourceLocation where) {
   const TensorType& type = source.type();
   const TensorType shard_type = shard_type_of(type, target);
   const pjrt::ArrayType array_type{element_type_of(type.dtype),
@@ -53,7 +54,7 @@ Result<std::vector<pjrt::Buffer>> receive_tiles(AcrossProcesses& across, const D
   std::map<std::int64_t, std::shared_ptr<ComingTile>> tiles;  // of this process
   std::vector<pjrt::Buffer> buffers;
   for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
-    const pjrt::Device& device = device_of(client, target.mesh().device_id(p), where);
+    const pjrt::Device& device = device_of(client(), target.mesh().device_id(p), where);
     const std::int64_t number = tile_number(target, p);
     const bool is_new = known.insert({device.process_index(), number}).second;
     if (is_new)
@@ -71,7 +72,7 @@ Result<std::vector<pjrt::Buffer>> receive_tiles(AcrossProcesses& across, const D
       span.begin("receive", type.to_string(), device,
                  static_cast<std::uint64_t>(shard_type.bytes()), where);
     MESHARD_ASSIGN_OR_RETURN(pjrt::HostToDeviceTransfer transfer,
-                             client.begin_transfer(std::span(&array_type, 1), device));
+                             client().begin_transfer(std::span(&array_type, 1), device));
     MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer buffer, transfer.take_buffer(0));
     span.end_when_ready(buffer);
     tile->devices.push_back(std::move(transfer));
@@ -80,7 +81,7 @@ Result<std::vector<pjrt::Buffer>> receive_tiles(AcrossProcesses& across, const D
     internal::count(internal::counters().bytes_moved,
                     static_cast<std::uint64_t>(shard_type.bytes()));
   }
-  start_exchange(across, source, wanted, where);
+  start_exchange(*this, source, wanted, where);
   return buffers;
 }
 

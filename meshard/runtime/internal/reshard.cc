@@ -19,13 +19,6 @@ Sharding closed(const Sharding& sharding) {
 
 }  // namespace
 
-StoragePtr Runtime::replicate(const DeviceArray& array, SourceLocation where) {
-  Tensor value = make_array(array.type(), StoragePtr(const_cast<DeviceArray*>(&array)), where);
-  Sharding replicated =
-      Sharding::replicated(array.sharding()->mesh(), static_cast<std::size_t>(array.type().rank()));
-  return StoragePtr(reshard(*this, value.value(), replicated, where).value().storage());
-}
-
 Tensor reshard(Runtime& runtime, const Value& value, const Sharding& target, SourceLocation where) {
   const auto* array = static_cast<const DeviceArray*>(value.storage());
   Program program;

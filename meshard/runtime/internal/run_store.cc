@@ -8,7 +8,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/runtime/internal/process_steps.h"
+#include "meshard/runtime/internal/shared_fabric.h"
 
 namespace meshard::internal {
 namespace {

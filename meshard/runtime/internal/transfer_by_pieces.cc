@@ -196,59 +196,62 @@ std::size_t PreparedTransfers::size() {
   return known_.size();
 }
 
-Result<PiecesUnderWay> PiecesUnderWay::start(Runtime& runtime, const pjrt::Client& client,
-                                             StoragePtr storage, const Sharding& from,
-                                             const Sharding& target, bool views,
-                                             SourceLocation where) {
-  const auto& array = static_cast<const DeviceArray&>(*storage);
-  PiecesUnderWay made;
-  made.prepared_ =
-      runtime.transfers.get(runtime.programs, client, array.type(), from, target, views, where);
-  made.array_ = storage;
-  const PreparedTransfer& prepared = *made.prepared_;
+Result<StartedTransfer> PiecesUnderWay::start(Runtime& runtime, const pjrt::Client& client,
+                                              StoragePtr storage, const Sharding& from,
+                                              const Sharding& target, bool views,
+                                              SourceLocation where) {
+  const TensorType type = static_cast<const DeviceArray&>(*storage).type();
+  const auto rank = static_cast<std::size_t>(type.rank());
+  std::unique_ptr<PiecesUnderWay> made(
+      new PiecesUnderWay(runtime.platforms, std::move(storage), target, where));
+  made->prepared_ = runtime.transfers.get(runtime.programs, client, type, from.with_rank(rank),
+                                          target.with_rank(rank), views, where);
+  MESHARD_RETURN_IF_ERROR(made->start_copies(client));
+  if (std::ranges::any_of(made->prepared_->tiles,
+                          [](const auto& tile) { return tile.assemble != nullptr; }))
+    return StartedTransfer(std::move(made));
+  return StartedTransfer(made->finish());
+}
+
+Result<void> PiecesUnderWay::start_copies(const pjrt::Client& client) {
+  const auto& array = static_cast<const DeviceArray&>(*array_);
   const auto shard = [&](std::size_t q) {
     return array.buffers()[*array.shard_at(static_cast<std::int64_t>(q))];
   };
-  made.pieces_.resize(prepared.cuts.size());
-  for (std::size_t q = 0; q < prepared.cuts.size(); ++q) {
-    const auto& [boxes, program] = prepared.cuts[q];
+  pieces_.resize(prepared_->cuts.size());
+  for (std::size_t q = 0; q < pieces_.size(); ++q) {
+    const auto& [boxes, program] = prepared_->cuts[q];
     if (!program) continue;
-    made.pieces_[q].resize(boxes.size());
+    pieces_[q].resize(boxes.size());
     const pjrt::BufferView whole = shard(q);
-    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&whole, 1), made.pieces_[q], where));
+    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&whole, 1), pieces_[q], where_));
   }
-  made.copies_.resize(prepared.tiles.size());
-  made.received_.resize(prepared.tiles.size());
-  for (std::size_t p = 0; p < prepared.tiles.size(); ++p) {
-    const pjrt::Device& device = *prepared.positions[p].device;
-    Buffers& copies = made.copies_[p];
-    copies.reserve(prepared.tiles[p].pieces.size());  // views refer to them
-    for (const PreparedTransfer::Piece& piece : prepared.tiles[p].pieces) {
+  copies_.resize(prepared_->tiles.size());
+  received_.resize(prepared_->tiles.size());
+  for (std::size_t p = 0; p < copies_.size(); ++p) {
+    const pjrt::Device& device = *prepared_->positions[p].device;
+    copies_[p].reserve(prepared_->tiles[p].pieces.size());  // views refer to them
+    for (const PreparedTransfer::Piece& piece : prepared_->tiles[p].pieces) {
       const auto q = static_cast<std::size_t>(piece.source);
-      pjrt::BufferView view = made.pieces_[q].empty() ? shard(q) : made.pieces_[q][piece.number];
-      if (&view.device() != &device || views) {
+      pjrt::BufferView view = pieces_[q].empty() ? shard(q) : pieces_[q][piece.number];
+      if (&view.device() != &device || prepared_->views) {
         MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer copy, buffer_on(client, view, device));
-        copies.push_back(std::move(copy));
-        view = copies.back();
+        copies_[p].push_back(std::move(copy));
+        view = copies_[p].back();
       }
-      made.received_[p].push_back(view);
+      received_[p].push_back(view);
     }
   }
-  return made;
+  return {};
 }
 
-bool PiecesUnderWay::is_complete() const {
-  return std::ranges::none_of(prepared_->tiles,
-                              [](const auto& tile) { return tile.assemble != nullptr; });
-}
-
-Result<std::vector<pjrt::Buffer>> PiecesUnderWay::assemble(SourceLocation where) {
-  std::vector<pjrt::Buffer> tiles(prepared_->tiles.size());
+Result<std::vector<pjrt::Buffer>> PiecesUnderWay::assemble() {
+  Buffers tiles(prepared_->tiles.size());
   for (std::size_t p = 0; p < tiles.size(); ++p) {
     const PreparedTransfer::Tile& tile = prepared_->tiles[p];
     if (tile.assemble) {
       MESHARD_RETURN_IF_ERROR(
-          tile.assemble->launch_on_views(received_[p], std::span(&tiles[p], 1), where));
+          tile.assemble->launch_on_views(received_[p], std::span(&tiles[p], 1), where_));
       continue;
     }
     const PreparedTransfer::Piece& only = tile.pieces[0];
@@ -257,6 +260,14 @@ Result<std::vector<pjrt::Buffer>> PiecesUnderWay::assemble(SourceLocation where)
                                      : copies_[p][0]);
   }
   return tiles;
+}
+
+Tensor PiecesUnderWay::finish() {
+  Result<Buffers> tiles = assemble();
+  if (!tiles.ok()) throw tiles.error().at(where_);
+  const TensorType& type = prepared_->type;
+  return make_array(type, make_storage<DeviceArray>(platforms_, type, target_, *std::move(tiles)),
+                    where_);
 }
 
 }  // namespace meshard

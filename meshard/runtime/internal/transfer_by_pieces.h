@@ -12,6 +12,7 @@
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/program_cache.h"
 #include "meshard/runtime/loaded_program.h"
+#include "meshard/runtime/transfer.h"
 
 namespace meshard {
 
@@ -86,30 +87,41 @@ class PreparedTransfers {
 /// Every launch is of a program for one device, so that the devices do not wait for each other.
 /// What the receiving devices do is a part of its own: their programs wait for the pieces, and so
 /// does everything that they are given later.
-class PiecesUnderWay {
+class PiecesUnderWay final : public StartedTransfer::Rest {
  public:
   /// Launches the cuts and the copies.
   /// @param array kept alive until the pieces are assembled
   /// @param from the sharding of `array`; of one without a sharding, one over its device
   /// @param views whether tiles that are on their devices are viewed there; only for equal tiles
+  /// @return the value, if no device has to assemble anything
   /// @pre all devices belong to the client, and those of the source to this process, unless all
   /// tiles are in place; neither sharding has unreduced axes; the value has elements
   /// @error unimplemented if the plugin cannot copy between devices, or has no views; the plugin's
   /// errors. Thrown: the compiler's.
-  static Result<PiecesUnderWay> start(Runtime& runtime, const pjrt::Client& client,
-                                      StoragePtr array, const Sharding& from,
-                                      const Sharding& target, bool views, SourceLocation where);
-  /// Whether no device has to assemble anything.
-  bool is_complete() const;
-  /// Launches the programs of the receiving devices. Call it once.
-  /// @return the buffers of this process, in the order of the target's mesh
-  /// @error the plugin's errors
-  Result<std::vector<pjrt::Buffer>> assemble(SourceLocation where);
+  static Result<StartedTransfer> start(Runtime& runtime, const pjrt::Client& client,
+                                       StoragePtr array, const Sharding& from,
+                                       const Sharding& target, bool views, SourceLocation where);
+  /// Launches the programs of the receiving devices.
+  /// @error thrown: the plugin's errors
+  Tensor finish() override;
 
  private:
   using Buffers = std::vector<pjrt::Buffer>;
-  std::shared_ptr<const PreparedTransfer> prepared_;
+  PiecesUnderWay(const Platforms& platforms, StoragePtr array, Sharding target,
+                 SourceLocation where)
+      : platforms_(platforms),
+        array_(std::move(array)),
+        target_(std::move(target)),
+        where_(where) {}
+  Result<void> start_copies(const pjrt::Client& client);
+  // The buffers of this process, in the order of the target's mesh.
+  Result<Buffers> assemble();
+
+  const Platforms& platforms_;
   StoragePtr array_;
+  Sharding target_;
+  SourceLocation where_;
+  std::shared_ptr<const PreparedTransfer> prepared_;
   std::vector<Buffers> pieces_;  // by position of the source; empty: not cut
   std::vector<Buffers> copies_;  // by position of the target in this process
   std::vector<std::vector<pjrt::BufferView>> received_;  // likewise; they refer to the above

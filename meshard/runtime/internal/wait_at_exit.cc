@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "meshard/pjrt/client.h"
-#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/runtime.h"
 
@@ -18,7 +18,7 @@ void wait_if_started() {
   for (const pjrt::Client* client : started_clients()) client->await_last_launches();
   pjrt::finish_callbacks();
   // Messages still arrive, which are passed to the plugin.
-  if (AcrossProcesses* across = process_runtime().platforms.across()) across->messages().finish();
+  if (Fabric* fabric = process_runtime().platforms.default_fabric()) fabric->finish();
 }
 
 // Thread-local to the main thread. `exit` destroys the thread-local objects of the calling thread

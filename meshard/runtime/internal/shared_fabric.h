@@ -1,4 +1,4 @@
-// The steps that the processes of one client take together.
+// What the fabrics of several processes have in common: the steps that these take together.
 #pragma once
 #include <atomic>
 #include <chrono>
@@ -10,23 +10,21 @@
 
 #include "meshard/base/awaiting.h"
 #include "meshard/base/result.h"
-#include "meshard/pjrt/client.h"
 #include "meshard/processes/processes.h"
+#include "meshard/runtime/internal/fabric.h"
 
 namespace meshard {
 
-/// Counts the steps that processes take together: programs that they load, values that they place.
-/// One for each client whose devices belong to several processes; lives as long as the platforms.
-/// Thread-safe, but all processes must call next_step() in the same order.
-class ProcessSteps {
+/// A fabric over devices of several processes. Counts the steps that these take together: programs
+/// that they load, values that they place. All processes must call next_step() in the same order.
+class SharedFabric : public Fabric {
  public:
-  ProcessSteps(Processes run, pjrt::Client client) : run_(run), client_(std::move(client)) {}
-  ProcessSteps(const ProcessSteps&) = delete;
-  ProcessSteps& operator=(const ProcessSteps&) = delete;
+  SharedFabric(const Platforms& platforms, Processes run, pjrt::Client client)
+      : Fabric(platforms, std::move(client)), run_(run) {}
+  void check_equal_data(const HostArray& array, const Mesh& mesh, SourceLocation where) override;
 
   const Processes& run() const { return run_; }
   int rank() const { return run_.rank(); }
-  const pjrt::Client& client() const { return client_; }
 
   /// The number of clients of several processes before this one: of restarts of the runtime.
   int generation() const { return generation_; }
@@ -39,14 +37,13 @@ class ProcessSteps {
 
  private:
   Processes run_;
-  pjrt::Client client_;
   std::mutex mutex_;  // of the steps
   std::map<std::vector<int>, std::uint64_t> steps_;
   const int generation_ = next_generation_++;  // after a restart, steps have other keys
   static inline std::atomic<int> next_generation_{0};
 };
 
-/// The step with this key (ProcessSteps::next_step), which the processes `ranks` take.
+/// The step with this key (SharedFabric::next_step), which the processes `ranks` take.
 internal::SharedStep shared_step(std::string_view key, const std::vector<int>& ranks);
 
 /// How long a process waits for others that must do the same: MESHARD_PROCESS_WAIT_SECONDS, else

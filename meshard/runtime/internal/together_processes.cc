@@ -1,5 +1,5 @@
 // Tested in tests/processes/check_plugin.py.
-#include "meshard/runtime/internal/load_together.h"
+#include "meshard/runtime/internal/together_processes.h"
 
 #include <algorithm>
 
@@ -9,6 +9,7 @@
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/load_across.h"
 #include "meshard/runtime/internal/load_program.h"
+#include "meshard/runtime/loaded_program.h"
 
 namespace meshard {
 namespace {
@@ -51,7 +52,7 @@ Result<ChosenShardings> read_announced(std::string_view bytes) {
   return chosen;
 }
 
-Result<ChosenShardings> shardings_from_others(ProcessSteps& steps, const std::vector<int>& ranks,
+Result<ChosenShardings> shardings_from_others(SharedFabric& steps, const std::vector<int>& ranks,
                                               const LoweredModule& lowered) {
   if (lowered.mesh->size() == 1) return shardings_on_one_device(lowered);
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
@@ -65,24 +66,31 @@ Result<ChosenShardings> shardings_from_others(ProcessSteps& steps, const std::ve
                    "\" within ", 2 * limit.count() / 1000, " s"));
 }
 
-}  // namespace
+// A program whose devices are all of other processes.
+class ProgramElsewhere final : public LoadedProgram {
+ public:
+  ProgramElsewhere(const Platforms& platforms, const pjrt::Client& client, LoweredModule lowered,
+                   ChosenShardings chosen, std::vector<std::uint32_t> donated)
+      : LoadedProgram(platforms, client, std::move(lowered), std::nullopt, std::move(chosen),
+                      std::move(donated)) {}
+  Result<pjrt::Launch> launch(Arrays arguments, std::span<Tensor> results, SourceLocation where,
+                              bool) const override {
+    return skip(arguments, results, where);
+  }
+};
 
-Result<void> announce_shardings(ProcessSteps& steps, const LoweredModule& lowered,
-                                const ChosenShardings& chosen) {
-  std::string key = steps.announcement({steps.rank()}, cat(program_fingerprint(lowered)));
-  return steps.run().store().put(key, announced(chosen));
-}
-
-Result<std::shared_ptr<const LoadedProgram>> load_together(
-    const Platforms& platforms, ProcessSteps& steps, const Program& program, LoweredModule lowered,
-    const std::vector<int>& devices, SourceLocation where) {
+// @pre some devices are of other processes
+Result<std::shared_ptr<const LoadedProgram>> load_together(const Platforms& platforms,
+                                                           SharedFabric& steps,
+                                                           const ProgramToLoad& what) {
   const pjrt::Client& client = steps.client();
+  LoweredModule& lowered = what.lowered;
+  const SourceLocation where = what.where;
   const std::vector<int> ranks = processes_of(client, *lowered.mesh);
   if (reach_of(client, *lowered.mesh) == Reach::kElsewhere) {
     MESHARD_ASSIGN_OR_RETURN(ChosenShardings chosen, shardings_from_others(steps, ranks, lowered));
-    return std::make_shared<const LoadedProgram>(platforms, client, std::move(lowered),
-                                                 std::nullopt, false, program.donated,
-                                                 std::move(chosen));
+    return std::shared_ptr<const LoadedProgram>(std::make_shared<ProgramElsewhere>(
+        platforms, client, std::move(lowered), std::move(chosen), what.program.donated));
   }
   steps.run().entering(cat("load of \"", lowered.name, "\", ", where));
   MESHARD_ASSIGN_OR_RETURN(std::chrono::milliseconds limit, wait_for_processes());
@@ -92,12 +100,12 @@ Result<std::shared_ptr<const LoadedProgram>> load_together(
                       .key = steps.next_step(ranks),
                       .fingerprint = identity,
                       .what = intention_text(lowered, where),
-                      .details = [&] { return text_with_sources(lowered, program.graph); }};
+                      .details = [&] { return text_with_sources(lowered, what.program.graph); }};
   Store& store = steps.run().store();
   auto nothing = [] { return Result<std::string>(std::string()); };
   MESHARD_RETURN_IF_ERROR(agree(store, intention, nothing, limit));
-  Result<std::shared_ptr<const LoadedProgram>> loaded =
-      compile_and_load(platforms, client, DiskCache("", 0), std::move(lowered), devices, where);
+  Result<std::shared_ptr<const LoadedProgram>> loaded = compile_and_load(
+      platforms, client, DiskCache("", 0), std::move(lowered), what.devices, where);
   if (steps.rank() == ranks.front() && static_cast<int>(ranks.size()) < steps.run().size()) {
     Result<ChosenShardings> chosen =
         loaded.ok() ? Result<ChosenShardings>((*loaded)->shardings()) : loaded.error();
@@ -105,6 +113,47 @@ Result<std::shared_ptr<const LoadedProgram>> load_together(
   }
   steps.run().entering("");
   return loaded;
+}
+
+}  // namespace
+
+std::shared_ptr<const LoadedProgram> TogetherProcesses::load(const ProgramToLoad& what) {
+  if (!what.lowered.mesh) return what.load_here();
+  const Mesh& mesh = *what.lowered.mesh;
+  const bool is_known = run().size() > 1;
+  if (reach_of(client(), mesh) != Reach::kHere) {
+    if (!is_known)
+      throw Error(ErrorCode::kFailedPrecondition,
+                  cat("[runtime] ", mesh,
+                      " has devices of other processes, which this one does not know: call "
+                      "initialize_processes()"),
+                  what.where);
+    auto loaded = load_together(platforms(), *this, what);
+    return loaded.ok() ? *std::move(loaded) : throw loaded.error().at(what.where);
+  }
+  std::shared_ptr<const LoadedProgram> loaded = what.load_here();
+  // On one device, the compiler has nothing to choose.
+  if (is_known && mesh.size() > 1) {
+    const std::string key = announcement({rank()}, cat(program_fingerprint(what.lowered)));
+    run().store().put(key, announced(loaded->shardings())).value(what.where);
+  }
+  return loaded;
+}
+
+bool TogetherProcesses::gather(const DeviceArray& source, int, void*, SourceLocation where) {
+  if (!source.buffers())
+    throw Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[tensor] the value ", source.type(), " on ", source.placement(), " is on devices of ",
+            names_of_processes(processes_of(client(), source.sharding()->mesh())),
+            " only; read it there"),
+        where);
+  if (!source.is_current())
+    throw Error(ErrorCode::kFailedPrecondition,
+                cat("[tensor] parts of the value ", source.type(), " on ", source.placement(),
+                    " are in other processes, and were before the runtime was restarted"),
+                where);
+  return false;
 }
 
 }  // namespace meshard
