@@ -111,6 +111,7 @@ TEST(ElementWiseTable, ReferencesHaveKnownValues) {
   EXPECT_NEAR(reference::digamma(1), -gamma, 1e-15);
   EXPECT_NEAR(reference::digamma(0.5), -gamma - 2 * std::numbers::ln2, 1e-14);
   EXPECT_NEAR(reference::digamma(-0.5), 2 - gamma - 2 * std::numbers::ln2, 1e-14);
+  EXPECT_NEAR(reference::digamma(-0.25), 4 - gamma + pi / 2 - 3 * std::numbers::ln2, 1e-14);
   EXPECT_TRUE(std::isnan(reference::digamma(-1)));
   EXPECT_NEAR(reference::zeta(2, 1), pi * pi / 6, 1e-14);
   EXPECT_NEAR(reference::zeta(4, 1), std::pow(pi, 4) / 90, 1e-14);

@@ -12,7 +12,9 @@ namespace {
 
 TEST(AxisIndex, IsAScalarThatVaries) {
   Mesh mesh({{"x", 2}, {"y", 2}});
-  manual(mesh, P("x"), P("x"), [](const Tensor& x) {
+  int calls = 0;
+  manual(mesh, P("x"), P("x"), [&](const Tensor& x) {
+    ++calls;
     EXPECT_EQ(axis_index("y").type(), (TensorType{DType::i32, {}}));
     EXPECT_EQ(varying(axis_index("y")), R"({"y"})");
     EXPECT_EQ(varying(axis_index({"y", "x"})), R"({"x", "y"})");
@@ -20,12 +22,15 @@ TEST(AxisIndex, IsAScalarThatVaries) {
                              {"axis \"z\" is not manual here", "axis_index_test.cc:"}));
     return x;
   })(input({4}));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(AxisIndex, CountsAlongTheAxesOfRegionsInsideOthers) {
   Mesh mesh({{"x", 2}, {"y", 2}});
+  int calls = 0;
   auto inner = manual(mesh, P("y"), P("y"),
-                      [](const Tensor& part) {
+                      [&](const Tensor& part) {
+                        ++calls;
                         EXPECT_EQ(varying(axis_index("x")), R"({"x"})");
                         EXPECT_EQ(varying(axis_index({"y", "x"})), R"({"x", "y"})");
                         EXPECT_EQ(axis_index({"y", "x"}).type(), (TensorType{DType::i32, {}}));
@@ -33,6 +38,7 @@ TEST(AxisIndex, CountsAlongTheAxesOfRegionsInsideOthers) {
                       },
                       {.axes = {"y"}});
   manual(mesh, P("x"), P("x"), inner, {.axes = {"x"}})(input({4}));
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(AxisIndex, IsOfTheRegionOfALocalValue) {
