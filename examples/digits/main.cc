@@ -18,7 +18,7 @@ using namespace meshard;
 int run(const Options& options) {
   // Under mpirun, every process runs this program, with one device of the mesh; process 0 prints.
   Processes processes = initialize_processes().value();
-  if (processes.rank() != 0 && !std::freopen("/dev/null", "w", stdout)) return 1;
+  if (processes.process_index() != 0 && !std::freopen("/dev/null", "w", stdout)) return 1;
   configure_runtime({.cpu_devices = options.device_count()}).value();
   Split digits = split(read_digits(options.data).value(), /*count=*/360);
   Mesh mesh = options.mesh();
@@ -39,7 +39,7 @@ int run(const Options& options) {
   const Sharding sharding = *model.columns.w.sharding();
   if (!options.save.empty()) io::save(options.save, model).value();
 
-  if (processes.rank() != 0) return 0;
+  if (processes.process_index() != 0) return 0;
   std::printf("\n%s\n", describe(trainer, mesh).c_str());
   std::printf("final loss %.5f\naccuracy on the held-out digits: %.2f %%\n", losses.back(),
               100 * accuracy);

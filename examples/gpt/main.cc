@@ -48,7 +48,7 @@ void print_pipeline(const Pipeline& pipeline, const Options& options) {
 int run(const Options& options) {
   // Under mpirun, every process runs this program, with one device of the mesh; process 0 prints.
   Processes processes = initialize_processes().value();
-  if (processes.rank() != 0 && !std::freopen("/dev/null", "w", stdout)) return 1;
+  if (processes.process_index() != 0 && !std::freopen("/dev/null", "w", stdout)) return 1;
   Mesh mesh = options.mesh();
   configure_runtime({.cpu_devices = static_cast<int>(options.device_count())}).value();
   Text text = (options.data.empty() ? license_text() : text_of_file(options.data)).value();
@@ -69,14 +69,14 @@ int run(const Options& options) {
     std::printf("resuming after step %lld\n", static_cast<long long>(trainer.steps()));
   }
   if (!options.module.empty()) {
-    if (processes.rank() == 0) write_file(options.module, trainer.module());
+    if (processes.process_index() == 0) write_file(options.module, trainer.module());
     return 0;
   }
   std::printf("compiling the step ...\n");
   std::fflush(stdout);
   std::vector<double> losses = trainer.run(Progress(options.steps));
   std::printf("loss on the held-out text: %.4f nats per byte\n", trainer.held_back_loss());
-  if (!options.losses.empty() && processes.rank() == 0)
+  if (!options.losses.empty() && processes.process_index() == 0)
     write_file(options.losses, join(losses, "\n") + "\n");
   if (options.sample > 0) {
     std::printf("\n%s", options.prompt.c_str());

@@ -30,7 +30,7 @@ struct Options {
   std::string module;
 };
 
-bool is_first() { return processes().rank() == 0; }
+bool is_first() { return processes().process_index() == 0; }
 
 bool read_number(std::string_view text, std::int64_t& out) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);

@@ -10,11 +10,11 @@ void internal::sync_tensors(std::vector<Tensor> tensors, SourceLocation where) {
   for (const Tensor& tensor : tensors) computed_storage(tensor.value(), where).wait(where);
 }
 
-void sync(std::initializer_list<Tensor> tensors, SourceLocation where) {
+void block_until_ready(std::initializer_list<Tensor> tensors, SourceLocation where) {
   internal::sync_tensors(tensors, where);
 }
 
-void sync() {
+void block_until_ready() {
   if (Evaluator* running = installed_evaluator()) running->wait();
 }
 

@@ -15,6 +15,7 @@
 namespace meshard {
 
 class IndexItems;
+class NewShape;
 
 /// A handle on a recorded or computed value. Cheap to copy; a copy never changes, since in-place
 /// operators rebind only their own handle. An op call on tensors only records; reading a value
@@ -56,6 +57,14 @@ class [[nodiscard]] Tensor {
   /// ops/composite/index.h, which defines it.
   /// @error as index(), with the caller's line.
   Tensor operator[](const IndexItems& items) const;
+
+  /// reshape(x, {4, -1}): `x.reshape({4, -1})`; ops/reshape.h defines it.
+  /// @error as reshape(), with the caller's line.
+  Tensor reshape(const NewShape& shape, SourceLocation where = SourceLocation::current()) const;
+  /// permute_dims(x): all dimensions in reverse order; the transposed matrix of a matrix.
+  Tensor T(SourceLocation where = SourceLocation::current()) const;
+  /// astype(x, dtype).
+  Tensor astype(DType dtype, SourceLocation where = SourceLocation::current()) const;
 
   /// Copies the whole value to host memory and computes it first if needed. No program is compiled
   /// to gather shards.

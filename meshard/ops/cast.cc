@@ -162,4 +162,8 @@ Tensor bitcast_convert(In x, DType dtype) {
                 x.where);
 }
 
+Tensor Tensor::astype(DType dtype, SourceLocation where) const {
+  return meshard::astype(In(*this, where), dtype);
+}
+
 }  // namespace meshard

@@ -22,6 +22,11 @@ TEST(Astype, ToItsOwnDtypeIsTheSameTensor) {
   EXPECT_EQ(astype(x, DType::f32).value(), x.value());
 }
 
+TEST(Astype, IsAMethod) {
+  Tensor x = from_host<float>({1.75f, -2}, {2});
+  EXPECT_EQ(emitted(x.astype(DType::i32)), emitted(astype(x, DType::i32)));
+}
+
 TEST(Astype, TakesNumbers) {
   EXPECT_EQ(astype(2, DType::f64).type(), (TensorType{DType::f64, Shape{}}));
 }

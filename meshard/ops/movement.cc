@@ -458,4 +458,6 @@ Tensor pad(In x, In value, Dimensions low, Dimensions high, Dimensions interior)
       {&operand, &padding}, x.where);
 }
 
+Tensor Tensor::T(SourceLocation where) const { return permute_dims(In(*this, where)); }
+
 }  // namespace meshard

@@ -15,6 +15,13 @@ TEST(PermuteDims, ReversesByDefault) {
   EXPECT_EQ(permute_dims(input({2, 3}), {-1, 0}).shape(), (Shape{3, 2}));
 }
 
+TEST(PermuteDims, IsTheMethodT) {
+  Tensor x = input({2, 3, 4});
+  EXPECT_EQ(x.T().shape(), (Shape{4, 3, 2}));
+  EXPECT_EQ(emitted(x.T()), emitted(permute_dims(x)));
+  EXPECT_EQ(x.T().where().line, __LINE__);
+}
+
 TEST(PermuteDims, Errors) {
   EXPECT_TRUE(throws_error(
       [] {

@@ -351,4 +351,8 @@ Tensor broadcast_to(In x, Shape shape) {
   return broadcast_in_dim(In(operand, where), std::move(shape), std::move(dimensions));
 }
 
+Tensor Tensor::reshape(const NewShape& shape, SourceLocation where) const {
+  return meshard::reshape(In(*this, where), shape);
+}
+
 }  // namespace meshard

@@ -386,7 +386,7 @@ Processes processes() {
   return Processes(state != nullptr ? state : single);
 }
 
-int Processes::rank() const { return state_->rank_; }
+int Processes::process_index() const { return state_->rank_; }
 int Processes::size() const { return static_cast<int>(state_->members_.size()); }
 const std::vector<ProcessInfo>& Processes::members() const { return state_->members_; }
 Store& Processes::store() const { return *state_->store_; }

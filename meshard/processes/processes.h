@@ -76,7 +76,10 @@ struct ProcessesOptions {
 /// A handle on this process's place in the run. All functions may be called from several threads.
 class Processes {
  public:
-  int rank() const;
+  /// The number of this process, from 0.
+  int process_index() const;
+  /// The former name of process_index(), for one more release.
+  int rank() const { return process_index(); }
   int size() const;
   const std::vector<ProcessInfo>& members() const;
 

@@ -21,6 +21,14 @@ namespace meshard {
 Tensor transfer(In x, const Sharding& sharding);
 Tensor transfer(In x, const Mesh& mesh, const PartitionSpec& spec);
 
+/// transfer(), under the name that JAX has for moving a value now. What is not moved now is a
+/// constraint: mark_sharding() inside a trace, or sharding_constraint(), which JAX calls
+/// with_sharding_constraint.
+inline Tensor device_put(In x, const Sharding& sharding) { return transfer(x, sharding); }
+inline Tensor device_put(In x, const Mesh& mesh, const PartitionSpec& spec) {
+  return transfer(x, mesh, spec);
+}
+
 /// Move-only owner of a transfer that has begun.
 class StartedTransfer {
  public:

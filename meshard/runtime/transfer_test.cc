@@ -193,6 +193,15 @@ TEST_F(Transferring, PendingValuesAreComputedFirst) {
               testing::ElementsAre(0, 3, 6, 9));
 }
 
+TEST_F(Transferring, IsDevicePut) {
+  Mesh left({{"x", 2}}), right({{"x", 2}}, {2, 3});
+  Tensor a = mark_sharding(numbers({4}), left, P("x"));
+  Tensor moved = device_put(a, Sharding(right, P("x")));
+  EXPECT_EQ(moved.sharding(), Sharding(right, P("x")));
+  EXPECT_EQ(device_put(a, right, P()).sharding(), Sharding(right, P(none)));
+  EXPECT_THAT(moved.to_vector<float>(), testing::ElementsAre(0, 1, 2, 3));
+}
+
 TEST_F(Transferring, Errors) {
   Mesh mesh({{"x", 2}});
   Tensor x = numbers({4});

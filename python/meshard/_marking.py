@@ -6,7 +6,7 @@ from . import _meshard, tree
 from ._array_api.common import as_tensor
 from ._errors import Error
 
-__all__ = ["mark_sharding", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
+__all__ = ["mark_sharding", "device_put", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
            "disable_manual_sharding", "mark_manual_sharding", "valid_size", "abstract_tensor", "is_abstract", "LocalShard",
            "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
 
@@ -111,6 +111,11 @@ def transfer(x, *where):
         return _meshard.transfer(leaf, *mesh, spec)
 
     return moved(x, _where(specs)) if isinstance(x, _Tensor) else _each(moved, x, specs, "moving")
+
+
+def device_put(x, *where):
+    """Moves tensors now, as JAX's function of this name: transfer(). mark_sharding() inside jit is a constraint."""
+    return transfer(x, *where)
 
 
 def clear_sharding(x):

@@ -11,7 +11,7 @@ __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices",
            "platform_version", "check_devices", "RuntimeCounters", "runtime_counters", "reset_runtime_counters",
            "MemoryStats", "memory_stats", "log_level", "set_log_level", "set_check_nans", "checks_nans", "check_nans",
            "set_compile_progress",
-           "sync", "compute", "gather_to_all", "gather_to", "start_trace", "TraceSession",
+           "block_until_ready", "sync", "compute", "gather_to_all", "gather_to", "start_trace", "TraceSession",
            "TraceEvent"]
 
 PlatformOptions = _meshard.PlatformOptions
@@ -139,7 +139,7 @@ def set_compile_progress(progress):
     _meshard.set_compile_progress(progress)
 
 
-def sync(*values):
+def block_until_ready(*values):
     """Computes the tensors of structures and waits until they are on their devices; returns nothing.
 
     Without arguments it waits until every program launched so far has finished. Ctrl-C ends the wait; the programs run
@@ -149,6 +149,11 @@ def sync(*values):
         _meshard.sync_tree(values)
     else:
         _meshard.sync_all()
+
+
+def sync(*values):
+    """The former name of block_until_ready(), for one more release."""
+    block_until_ready(*values)
 
 
 def gather_to_all(x):

@@ -47,7 +47,7 @@ def run(program, *arguments):
 # --- Ctrl-C --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("wait", ["y.block_until_ready()", "y.numpy()", "ms.sync(y)", "ms.sync()", "float(ops.sum(y))",
+@pytest.mark.parametrize("wait", ["y.block_until_ready()", "y.numpy()", "ms.block_until_ready(y)", "ms.sync()", "float(ops.sum(y))",
                                   "np.from_dlpack(y)", "ms.gather_to_all(y)"])
 def test_ctrl_c_ends_a_wait(wait):
     out, errors, status = run(f"""

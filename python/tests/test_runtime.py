@@ -155,7 +155,7 @@ def test_transfer_to_other_devices():
     other = ms.Mesh({"a": 2})
     y = ms.transfer(x, other, P("a"))
     assert y.stored_sharding == ms.Sharding(other, P("a", None)) and len(y.local_shards()) == 2
-    z = ms.transfer(y, ms.Sharding(MESH, P(None, "x")))
+    z = ms.device_put(y, ms.Sharding(MESH, P(None, "x")))
     np.testing.assert_array_equal(z.numpy(), DATA * 2)
     before = ms.runtime_counters()
     ms.sync(ms.transfer(y, ms.Sharding(other, P())))
@@ -399,7 +399,7 @@ def test_traces(tmp_path):
 
 def test_one_process():
     run = ms.processes()
-    assert (run.rank, run.size) == (0, 1) and len(run.members) == 1 and run.members[0].rank == 0
+    assert (run.process_index, run.rank, run.size) == (0, 0, 1) and len(run.members) == 1 and run.members[0].rank == 0
     assert repr(run) == "process 0 of 1"
     run.barrier("here", seconds=5)
     run.put("key", b"\x00\xff")

@@ -57,7 +57,15 @@ TEST(Names, FunctionsOfTensorsAreOurs) {
   EXPECT_STREQ(index("a=b", '='), "=b");
 }
 
-// sync() of <unistd.h> also takes no arguments, and the compiler rejects an unqualified call as
+TEST(Names, TheWaitIsNoSystemFunction) {
+  Tensor t = ones({2}) * 2, u = t + 1, v = u + 1;
+  block_until_ready(t);
+  block_until_ready(std::pair(t, u), v);
+  block_until_ready();
+  EXPECT_NE(v.placement(), "recorded");
+}
+
+// The former name: sync() of <unistd.h> also takes no arguments, and the compiler rejects an unqualified call as
 // ambiguous (tests/refused/plain_sync.cc). Qualify ours, or use a using-declaration.
 TEST(Names, SyncIsOurs) {
   Tensor t = ones({2}) * 2, u = t + 1;

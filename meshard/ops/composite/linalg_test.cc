@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/ops/composite/linalg_names.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
@@ -16,6 +17,14 @@ Tensor counting_tensor(Shape shape) {
   std::vector<float> values;
   for (std::int64_t i = 0; i < shape.size(); ++i) values.push_back(static_cast<float>(i));
   return from_host(HostArray::from_vector(std::move(values), std::move(shape)));
+}
+
+TEST(Linalg, HasTheNamesOfNumpy) {
+  Tensor x = counting_tensor({3, 3});
+  EXPECT_EQ(interpret(linalg::trace(x)).to_vector<float>(), std::vector<float>{12});
+  EXPECT_EQ(linalg::eigh(x).eigenvectors.shape(), (Shape{3, 3}));
+  EXPECT_EQ(linalg::qr(x).r.shape(), (Shape{3, 3}));
+  EXPECT_EQ(linalg::solve(x, x).shape(), (Shape{3, 3}));
 }
 
 TEST(Linalg, DiagonalsAndTraces) {
