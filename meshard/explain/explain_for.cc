@@ -210,8 +210,9 @@ std::string internal::module_text_of(const TracedProgram& traced) {
 ProgramReport internal::explain_traced(const Target& target, TracedProgram traced,
                                        const ExplainForOptions& options) {
   ProgramFacts facts;
-  facts.program = lower(
-      traced.program, {.platform = [&](const std::optional<Mesh>&) { return target.platform(); }});
+  // The compiler, whose version is not known here, runs in another process.
+  auto quirks = [&](const std::optional<Mesh>&) { return quirks_of(target.platform()).value(); };
+  facts.program = lower(traced.program, {.quirks = quirks});
   facts.target = target;
   describe_graph(traced.program.graph, traced.program.parameter_names, traced.program.donated,
                  facts);

@@ -58,7 +58,7 @@ class Lowering {
         for_file_(to_file),
         calls_host_(options.check_nans || calls_host(program.graph)),
         meshes_(program.unsharded ? ProgramMeshes() : ProgramMeshes(program.graph, calls_host_)),
-        for_xla_cpu_(options.platform && options.platform(meshes_.numbering()) == "cpu") {
+        quirks_(options.quirks ? options.quirks(meshes_.numbering()) : quirks_of("").value()) {
     if (options.check_nans) module_.nan_checks = NanChecks::make();
     module_.calls_host = calls_host_;
   }
@@ -75,7 +75,7 @@ class Lowering {
     writer.reserve(128 * graph_.nodes().size() + 4096);
     for (const auto& [name, text] : meshes_.definitions()) writer.mesh(name, text);
     begin_main(writer);
-    NodeWriter nodes(graph_, meshes_, writer, module_.nan_checks.get(), for_xla_cpu_);
+    NodeWriter nodes(graph_, meshes_, writer, module_.nan_checks.get(), quirks_);
     unpad_arguments(writer, nodes);
     nodes.write_nodes();
     end_main(writer, nodes);
@@ -270,7 +270,7 @@ class Lowering {
   bool for_file_;
   bool calls_host_;
   ProgramMeshes meshes_;
-  bool for_xla_cpu_;
+  QuirkSet quirks_;
   LoweredModule module_;
 };
 

@@ -9,6 +9,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/lowering/nan_checks.h"
 #include "meshard/mesh/mesh.h"
+#include "meshard/quirks/quirks.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -53,11 +54,10 @@ struct LoweredModule {
 struct LowerOptions {
   /// Adds checks for NaNs after all operations and for the results.
   bool check_nans = false;
-  /// The platform of the devices of a mesh, or of the one device that runs a program without a
-  /// mesh: `cpu`. The text is then written for its compiler, which matters for a few ops
-  /// (ops/internal/single_row.h) and values (lowering/internal/shared_values.h). Called once; if it
+  /// The quirks of the compiler for the devices of a mesh, or for the one device that runs a
+  /// program without a mesh. Default: those of all platforms, quirks_of(""). Called once; if it
   /// throws, so does lower().
-  std::function<std::string(const std::optional<Mesh>&)> platform = {};
+  std::function<QuirkSet(const std::optional<Mesh>&)> quirks = {};
 };
 
 /// Lowers a program to module text. Op number n of the graph has the location `n<n>`. The text
@@ -66,8 +66,9 @@ struct LowerOptions {
 /// An argument or result whose sharding does not divide its size is padded at the module's
 /// boundary, because the compiler would silently drop such a sharding. Values inside have their own
 /// sizes.
-/// @error errors of ProgramMeshes; unimplemented if an op cannot be lowered; invalid argument if a
-/// result is a local value, or if a program with manual axes is to be unsharded.
+/// @error errors of ProgramMeshes and quirks_of(); unimplemented if an op cannot be lowered;
+/// invalid argument if a result is a local value, or if a program with manual axes is to be
+/// unsharded.
 LoweredModule lower(const Program& program, const LowerOptions& options = {});
 
 /// The text of lower() for readers that have neither the program nor its devices. The locations of

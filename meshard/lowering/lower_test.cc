@@ -204,7 +204,8 @@ TEST(Lower, ForCpusAValueOfManyArraysIsInMemory) {
       if (marks) x = mark_sharding(x, Mesh({{"x", 1}}), P());
       return Tensors{tanh(x), x};
     };
-    LowerOptions options{.platform = [&](const std::optional<Mesh>&) { return platform; }};
+    LowerOptions options{
+        .quirks = [&](const std::optional<Mesh>&) { return quirks_of_table(platform); }};
     return lowered(std::vector<Argument>(8, {kMatrix}), f, {}, options).text;
   };
   EXPECT_THAT(text("cpu", false), HasSubstr(R"(

@@ -184,7 +184,7 @@ void emit_all_reduce(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<AllReduceAttributes>();
   if (collective::write_alone(attributes.size, out)) return;
   bool largest = attributes.kind == ReduceKind::kMax;
-  if (is_floating(call.result().dtype) && (largest || attributes.kind == ReduceKind::kMin))
+  if (loses_nans(call, out) && (largest || attributes.kind == ReduceKind::kMin))
     return emit_in_order_of_bits(call, out, largest ? NanEnd::kGreatest : NanEnd::kLeast,
                                  emit_all_reduce);
   stablehlo::OpWriter op = out.op("stablehlo.all_reduce");

@@ -131,8 +131,7 @@ ShardingRule convolution_rule(const OpCall& call) {
   for (std::size_t d = 0; d < windows.rank(); ++d) {
     std::int64_t from = a.input[d + kSpatial], to = a.result[d + kSpatial];
     if (windows.base_dilation[d] > 1) {
-      // The partitioner computes dilated dimensions wrongly when they are split over devices, so
-      // they must be whole.
+      // Quirk::kWholeConvolutions
       at(in, from) = {builder.factor(input[from], FactorKind::kNeedReplication)};
       at(out, to) = {builder.factor(result[to], FactorKind::kNeedReplication)};
     } else {

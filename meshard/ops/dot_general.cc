@@ -304,7 +304,9 @@ extern constinit const OpDef dot_general_op = {
     .sharding_rule = dot_general_rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
-          if (out.for_xla_cpu && !out.partitioned && emit_single_row_product(call, out)) return;
+          if (out.quirks.has(Quirk::kSingleRowProducts) && !out.partitioned &&
+              emit_single_row_product(call, out))
+            return;
           out.op("stablehlo.dot_general")
               .dimension_numbers("dot_dimension_numbers", call.as<DotGeneralAttributes>())
               .done();

@@ -341,7 +341,7 @@ class QrWriter {
 void emit_qr(const OpCall& call, OpEmission& out) {
   const TensorType &x = call.operand(0), &q = call.result(0), &r = call.result(1);
   std::int64_t rows = x.shape[-2], common = r.shape[-2];
-  if (rows == 1) {  // nothing to reflect; the expansion of the product does not handle this case
+  if (rows == 1 && out.quirks.has(Quirk::kQrOfOneRow)) {  // nothing to reflect
     for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
     out.writer.op("stablehlo.reshape", {out.results[1]}, out.operands, out.location).done();
     return;
@@ -373,9 +373,7 @@ Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Ten
     Tensor part = matmul(transposed(dq), q);
     inner = inner.defined() ? inner - part : -part;
   }
-  // (The CPU plugin of API 0.81 folds 0 <= -1 of 1-by-1 matrices to true.)
-  Tensor mirrored = r.dim(-1) == 1 ? inner : Tensor(tril(inner) + transposed(tril(inner, -1)));
-  Tensor sum = matmul(q, mirrored);
+  Tensor sum = matmul(q, tril(inner) + transposed(tril(inner, -1)));
   if (dq.defined()) sum = add(sum, dq);
   return triangular_solve(
       r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});

@@ -73,14 +73,16 @@ void write_row_major(OpEmission& out, stablehlo::Value result, stablehlo::Value 
 void emit_fft(const OpCall& call, OpEmission& out) {
   constexpr std::string_view kNames[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
   const auto& [kind, lengths] = call.as<FftAttributes>();
-  stablehlo::Value before = out.writer.temporary(), after = out.writer.temporary();
   const TensorType &from = call.operand(0), &to = out.results[0].type[0];
-  write_row_major(out, before, out.operands[0].value, from);
+  bool ordered = out.quirks.has(Quirk::kTransformLayouts);
+  stablehlo::Value before = ordered ? out.writer.temporary() : out.operands[0].value;
+  stablehlo::Value after = ordered ? out.writer.temporary() : out.results[0].value;
+  if (ordered) write_row_major(out, before, out.operands[0].value, from);
   out.writer.op("stablehlo.fft", {{after, to}}, {{before, from}}, out.location)
       .enumeration("fft_type", "fft_type", kNames[static_cast<int>(kind)])
       .i64_array("fft_length", lengths)
       .done();
-  write_row_major(out, out.results[0].value, after, to);
+  if (ordered) write_row_major(out, out.results[0].value, after, to);
 }
 
 // The weights of irfft's operand: 1 for elements that occur once, 2 for those that also represent

@@ -63,7 +63,7 @@ std::string gather_conflict(const OpCall& call, std::span<const Sharding* const>
 
 void emit(const OpCall& call, OpEmission& out) {
   const auto& dims = call.as<GatherAttributes>();
-  TensorType index_type = written_index_type(call.operand(1));
+  TensorType index_type = written_index_type(call.operand(1), out.quirks);
   stablehlo::Value indices = written_indices(out, index_type);
   out.writer
       .op("stablehlo.gather", out.results, {out.operands[0], {indices, index_type}}, out.location)

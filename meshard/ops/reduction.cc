@@ -126,12 +126,12 @@ void emit(const OpCall& call, OpEmission& out, std::string_view mnemonic,
 }
 
 void emit_max(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && is_floating(call.result().dtype))
+  if (out.partitioned && loses_nans(call, out))
     return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_max);
   emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
 }
 void emit_min(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && is_floating(call.result().dtype))
+  if (out.partitioned && loses_nans(call, out))
     return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_min);
   emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
 }

@@ -92,7 +92,7 @@ void emit_scatter(const OpCall& call, OpEmission& out, std::string_view mnemonic
   const auto& dims = call.as<ScatterAttributes>();
   TensorType scalar{call.operand(0).dtype, {}};
   stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  TensorType index_type = written_index_type(call.operand(1));
+  TensorType index_type = written_index_type(call.operand(1), out.quirks);
   stablehlo::Value indices = written_indices(out, index_type);
   out.writer
       .op("stablehlo.scatter", out.results,
@@ -321,17 +321,17 @@ void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
 
 void emit_replacement(const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); }
 void emit_scatter_set(const OpCall& call, OpEmission& out) {
-  if (out.for_xla_cpu && !out.partitioned && has_single_window(call))
+  if (out.quirks.has(Quirk::kSingleWindows) && !out.partitioned && has_single_window(call))
     return emit_window_twice(call, out, emit_replacement);
   emit_replacement(call, out);
 }
 void emit_scatter_max(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && is_floating(call.result().dtype))
+  if (out.partitioned && loses_nans(call, out))
     return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_scatter_max);
   emit_scatter(call, out, "stablehlo.maximum");
 }
 void emit_scatter_min(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && is_floating(call.result().dtype))
+  if (out.partitioned && loses_nans(call, out))
     return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_scatter_min);
   emit_scatter(call, out, "stablehlo.minimum");
 }

@@ -51,6 +51,7 @@ const std::string& Client::platform() const { return state_->platform; }
 const std::string& Client::name() const { return state_->name; }
 const std::string& Client::platform_version() const { return state_->platform_version; }
 int Client::process_index() const { return state_->process_index; }
+QuirkSet Client::quirks() const { return state_->quirks; }
 const LaunchRules& Client::rules() const { return state_->rules; }
 std::size_t Client::device_count() const { return state_->devices.size(); }
 const Device& Client::device(std::size_t index) const { return *state_->devices.at(index); }

@@ -70,7 +70,8 @@ class Client {
   /// processes exchanges what it needs with those of the others; the client keeps it.
   /// @error invalid argument for options that check_client_options rejects; failed precondition if
   /// the client has no devices; invalid argument if `run` has another number of devices for this
-  /// process than the plugin; otherwise the plugin's error
+  /// process than the plugin, and for a text in MESHARD_QUIRKS that quirks_of() rejects; otherwise
+  /// the plugin's error
   static Result<Client> create(Plugin plugin, std::span<const NamedValue> options = {},
                                std::span<const ClientOptionSpec> more_options = {},
                                std::string_view name = {}, const ProcessDevices* run = nullptr,
@@ -84,6 +85,8 @@ class Client {
   const std::string& name() const;
   const std::string& platform_version() const;
   int process_index() const;
+  /// The quirks that count for programs of this client, as MESHARD_QUIRKS was when it was created.
+  QuirkSet quirks() const;
   const LaunchRules& rules() const;
 
   /// The number of devices of all processes. device() indexes them in the plugin's order.

@@ -7,25 +7,29 @@
 namespace meshard::pjrt {
 namespace {
 
+LaunchRules by_table(std::string_view platform, int minor) {
+  return launch_rules(platform, minor, quirks_of_table(platform, minor));
+}
+
 TEST(LaunchRules, TheCpuPluginIsSparedAndOthersAreNot) {
-  LaunchRules cpu = launch_rules("cpu", 81);
+  LaunchRules cpu = by_table("cpu", 81);
   EXPECT_EQ(cpu.max_in_flight, 31) << "32 un-awaited launches are the most that do not hang";
   EXPECT_TRUE(cpu.error_wedges_client);
   EXPECT_FALSE(cpu.parts_start_together);
-  LaunchRules newer = launch_rules("cpu", 106);
+  LaunchRules newer = by_table("cpu", 106);
   EXPECT_TRUE(newer.parts_start_together);
   EXPECT_TRUE(newer.loaded_parts_run_inline);
   newer.parts_start_together = newer.loaded_parts_run_inline = false;
   EXPECT_EQ(newer, cpu);
-  EXPECT_EQ(launch_rules("tpu", 81), LaunchRules());
-  EXPECT_EQ(launch_rules("CPU", 81), LaunchRules()) << "names are in lower case";
+  EXPECT_EQ(by_table("tpu", 81), LaunchRules());
+  EXPECT_EQ(by_table("CPU", 81), LaunchRules()) << "names are in lower case";
 }
 
-TEST(LaunchRules, EveryRowSaysWhy) {
-  for (const LaunchRuleRow& row : launch_rule_table()) {
-    EXPECT_FALSE(row.why.empty());
-    EXPECT_LE(row.first_minor, row.last_minor);
-    EXPECT_NE(row.rules, LaunchRules()) << "a row without a rule";
+TEST(LaunchRules, EveryQuirkOfLaunchesChangesARule) {
+  std::span<const QuirkRow> rows = quirk_table();
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    LaunchRules with = launch_rules("tpu", 81, QuirkSet().with(static_cast<Quirk>(i)));
+    EXPECT_EQ(with != LaunchRules(), rows[i].effect == QuirkEffect::kLaunch) << rows[i].name;
   }
 }
 

@@ -11,7 +11,7 @@ namespace meshard {
 
 /// A module with one function that performs the node of `tensor`. The node's operands are the
 /// function's arguments.
-inline std::string emitted_module(const Tensor& tensor, bool for_xla_cpu = false) {
+inline std::string emitted_module(const Tensor& tensor, QuirkSet quirks = quirks_of_table("")) {
   const Node& node = *tensor.value().node();
   OpCall call{
       .op = node.op(), .attributes = node.attributes(), .operands = {}, .results = {}, .where = {}};
@@ -32,11 +32,8 @@ inline std::string emitted_module(const Tensor& tensor, bool for_xla_cpu = false
   }
   stablehlo::ModuleWriter writer;
   writer.begin_function("main", arguments, returned);
-  OpEmission emission{.writer = writer,
-                      .operands = operands,
-                      .results = results,
-                      .location = {},
-                      .for_xla_cpu = for_xla_cpu};
+  OpEmission emission{
+      .writer = writer, .operands = operands, .results = results, .location = {}, .quirks = quirks};
   if (node.annotations() && node.annotations()->manual) {
     emission.mesh = emission.numbering = &node.annotations()->manual->mesh;
     emission.channel = 1;
@@ -47,8 +44,8 @@ inline std::string emitted_module(const Tensor& tensor, bool for_xla_cpu = false
 }
 
 /// Only the op's lines, without indentation. Operands are %arg0, %arg1; the result is %0.
-inline std::string emitted(const Tensor& tensor, bool for_xla_cpu = false) {
-  std::string module = emitted_module(tensor, for_xla_cpu), lines;
+inline std::string emitted(const Tensor& tensor, QuirkSet quirks = quirks_of_table("")) {
+  std::string module = emitted_module(tensor, quirks), lines;
   std::size_t at = module.find('\n', module.find("func.func")) + 1;
   while (at < module.size()) {
     std::size_t end = module.find('\n', at), text = module.find_first_not_of(' ', at);

@@ -66,7 +66,7 @@ class CheckLayers(unittest.TestCase):
         self.one({}, "graph is pure", cmake=CMAKE.replace("DEPENDS mesh array", "DEPENDS mesh pjrt"))
 
     def test_pjrt_stays_usable_alone(self):
-        self.one({}, "pjrt depends on base only", cmake=CMAKE.replace("pjrt DEPENDS base", "pjrt DEPENDS mesh"))
+        self.one({}, "pjrt depends on base and quirks only", cmake=CMAKE.replace("pjrt DEPENDS base", "pjrt DEPENDS mesh"))
 
     def test_cycle(self):
         self.one({}, "depend on each other", "mesh", cmake=CMAKE.replace("mesh DEPENDS base", "mesh DEPENDS graph"))

@@ -29,6 +29,14 @@ def expect(outcome, code, *parts):
 
 with tempfile.TemporaryDirectory() as empty:
     expect(doctor(FAKE), 0, "StableHLO   0.9.0 to 1.13.3", "usable", "4 x fake", "1 found, 1 usable")
+    # Of the fake plugin, whose platform has no row of its own.
+    expect(doctor(FAKE), 0, "count for this plugin (--quirks lists them)")
+    expect(doctor(FAKE, "--quirks"), 0, "window-fills: ", "of two pads", "Seen: CPU plugins of API 0.81")
+    expect(doctor(FAKE, MESHARD_QUIRKS="-window-fills,+launch-queue"), 0,
+           "; MESHARD_QUIRKS turns off window-fills; MESHARD_QUIRKS adds launch-queue")
+    expect(doctor(FAKE, MESHARD_QUIRKS="-window-fill"), 1, "no quirk", '"window-fills"')
+    if "launch-queue: " in doctor(FAKE, "--quirks")[1]:
+        sys.exit("a row for CPUs counts for the fake plugin")
     expect(doctor(MESHARD_PLUGIN=FAKE, HOME=empty), 0, FAKE, "MESHARD_PLUGIN", "usable",
            "virtual CPUs  works: cpu:8", "TPUs          does not work:")
     expect(doctor(MESHARD_PLUGIN=FAKE, HOME=empty, MESHARD_FAKE_ON_COMPILE="abort"), 0,

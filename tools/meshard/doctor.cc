@@ -8,6 +8,7 @@
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/quirks/quirks.h"
 #include "meshard/runtime/disk_cache.h"
 #include "tools/meshard/child_process.h"
 #include "tools/meshard/doctor_processes.h"
@@ -20,6 +21,7 @@ namespace {
 struct DoctorOptions {
   double timeout = 60;
   bool all_places = false;
+  bool quirks = false;
   std::vector<std::string> plugins;
   std::string target;
   bool processes = false;
@@ -45,10 +47,33 @@ void describe_devices(const pjrt::Client& client, std::string& out) {
     line(out, "", cat(*stats.value().bytes_limit >> 20, " MiB on each device"));
 }
 
+// The quirks that count for programs of the client; with `why`, a line for each.
+void describe_quirks(const pjrt::Client& client, bool why, std::string& out) {
+  const QuirkSet active = client.quirks(),
+                 table = quirks_of_table(client.platform(), client.plugin().version().minor);
+  std::string changed;
+  for (std::size_t i = 0; i < quirk_table().size(); ++i) {
+    auto quirk = static_cast<Quirk>(i);
+    if (active.has(quirk) != table.has(quirk))
+      changed += cat(active.has(quirk) ? "; MESHARD_QUIRKS adds " : "; MESHARD_QUIRKS turns off ",
+                     row_of(quirk).name);
+  }
+  line(out, "quirks",
+       cat(active.list().size(), " of ", quirk_table().size(), " count for this plugin",
+           why ? "" : " (--quirks lists them)", changed));
+  if (!why) return;
+  for (Quirk quirk : active.list()) {
+    const QuirkRow& row = row_of(quirk);
+    out += cat("    ", row.name, ": ", row.fault, " ", row.instead, " Seen: ", row.seen, ".\n");
+  }
+}
+
 std::string how_to_mend(const Error& error, const std::string& platform) {
   if (error.code() == ErrorCode::kPermissionDenied)
     return "make yourself or root the owner of the file and its folders, and let nobody else write "
            "them";
+  if (error.message().find("MESHARD_QUIRKS") != std::string::npos)
+    return "correct the variable, or unset it";
   if (error.code() == ErrorCode::kDataLoss) return "remove the file and fetch it again";
   if (error.code() == ErrorCode::kUnimplemented)
     return "install a plugin of a version that meshard can use";
@@ -88,7 +113,7 @@ void print_log(const std::string& log) {
 }
 
 // Runs in a child. Returns 0 if the plugin can be used.
-int examine(const pjrt::FoundPlugin& found, std::string& out) {
+int examine(const pjrt::FoundPlugin& found, bool why_quirks, std::string& out) {
   const std::string &path = found.path, &platform = found.platform;
   if (std::string hash = hash_state(found); !hash.empty()) line(out, "hash", hash);
   auto plugin = pjrt::Plugin::load(path);
@@ -116,6 +141,7 @@ int examine(const pjrt::FoundPlugin& found, std::string& out) {
   }
   line(out, "platform", cat(client.value().platform(), ", ", client.value().platform_version()));
   describe_devices(client.value(), out);
+  describe_quirks(client.value(), why_quirks, out);
   line(out, "verdict", "usable");
   return 0;
 }
@@ -153,8 +179,8 @@ int run(const DoctorOptions& options) {
   int usable = 0;
   for (const pjrt::FoundPlugin& found : search.found) {
     std::printf("%s\n", found.path.c_str());
-    ChildOutcome outcome =
-        run_in_child([&](std::string& out) { return examine(found, out); }, options.timeout);
+    ChildOutcome outcome = run_in_child(
+        [&](std::string& out) { return examine(found, options.quirks, out); }, options.timeout);
     std::fputs(outcome.output.c_str(), stdout);
     if (!outcome.failure.empty())
       std::printf(
@@ -196,6 +222,9 @@ void add_doctor(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber);
   command->add_flag("--places", options->all_places,
                     "also list the searched places that do not exist");
+  command->add_flag("--quirks", options->quirks,
+                    "also list the faults of each plugin that meshard avoids, and how "
+                    "(MESHARD_QUIRKS turns one off)");
   command
       ->add_option("--target", options->target,
                    "only check whether programs can be compiled for tpu, cuda or cpu (exit code 0)")

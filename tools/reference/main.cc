@@ -9,6 +9,7 @@
 #include "meshard/base/error.h"
 #include "meshard/ops/definition/op_table.h"
 #include "tools/reference/op_page.h"
+#include "tools/reference/quirk_page.h"
 
 namespace {
 
@@ -17,7 +18,8 @@ namespace fs = std::filesystem;
 // File name -> text.
 std::map<std::string, std::string> all_pages() {
   std::map<std::string, std::string> pages = {{"README.md", meshard::tool::index_page()},
-                                              {"composites.md", meshard::tool::composites_page()}};
+                                              {"composites.md", meshard::tool::composites_page()},
+                                              {"quirks.md", meshard::tool::quirks_page()}};
   for (const meshard::OpDef* op : meshard::all_ops())
     pages[std::string(op->name) + ".md"] = meshard::tool::op_page(*op);
   return pages;

@@ -27,7 +27,8 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,
                                      std::uint32_t number) {
   if (from == to) return value;
-  value = behind_barriers(value, from, counters_.fills.group(from, kZeroFill));
+  if (quirks_.has(Quirk::kWindowFills))
+    value = behind_barriers(value, from, counters_.fills.group(from, kZeroFill));
   SsaValue padded = writer_.temporary();
   SsaValue zero = writer_.scalar(from.dtype, 0);
   TensorType scalar{from.dtype, Shape{}};

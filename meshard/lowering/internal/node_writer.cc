@@ -10,7 +10,7 @@
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/internal/only_padding.h"
 #include "meshard/lowering/internal/partial_sums.h"
-#include "meshard/lowering/internal/partitioner_rules.h"
+#include "meshard/lowering/internal/quirks_in_regions.h"
 #include "meshard/lowering/internal/scattered_updates.h"
 #include "meshard/lowering/internal/shared_values.h"
 #include "meshard/lowering/internal/whole_dimensions.h"
@@ -88,18 +88,18 @@ class NodeWriter::Finish {
 };
 
 NodeWriter::NodeWriter(const Graph& graph, const ProgramMeshes& meshes,
-                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks, bool for_xla_cpu)
+                       stablehlo::ModuleWriter& writer, NanChecks* nan_checks, QuirkSet quirks)
     : graph_(graph),
       meshes_(meshes),
       writer_(writer),
       nan_checks_(nan_checks),
-      for_xla_cpu_(for_xla_cpu),
+      quirks_(quirks),
       own_counters_{0, std::int64_t{graph.num_leaves()} + std::ssize(graph.nodes()) + 1, {}},
       counters_(own_counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
       superseded_(superseded_nodes(graph)) {
-  if (for_xla_cpu_) shared_ = shared_values(graph);
+  if (quirks_.has(Quirk::kSharedValues)) shared_ = shared_values(graph);
 }
 
 NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix,
@@ -108,7 +108,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       meshes_(around.meshes_),
       writer_(around.writer_),
       nan_checks_(around.nan_checks_),
-      for_xla_cpu_(around.for_xla_cpu_),
+      quirks_(around.quirks_),
       prefix_(std::move(prefix)),
       depth_(depth),
       taken_(around.taken_),
@@ -116,7 +116,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
       superseded_(superseded_nodes(graph)) {
-  if (for_xla_cpu_) shared_ = shared_values(graph);
+  if (quirks_.has(Quirk::kSharedValues)) shared_ = shared_values(graph);
 }
 
 void NodeWriter::write_nodes() {
@@ -179,7 +179,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   for (std::size_t i = 0; i < node.operands().size(); ++i) {
     const Value& operand = takes.operands()[i];
     call.operands.push_back(&operand.type());
-    operands.push_back(Typed(with_workarounds(node, i, value_of(operand)), operand.type()));
+    operands.push_back(Typed(for_partitioner(node, i, value_of(operand)), operand.type()));
   }
   std::uint32_t number = graph_.number(&node);
   first_result_[number - leaves_.size()] = SsaValue::result(counters_.next_result);
@@ -209,7 +209,7 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .location = location,
                       .sharding = sharding,
                       .partitioned = is_partitioned(node),
-                      .for_xla_cpu = for_xla_cpu_};
+                      .quirks = quirks_};
   if (node.annotations() && node.annotations()->manual) describe_place(node, number, emission);
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
@@ -237,8 +237,7 @@ void NodeWriter::write_in_memory(SsaValue result, SsaValue computed, const Tenso
 
 void NodeWriter::describe_place(const Node& node, std::uint32_t number, OpEmission& emission) {
   const ManualAxes& place = *node.annotations()->manual;
-  const PartitionerRule* rule = partitioner_rule(node, place, for_xla_cpu_);
-  emission.by_all_devices = rule && rule->rewrite == Rewrite::kByAllDevices;
+  emission.by_all_devices = runs_on_all_devices(node, place, quirks_);
   emission.manual_axes = place.axes.of(place.mesh);
   emission.mesh = &place.mesh;
   emission.taken = taken_;
@@ -254,18 +253,21 @@ bool NodeWriter::is_partitioned(const Node& node) const {
   return manual.axes != AxisSet::all(manual.mesh);
 }
 
-NodeWriter::SsaValue NodeWriter::with_workarounds(const Node& node, std::size_t operand,
-                                                  SsaValue value) {
+NodeWriter::SsaValue NodeWriter::for_partitioner(const Node& node, std::size_t operand,
+                                                 SsaValue value) {
   if (!is_partitioned(node)) return value;
   const TensorType& type = node.operands()[operand].type();
-  if (operand == 0 && keeps_only_padding(node)) return behind_barriers(value, type, 1);
-  if (std::string fill = window_fill(node, operand); !fill.empty())
+  if (operand == 0 && quirks_.has(Quirk::kOnlyPadding) && keeps_only_padding(node))
+    return behind_barriers(value, type, 1);
+  if (std::string fill = window_fill(node, operand);
+      !fill.empty() && quirks_.has(Quirk::kWindowFills))
     value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
   std::optional<Sharding> needed = whole_local(node, type.rank());
   bool is_local = node.annotations() && node.annotations()->manual;
   if (!is_local) {
     const Mesh& mesh = *meshes_.numbering();
-    needed = both_closed(even_for_scatter(node, operand, mesh), whole_operand(node, operand, mesh));
+    if (quirks_.has(Quirk::kUnevenScatters)) needed = even_for_scatter(node, operand, mesh);
+    needed = both_closed(needed, whole_operand(node, operand, mesh, quirks_));
   }
   if (!needed) return value;
   SsaValue result = writer_.temporary();
@@ -286,8 +288,7 @@ NodeWriter::SsaValue NodeWriter::behind_barriers(SsaValue value, const TensorTyp
 std::optional<Sharding> NodeWriter::whole_local(const Node& node, int rank) const {
   if (!node.annotations() || !node.annotations()->manual || rank == 0) return std::nullopt;
   const ManualAxes& place = *node.annotations()->manual;
-  const PartitionerRule* rule = partitioner_rule(node, place, for_xla_cpu_);
-  if (!rule || rule->rewrite != Rewrite::kWhole) return std::nullopt;
+  if (!is_gathered_in_region(node, place, quirks_)) return std::nullopt;
   return Sharding::replicated(place.mesh, static_cast<std::size_t>(rank));
 }
 
@@ -295,7 +296,7 @@ std::string NodeWriter::whole_text(const Node& node, std::uint32_t result) const
   if (!is_partitioned(node)) return {};
   bool is_local = node.annotations() && node.annotations()->manual;
   std::optional<Sharding> needed = is_local ? whole_local(node, node.type(result).rank())
-                                            : whole_result(node, *meshes_.numbering());
+                                            : whole_result(node, *meshes_.numbering(), quirks_);
   return needed ? meshes_.sharding_text(*needed) : std::string();
 }
 

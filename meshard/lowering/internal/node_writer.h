@@ -28,9 +28,9 @@ class NodeWriter {
   using SsaValue = stablehlo::Value;
 
   /// `nan_checks`: the checks to write; null: none. @pre it outlives the writer
-  /// `for_xla_cpu`: see OpEmission.
+  /// `quirks`: those of the compiler.
   NodeWriter(const Graph& graph, const ProgramMeshes& meshes, stablehlo::ModuleWriter& writer,
-             NanChecks* nan_checks = nullptr, bool for_xla_cpu = false);
+             NanChecks* nan_checks, QuirkSet quirks);
 
   /// Sets the SSA value of leaf number `leaf`.
   void name_leaf(std::uint32_t leaf, SsaValue value) { leaves_[leaf] = value; }
@@ -69,12 +69,13 @@ class NodeWriter {
   // Sets the meshes and the channel of a call inside manual axes.
   void describe_place(const Node& node, std::uint32_t number, OpEmission& emission);
   // The sharding that a value of this rank needs at the border of a local node, where the
-  // partitioner must not split it (partitioner_rules.h); empty: any.
+  // partitioner must not split it (quirks_in_regions.h); empty: any.
   std::optional<Sharding> whole_local(const Node& node, int rank) const;
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
-  // The operand with the constraint or barrier that the partitioner needs; else `value`.
-  SsaValue with_workarounds(const Node& node, std::size_t operand, SsaValue value);
+  // The operand with the constraint or barrier that the quirks of the partitioner need; else
+  // `value`.
+  SsaValue for_partitioner(const Node& node, std::size_t operand, SsaValue value);
   // `value` behind so many optimization barriers.
   SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
   // Writes `result`, whose value is `computed`, in a form that XLA's CPU compiler does not compute
@@ -111,7 +112,7 @@ class NodeWriter {
   const ProgramMeshes& meshes_;
   stablehlo::ModuleWriter& writer_;
   NanChecks* nan_checks_ = nullptr;
-  bool for_xla_cpu_ = false;
+  QuirkSet quirks_;
   std::string prefix_ = "n";
   std::size_t depth_ = 0;          // the number of manual regions around the current position
   std::optional<SsaValue> taken_;  // see OpEmission

@@ -7,12 +7,9 @@
 
 namespace meshard {
 
-/// The sharding that an operand of a scatter needs for a correct result. Empty for all other
-/// operands and ops.
-///
-/// XLA's partitioner pads updates that are split unevenly along the dimensions of the indices, and
-/// adds the padding to the first element. Such a dimension is closed unless its size is divisible
-/// by the number of devices; then any choice of axes divides it.
+/// The sharding that an operand of a scatter needs for a correct result (Quirk::kUnevenScatters).
+/// Empty for all other operands and ops. A dimension of the indices is closed unless its size is
+/// divisible by the number of devices; then any choice of axes divides it.
 /// @param mesh the mesh of the program
 std::optional<Sharding> even_for_scatter(const Node& node, std::size_t operand, const Mesh& mesh);
 

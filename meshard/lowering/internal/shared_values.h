@@ -7,7 +7,7 @@
 namespace meshard {
 
 /// The nodes of `graph` whose result should be in memory, because several others read it and it is
-/// computed from many arrays by cheap operations alone.
+/// computed from many arrays by cheap operations alone (Quirk::kSharedValues).
 ///
 /// XLA's CPU compiler fuses such a value into each of its users, which compute it again. Sums that
 /// go through a whole model, such as the residual connections of a transformer and their gradient,

@@ -39,8 +39,7 @@ std::optional<Sharding> closed_at(const Dimensions& closed, int rank, const Mesh
   return Sharding(mesh, PartitionSpec(std::move(dimensions)));
 }
 
-// The transformed dimensions are the last ones. If the partitioner gathers them itself, their
-// memory order may be one that the CPU plugin's FFT rejects.
+// The transformed dimensions are the last ones.
 Dimensions closed_for_fft(const FftAttributes& fft, int rank) {
   Dimensions closed;
   for (std::size_t i = 0; i < fft.lengths.size(); ++i)
@@ -74,8 +73,8 @@ std::optional<bool> is_specified_split(const Value& value,
 // The second operand of gather and scatter contains indices.
 constexpr std::size_t kIndexOperand = 1;
 
-// The partitioner produces an invalid module if the components of one index are on several devices,
-// or if one axis splits an uneven dimension of the indices and a dimension of the operand.
+// The components of one index, and uneven dimensions that an axis may split as it splits the
+// operand.
 Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   const Shape& shape = node.operands()[kIndexOperand].type().shape;
   std::int64_t rank = shape.rank(), components = rank;
@@ -98,9 +97,8 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   return closed;
 }
 
-// The result of a gather is split as its indices are, where the program specified that. If it were
-// split otherwise, the partitioner could use one axis both for the indices and inside the slices,
-// and produce an invalid module. What uses the result reshards it.
+// The result of a gather is split as its indices are, where the program specified that. What uses
+// the result reshards it.
 std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gather,
                                    const Mesh& mesh) {
   const Value& indices = node.operands()[kIndexOperand];
@@ -123,7 +121,6 @@ std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gat
   return Sharding(said->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
-// In an uneven dimension, the partitioner fills gaps with elements of the next device.
 Dimensions closed_for_pad(const PadAttributes& pad) {
   Dimensions closed;
   for (std::size_t d = 0; d < pad.interior.size(); ++d)
@@ -131,7 +128,6 @@ Dimensions closed_for_pad(const PadAttributes& pad) {
   return closed;
 }
 
-// Overlapping windows treat zeros from beyond the edge as elements.
 Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
   Dimensions closed;
   for (std::size_t d = 0; d < windows.window.size(); ++d)
@@ -202,19 +198,24 @@ class SplitConvolution {
 
 }  // namespace
 
-std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh) {
+std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh,
+                                      QuirkSet quirks) {
   int rank = node.operands()[operand].type().rank();
-  if (const auto* fft = attributes_of<FftAttributes>(node))
-    return closed_at(closed_for_fft(*fft, rank), rank, mesh);
-  if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+  if (const auto* fft = attributes_of<FftAttributes>(node)) {
+    if (quirks.has(Quirk::kWholeTransforms))
+      return closed_at(closed_for_fft(*fft, rank), rank, mesh);
+  } else if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
-    return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
+    if (quirks.has(Quirk::kWholeConvolutions))
+      return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
+  } else if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0) {
+    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
+  } else if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node)) {
+    if (quirks.has(Quirk::kWholeSelections))
+      return closed_at(closed_for_select(*select), rank, mesh);
+  } else if (operand == kIndexOperand && quirks.has(Quirk::kWholeIndices)) {
+    return closed_at(closed_for_indices(node, mesh), rank, mesh);
   }
-  if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0)
-    return closed_at(closed_for_pad(*pad), rank, mesh);
-  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
-    return closed_at(closed_for_select(*select), rank, mesh);
-  if (operand == kIndexOperand) return closed_at(closed_for_indices(node, mesh), rank, mesh);
   return std::nullopt;
 }
 
@@ -227,17 +228,20 @@ std::optional<Sharding> both_closed(const std::optional<Sharding>& a,
   return Sharding(a->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
-std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh) {
+std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSet quirks) {
   int rank = node.type().rank();
-  if (const auto* pad = attributes_of<PadAttributes>(node))
-    return closed_at(closed_for_pad(*pad), rank, mesh);
-  if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node))
-    return closed_at(closed_for_select(*select), rank, mesh);
-  if (const auto* gather = attributes_of<GatherAttributes>(node))
-    return as_indices(node, *gather, mesh);
-  const auto* conv = attributes_of<ConvolutionAttributes>(node);
-  if (!conv) return std::nullopt;
-  return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);
+  if (const auto* pad = attributes_of<PadAttributes>(node)) {
+    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
+  } else if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node)) {
+    if (quirks.has(Quirk::kWholeSelections))
+      return closed_at(closed_for_select(*select), rank, mesh);
+  } else if (const auto* gather = attributes_of<GatherAttributes>(node)) {
+    if (quirks.has(Quirk::kGathersAsIndices)) return as_indices(node, *gather, mesh);
+  } else if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+    if (quirks.has(Quirk::kWholeConvolutions))
+      return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);
+  }
+  return std::nullopt;
 }
 
 }  // namespace meshard

@@ -15,6 +15,7 @@ namespace meshard {
 namespace {
 
 const Mesh kEight({{"a", 8}});
+const QuirkSet kAll = quirks_of_table("");
 const Mesh kSquare({{"a", 2}, {"b", 4}});
 
 Tensor whole_data(Shape shape, DType dtype = DType::f32) {
@@ -26,7 +27,8 @@ struct WholeParts {
 };
 WholeParts whole_parts(const Tensor& y, const Mesh& mesh = kEight) {
   const Node& node = *y.value().node();
-  return {whole_operand(node, 0, mesh), whole_operand(node, 1, mesh), whole_result(node, mesh)};
+  return {whole_operand(node, 0, mesh, kAll), whole_operand(node, 1, mesh, kAll),
+          whole_result(node, mesh, kAll)};
 }
 
 TEST(WholeDimensions, OfPlainConvolutionsAreThoseOfTheKernel) {
@@ -102,43 +104,43 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
       gather(x, indices, {.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 1},
              {3, 1});
   Sharding components(kEight, P(unconstrained, none));
-  EXPECT_FALSE(whole_operand(*slices.value().node(), 0, kEight));
-  EXPECT_EQ(whole_operand(*slices.value().node(), 1, kEight), components);
+  EXPECT_FALSE(whole_operand(*slices.value().node(), 0, kEight, kAll));
+  EXPECT_EQ(whole_operand(*slices.value().node(), 1, kEight, kAll), components);
   Tensor added = scatter_add(x, indices, whole_data({8}),
                              {.inserted_window_dims = {0, 1},
                               .scatter_dims_to_operand_dims = {0, 1},
                               .index_vector_dim = 1},
                              false, false);
-  EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight), components);
+  EXPECT_EQ(whole_operand(*added.value().node(), 1, kEight, kAll), components);
   Tensor rows = rows_of(x, 8);
-  EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight));
+  EXPECT_FALSE(whole_operand(*rows.value().node(), 1, kEight, kAll));
   // An uneven number of indices into an operand that the compiler may split, that nobody may split,
   // and that is split.
   Mesh three({{"a", 3}});
-  EXPECT_EQ(whole_operand(*rows.value().node(), 1, three), Sharding(three, P(none)));
+  EXPECT_EQ(whole_operand(*rows.value().node(), 1, three, kAll), Sharding(three, P(none)));
   Tensor whole = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, none)));
-  EXPECT_FALSE(whole_operand(*rows_of(whole, 8).value().node(), 1, three));
+  EXPECT_FALSE(whole_operand(*rows_of(whole, 8).value().node(), 1, three, kAll));
   Tensor split = sharding_constraint(whole_data({5, 6}), Sharding(three, P(none, "a")));
   Tensor taken = rows_of(split, 8);
-  EXPECT_EQ(whole_operand(*taken.value().node(), 1, three), Sharding(three, P(none)));
+  EXPECT_EQ(whole_operand(*taken.value().node(), 1, three, kAll), Sharding(three, P(none)));
 }
 
 TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
   Sharding gaps(kEight, P(unconstrained, none));
   Tensor padded = pad(whole_data({8, 4}), 0, {1, 0}, {0, 2}, {0, 1});
   const Node& node = *padded.value().node();
-  EXPECT_EQ(whole_operand(node, 0, kEight), gaps);
-  EXPECT_FALSE(whole_operand(node, 1, kEight));
-  EXPECT_EQ(whole_result(node, kEight), gaps);
+  EXPECT_EQ(whole_operand(node, 0, kEight, kAll), gaps);
+  EXPECT_FALSE(whole_operand(node, 1, kEight, kAll));
+  EXPECT_EQ(whole_result(node, kEight, kAll), gaps);
 }
 
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
   Tensor y = fft(whole_data({4, 2, 8}, DType::c64), FftKind::kFft, {2, 8});
-  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight),
+  EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight, kAll),
             Sharding(kEight, P(unconstrained, none, none)));
-  EXPECT_FALSE(whole_result(*y.value().node(), kEight));
+  EXPECT_FALSE(whole_result(*y.value().node(), kEight, kAll));
   Tensor sum = add(whole_data({3}), 1);
-  EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight)) << "another op";
+  EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight, kAll)) << "another op";
 }
 
 }  // namespace

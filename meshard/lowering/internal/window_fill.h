@@ -19,11 +19,8 @@ inline constexpr const char* kZeroFill = "0";
 /// Assigns windowed operands to groups, so that operands with different fill values are never the
 /// same value to XLA's partitioner.
 ///
-/// The partitioner exchanges the edges of a split operand once for all windows of equal sizes and
-/// strides, and ignores that their fill values differ (API 0.81 to 0.115): of `pad(x, 1)` and
-/// `pad(x, 2)` both get the ones, and the minimum and the sum of windows get the padding of the
-/// maximum. Lowering puts as many optimization barriers before an operand as its group's number, so
-/// that not even equal operations on equal values are merged.
+/// Lowering puts as many optimization barriers before an operand as its group's number, so that not
+/// even equal operations on equal values are merged (Quirk::kWindowFills).
 class WindowFills {
  public:
   /// The number of the group, from 0.

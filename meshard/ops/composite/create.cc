@@ -191,8 +191,7 @@ Tensor tri(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t 
   return astype(less_equal(diagonal_number(matrix("tri", rows, columns, where)), k), dtype);
 }
 
-// If all or no elements are kept, this is known from the shape. (The CPU plugin of API 0.81 folds 0
-// <= -1 of matrices with one row to true.)
+// If all or no elements are kept, this is known from the shape.
 Tensor tril(In x, std::int64_t k) {
   SourceScope line(x.where);
   Tensor operand = matrices("tril", x);

@@ -1,11 +1,9 @@
 // The functions of linear algebra once more, under the names of NumPy's and the array API's
 // `linalg`.
 #pragma once
-#include "meshard/ops/cholesky.h"
 #include "meshard/ops/composite/linalg.h"
 #include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/eigh.h"
-#include "meshard/ops/qr.h"
+#include "meshard/ops/factorization.h"
 
 /// `linalg::solve(a, b)` is `solve(a, b)`.
 namespace meshard::linalg {

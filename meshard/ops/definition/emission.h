@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshard/graph/op_def.h"
+#include "meshard/quirks/quirks.h"
 #include "meshard/stablehlo/module_writer.h"
 
 namespace meshard {
@@ -50,8 +51,8 @@ struct OpEmission {
   std::int64_t channel = 0;
   /// True if the partitioner may split the work of this call over several devices.
   bool partitioned = false;
-  /// True if XLA's CPU compiler compiles the text (ops/internal/single_row.h).
-  bool for_xla_cpu = false;
+  /// The quirks of the compiler that the text is written for.
+  QuirkSet quirks = quirks_of_table("");
   /// Of a control-flow op: writes its bodies.
   BodyWriter* bodies = nullptr;
   /// Of a branch or a loop whose predicate varies: all devices run all branches, or as many turns

@@ -14,6 +14,14 @@ KeptElements kept_elements(std::int64_t size, std::int64_t low, std::int64_t hig
 void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
               OpEmission::Typed value, const Dimensions& low, const Dimensions& high,
               const Dimensions& interior) {
+  auto write_pad = [&](const Dimensions& before, const Dimensions& after) {
+    out.writer.op("stablehlo.pad", {result}, {x, value}, out.location)
+        .i64_array("edge_padding_low", before)
+        .i64_array("edge_padding_high", after)
+        .i64_array("interior_padding", interior)
+        .done();
+  };
+  if (!out.quirks.has(Quirk::kNegativePads)) return write_pad(low, high);
   Dimensions start, stop, before, after, sizes, ones(low.size(), 1);
   bool any_kept = true, any_cut = false, any_padding = false;
   for (std::size_t d = 0; d < low.size(); ++d) {
@@ -46,11 +54,7 @@ void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
     if (is_result) return;
     x = part;
   }
-  out.writer.op("stablehlo.pad", {result}, {x, value}, out.location)
-      .i64_array("edge_padding_low", before)
-      .i64_array("edge_padding_high", after)
-      .i64_array("interior_padding", interior)
-      .done();
+  write_pad(before, after);
 }
 
 }  // namespace meshard

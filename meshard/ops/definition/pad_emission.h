@@ -16,9 +16,7 @@ KeptElements kept_elements(std::int64_t size, std::int64_t low, std::int64_t hig
 /// Writes `result`: `x` with `low` and `high` elements of `value` at the edges of each dimension,
 /// and `interior` between its elements. Negative edges remove elements.
 ///
-/// A negative edge is written as a slice before the pad. XLA's partitioner mishandles a
-/// `stablehlo.pad` with a negative edge on a split dimension: a shift of 2 elements over 3 devices
-/// moves nothing, and removing all elements aborts the process.
+/// A negative edge is written as a slice before the pad (Quirk::kNegativePads).
 /// @pre one entry per dimension; `interior` >= 0; the result's sizes follow from the others
 void emit_pad(OpEmission& out, OpEmission::Typed result, OpEmission::Typed x,
               OpEmission::Typed value, const Dimensions& low, const Dimensions& high,

@@ -153,8 +153,9 @@ Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const S
   return minimum(maximum(wide, 0), limits);
 }
 
-TensorType written_index_type(const TensorType& indices) {
-  return {size_in_bytes(indices.dtype) < 4 ? DType::i32 : indices.dtype, indices.shape};
+TensorType written_index_type(const TensorType& indices, QuirkSet quirks) {
+  bool widened = size_in_bytes(indices.dtype) < 4 && quirks.has(Quirk::kNarrowIndices);
+  return {widened ? DType::i32 : indices.dtype, indices.shape};
 }
 
 stablehlo::Value written_indices(OpEmission& out, const TensorType& type) {

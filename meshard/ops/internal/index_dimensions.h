@@ -53,10 +53,9 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
                      const Dimensions& window_sizes);
 
-/// The type with which indices are lowered: integers narrower than 32 bits become i32. XLA's
-/// partitioner aborts the process on narrower ones (CPU plugin, API 0.81: "Unsupported indices
-/// type: U8").
-TensorType written_index_type(const TensorType& indices);
+/// The type with which indices are lowered: integers narrower than 32 bits become i32, if the
+/// compiler does not take them (Quirk::kNarrowIndices).
+TensorType written_index_type(const TensorType& indices, QuirkSet quirks);
 /// Writes operand 1 of a gather or scatter converted to `type`, its written_index_type.
 stablehlo::Value written_indices(OpEmission& out, const TensorType& type);
 

@@ -90,6 +90,10 @@ class BitOrder {
 
 }  // namespace
 
+bool loses_nans(const OpCall& call, const OpEmission& out) {
+  return is_floating(call.result().dtype) && out.quirks.has(Quirk::kUnorderedNans);
+}
+
 void emit_in_order_of_bits(const OpCall& call, OpEmission& out, NanEnd nan,
                            void (*emit)(const OpCall& call, OpEmission& out)) {
   BitOrder order(out, call.result().dtype);

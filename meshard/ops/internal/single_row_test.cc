@@ -15,7 +15,7 @@ const DotDimensions kMatrices{.lhs_contracting = {1}, .rhs_contracting = {0}};
 // The types of the operands and the result of the product that is written; empty: the op is written
 // as for any compiler.
 std::string product_of(const Tensor& product) {
-  std::string text = emitted(product, /*for_xla_cpu=*/true);
+  std::string text = emitted(product, quirks_of_table("cpu"));
   if (text == emitted(product)) return "";
   std::size_t from = text.find(" : (", text.find("stablehlo.dot_general")) + 3;
   return text.substr(from, text.find('\n', from) - from);
@@ -66,12 +66,12 @@ TEST(SingleRow, AWindowIsWrittenTwice) {
     return scatter_set(input({8, 4}), input({windows}, DType::i32), input({windows, 4}), dims,
                        /*indices_are_sorted=*/true, /*unique_indices=*/true);
   };
-  std::string text = emitted(set(1), /*for_xla_cpu=*/true);
+  std::string text = emitted(set(1), quirks_of_table("cpu"));
   EXPECT_THAT(text, testing::HasSubstr("(tensor<8x4xf32>, tensor<2x1xi32>, tensor<2x1x4xf32>)"));
   EXPECT_THAT(text, testing::HasSubstr("update_window_dims = [2]"));
   EXPECT_THAT(text, testing::HasSubstr("unique_indices = false"));
   EXPECT_THAT(emitted(set(1)), testing::HasSubstr("unique_indices = true"));
-  EXPECT_EQ(emitted(set(2), /*for_xla_cpu=*/true), emitted(set(2)));
+  EXPECT_EQ(emitted(set(2), quirks_of_table("cpu")), emitted(set(2)));
 }
 
 }  // namespace

@@ -85,12 +85,12 @@ InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size
   const Shape& window = (first == 1 ? out.results[0] : out.operands[1]).type->shape;
   for (std::size_t i = first; i < out.operands.size(); ++i) {
     stablehlo::Typed start = out.operands[i];
-    if (size_in_bytes(start.type->dtype) < 4) {
+    if (size_in_bytes(start.type->dtype) < 4 && out.quirks.has(Quirk::kNarrowIndices)) {
       stablehlo::Typed converted{out.writer.temporary(), kWide};
       out.writer.op("stablehlo.convert", {converted}, {start}, out.location).done();
       start = converted;
     }
-    if (out.partitioned) {
+    if (out.partitioned && out.quirks.has(Quirk::kUnclampedStarts)) {
       int d = static_cast<int>(i - first);
       stablehlo::Typed clamped{out.writer.temporary(), *start.type};
       stablehlo::Typed low{out.writer.scalar(start.type->dtype, 0), *start.type};

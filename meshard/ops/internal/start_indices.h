@@ -27,9 +27,8 @@ std::vector<In> starts_behind_batch(const BatchCall& call, std::size_t first);
 Tensor batched_starts(const BatchCall& call, std::size_t first);
 
 /// All operands, with the starts, from `first` on, in a dtype that XLA accepts
-/// (written_index_type). If the work may be partitioned, the starts are also clamped so that the
-/// window is inside: the partitioner drops an update that starts before the beginning, which should
-/// be moved inside.
+/// (Quirk::kNarrowIndices). If the work may be partitioned, the starts are also clamped so that the
+/// window is inside (Quirk::kUnclampedStarts).
 InlineVector<stablehlo::Typed, 4> with_written_starts(OpEmission& out, std::size_t first);
 
 }  // namespace meshard::internal

@@ -73,7 +73,9 @@ Result<void> ClientState::initialize(const ProcessDevices* run) {
   process.client = raw;
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_ProcessIndex, process));
   process_index = process.process_index;
-  rules = launch_rules(platform, plugin.version().minor);
+  const int minor = plugin.version().minor;
+  MESHARD_ASSIGN_OR_RETURN(quirks, quirks_of(platform, minor));
+  rules = launch_rules(platform, minor, quirks);
 
   MESHARD_PJRT_ARGS(PJRT_Client_Devices, list);
   list.client = raw;

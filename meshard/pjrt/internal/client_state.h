@@ -84,6 +84,7 @@ struct ClientState {
   std::string platform;
   std::string platform_version;
   int process_index = 0;
+  QuirkSet quirks;
   LaunchRules rules;
 
   std::vector<std::unique_ptr<Device>> devices;  // fixed after initialize()

@@ -111,13 +111,11 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
 pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
                                          const std::vector<int>& devices) {
   pjrt::CompileOptions options = options_for(devices);
-  // By default, max and min of XLA's CPU compiler may lose a NaN. Other platforms keep it, and so
-  // does meshard.
-  if (client.platform() == "cpu") options.overrides["xla_cpu_enable_fast_min_max"] = false;
-  // XNNPACK's kernels, which XLA uses for matrix products on CPUs with AVX-512, wait for workers of
-  // the pool whose threads wait in collectives. With fewer cores than devices, this deadlocks.
-  if (client.platform() == "cpu" && options.num_partitions > 1)
-    options.overrides["xla_cpu_use_xnnpack"] = false;
+  for (Quirk quirk : client.quirks().list()) {
+    const QuirkRow& row = row_of(quirk);
+    bool applies = !row.option_for_several_devices || options.num_partitions > 1;
+    if (applies && !row.option_off.empty()) options.overrides[std::string(row.option_off)] = false;
+  }
   return options;
 }
 

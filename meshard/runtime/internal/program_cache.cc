@@ -31,10 +31,10 @@ Fingerprint graph_key(const Program& program) {
 LoweredModule lower_recorded(Platforms& platforms, const Program& program, SourceLocation where) {
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
-  auto platform = [&](const std::optional<Mesh>& mesh) {
-    return (mesh ? platforms.client(*mesh, where) : platforms.client(where)).platform();
+  auto quirks = [&](const std::optional<Mesh>& mesh) {
+    return (mesh ? platforms.client(*mesh, where) : platforms.client(where)).quirks();
   };
-  return lower(program, {.check_nans = checks_nans(), .platform = platform});
+  return lower(program, {.check_nans = checks_nans(), .quirks = quirks});
 }
 
 Advice advice_on_retarget(const LoweredModule& lowered, const Error& error, SourceLocation where) {

@@ -1,13 +1,14 @@
-#include "meshard/lowering/internal/partitioner_rules.h"
+#include "meshard/lowering/internal/quirks_in_regions.h"
 
 #include <gmock/gmock.h>
 
 #include <functional>
-#include <set>
+#include <sstream>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/ops/all.h"
+#include "meshard/ops/definition/op_table.h"
 
 namespace meshard {
 namespace {
@@ -30,7 +31,8 @@ std::string text_in_region(const Local& f, std::vector<std::string> axes,
   Program program{
       .graph = Graph::build(std::vector{x.value()}, std::vector{y.value()}, scope.trace()),
       .donated = {}};
-  LowerOptions options{.platform = [&](const std::optional<Mesh>&) { return platform; }};
+  LowerOptions options{
+      .quirks = [&](const std::optional<Mesh>&) { return quirks_of_table(platform); }};
   std::string text = lower(program, options).text;
   std::size_t begin = text.find("sdy.manual_computation");
   return text.substr(begin, text.find("sdy.return") - begin);
@@ -51,15 +53,15 @@ Tensor in_loop(const Tensor& x, const Local& f) {
       .second;
 }
 
-TEST(PartitionerRules, AreDescribed) {
-  std::set<std::string_view> names;
-  for (const PartitionerRule& rule : partitioner_rules()) {
-    EXPECT_TRUE(names.insert(rule.name).second) << rule.name;
-    EXPECT_FALSE(rule.seen.empty() || rule.reason.empty()) << rule.name;
+TEST(QuirksInRegions, NameOps) {
+  for (const QuirkRow& row : quirk_table()) {
+    std::istringstream names{std::string(row.gathered_in_regions)};
+    for (std::string name; names >> name;)
+      EXPECT_TRUE(find_op(name)) << row.name << " has " << name << ", which is not an op";
   }
 }
 
-TEST(PartitionerRules, OperandsAndResultsAreGatheredInRegionsOverSomeAxes) {
+TEST(QuirksInRegions, OperandsAndResultsAreGatheredInRegionsOverSomeAxes) {
   const std::pair<std::string_view, Local> calls[] = {
       {"stablehlo.convolution",
        [](const Tensor& t) {
@@ -86,13 +88,13 @@ TEST(PartitionerRules, OperandsAndResultsAreGatheredInRegionsOverSomeAxes) {
   }
 }
 
-TEST(PartitionerRules, OpsWithoutFaultsAreWrittenAsTheyAre) {
+TEST(QuirksInRegions, OpsWithoutFaultsAreWrittenAsTheyAre) {
   std::string text =
       text_in_region([](const Tensor& t) { return tanh(t) + sum(t, 1, true); }, {"x"});
   EXPECT_THAT(text, Not(HasSubstr("sdy.sharding_constraint")));
 }
 
-TEST(PartitionerRules, BranchesThatMayPermuteAreRunByAllDevices) {
+TEST(QuirksInRegions, BranchesThatMayPermuteAreRunByAllDevices) {
   Local plain = [](const Tensor& x) { return in_branch(x, [](const Tensor& t) { return t * 2; }); };
   Local ring = [](const Tensor& x) {
     return in_branch(x, [](const Tensor& t) { return ring_shift(vary(t, "y"), "y"); });
@@ -108,7 +110,7 @@ TEST(PartitionerRules, BranchesThatMayPermuteAreRunByAllDevices) {
   EXPECT_THAT(text_in_region(reduced(ring), {"x", "y"}, "cuda"), HasSubstr("stablehlo.case"));
 }
 
-TEST(PartitionerRules, DevicesThatDoNotTakeABranchPrintNothing) {
+TEST(QuirksInRegions, DevicesThatDoNotTakeABranchPrintNothing) {
   Local prints = [](const Tensor& x) {
     return in_branch(x, [](const Tensor& t) {
       debug_print("taken {}", t);
@@ -119,7 +121,7 @@ TEST(PartitionerRules, DevicesThatDoNotTakeABranchPrintNothing) {
   EXPECT_THAT(text_in_region(prints, {"x", "y"}), Not(HasSubstr("stablehlo.if")));
 }
 
-TEST(PartitionerRules, LoopsThatEndAtDifferentTurnsEndTogether) {
+TEST(QuirksInRegions, LoopsThatEndAtDifferentTurnsEndTogether) {
   Local plain = [](const Tensor& x) { return in_loop(x, [](const Tensor& t) { return t * 2; }); };
   EXPECT_THAT(text_in_region(plain, {"x"}), HasSubstr("stablehlo.all_reduce"));
   EXPECT_THAT(text_in_region(plain, {"x", "y"}), Not(HasSubstr("stablehlo.all_reduce")));
