@@ -20,8 +20,8 @@ concept Synced = !std::convertible_to<T, SourceLocation>;
 }  // namespace internal
 
 /// Computes the tensors of `value` and waits for them. When it returns, every shard is on its
-/// device, as after JAX's function of this name. `value` is a tensor or a structure of tensors, such as
-/// the result of a jitted function. Recorded values are computed in one program.
+/// device, as after JAX's function of this name. `value` is a tensor or a structure of tensors,
+/// such as the result of a jitted function. Recorded values are computed in one program.
 /// @error invalid argument for a tensor without a value; failed precondition for one that is
 /// traced, or was donated or deleted; errors of the compiler or the plugin, and what failed while
 /// the programs ran.
@@ -36,15 +36,17 @@ void block_until_ready(const A& a, const B& b, SourceLocation where = SourceLoca
   block_until_ready(std::tuple<const A&, const B&>(a, b), where);
 }
 template <internal::Synced A, internal::Synced B, internal::Synced C>
-void block_until_ready(const A& a, const B& b, const C& c, SourceLocation where = SourceLocation::current()) {
+void block_until_ready(const A& a, const B& b, const C& c,
+                       SourceLocation where = SourceLocation::current()) {
   block_until_ready(std::tuple<const A&, const B&, const C&>(a, b, c), where);
 }
 template <internal::Synced A, internal::Synced B, internal::Synced C, internal::Synced D>
 void block_until_ready(const A& a, const B& b, const C& c, const D& d,
-          SourceLocation where = SourceLocation::current()) {
+                       SourceLocation where = SourceLocation::current()) {
   block_until_ready(std::tuple<const A&, const B&, const C&, const D&>(a, b, c, d), where);
 }
-void block_until_ready(std::initializer_list<Tensor> tensors, SourceLocation where = SourceLocation::current());
+void block_until_ready(std::initializer_list<Tensor> tensors,
+                       SourceLocation where = SourceLocation::current());
 
 /// Waits until every program launched so far has finished, in any thread. It computes nothing:
 /// recorded values that were not requested stay recorded. Errors of the programs are reported where

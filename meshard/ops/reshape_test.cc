@@ -22,8 +22,11 @@ TEST(Reshape, IsAMethod) {
   Tensor x = from_host<float>({1, 2, 3, 4, 5, 6}, {2, 3});
   EXPECT_EQ(x.reshape({3, -1}).shape(), (Shape{3, 2}));
   EXPECT_EQ(emitted(x.reshape({6})), emitted(reshape(x, {6})));
-  EXPECT_TRUE(throws_error([&] { (void)x.reshape({4, 2}); }, ErrorCode::kInvalidArgument,
-                           {"reshape_test.cc:"}));
+  EXPECT_TRUE(throws_error(
+      [&] {
+        (void)x.reshape({4, 2});
+      },
+      ErrorCode::kInvalidArgument, {"reshape_test.cc:"}));
 }
 
 TEST(Reshape, OfTheSameShapeIsTheSameTensor) {

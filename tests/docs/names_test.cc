@@ -65,8 +65,9 @@ TEST(Names, TheWaitIsNoSystemFunction) {
   EXPECT_NE(v.placement(), "recorded");
 }
 
-// The former name: sync() of <unistd.h> also takes no arguments, and the compiler rejects an unqualified call as
-// ambiguous (tests/refused/plain_sync.cc). Qualify ours, or use a using-declaration.
+// The former name: sync() of <unistd.h> also takes no arguments, and the compiler rejects an
+// unqualified call as ambiguous (tests/refused/plain_sync.cc). Qualify ours, or use a
+// using-declaration.
 TEST(Names, SyncIsOurs) {
   Tensor t = ones({2}) * 2, u = t + 1;
   sync(t);

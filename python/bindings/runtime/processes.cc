@@ -120,7 +120,8 @@ void bind_processes(nb::module_& module) {
   bind_values(module);
   nb::class_<Processes>(module, "Processes",
                         "This process's place in the run. May be used from several threads.")
-      .def_prop_ro("process_index", &Processes::process_index, "The number of this process, from 0.")
+      .def_prop_ro("process_index", &Processes::process_index,
+                   "The number of this process, from 0.")
       .def_prop_ro("rank", &Processes::process_index,
                    "The former name of process_index, for one more release.")
       .def_prop_ro("size", &Processes::size, "How many processes there are.")
