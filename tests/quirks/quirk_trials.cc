@@ -76,9 +76,12 @@ Outcome run_in_child(std::string_view name, const std::string& quirks) {
 }
 
 // One line; whether the quirk is needed.
-bool report(const QuirkRow& row) {
-  std::string name(row.name);
-  Outcome on = run_in_child(row.name, ""), off = run_in_child(row.name, "-" + name);
+bool report(Quirk quirk) {
+  const QuirkRow& row = row_of(quirk);
+  std::string name(row.name), without = "-" + name;
+  if (std::optional<Quirk> other = trial_of(quirk).also_off)
+    append(without, cat(",-", row_of(*other).name));
+  Outcome on = run_in_child(row.name, ""), off = run_in_child(row.name, without);
   if (on.verdict != "right")
     std::printf("%-22s FAILED with the quirk on: %s %s\n", name.c_str(), on.verdict.c_str(),
                 on.output.c_str());
@@ -113,7 +116,7 @@ int start(int argc, char** argv) {
   if (quirks.empty())
     for (std::size_t i = 0; i < quirk_table().size(); ++i) quirks.push_back(static_cast<Quirk>(i));
   int needed = 0;
-  for (Quirk quirk : quirks) needed += report(row_of(quirk));
+  for (Quirk quirk : quirks) needed += report(quirk);
   std::printf("%d of %zu quirks are needed by this plugin\n", needed, quirks.size());
   return 0;
 }

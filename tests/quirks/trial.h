@@ -23,6 +23,14 @@ struct Trial {
   bool is_timed = false;
   /// Returns whether it was right.
   std::function<bool()> run = {};
+  /// The quirk hides another one, whose rewrite must be off too for the program to go wrong.
+  std::optional<Quirk> also_off = std::nullopt;
+
+  Trial without_too(Quirk other) const {
+    Trial both = *this;
+    both.also_off = other;
+    return both;
+  }
 };
 
 /// The program in the table.
