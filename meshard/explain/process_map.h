@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/mesh/mesh.h"
@@ -20,6 +21,7 @@ struct MeshProcesses {
   /// The mesh axes, by name, along which a group has devices of several processes.
   std::vector<std::string> axes;
 
+  MESHARD_FIELDS(count, axes)
   /// `2 processes; axis "data" crosses them`, `4 processes; no axis crosses them`
   std::string to_string() const;
   friend bool operator==(const MeshProcesses&, const MeshProcesses&) = default;

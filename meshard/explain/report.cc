@@ -14,9 +14,21 @@ ProgramReport::ProgramReport(Parts parts) : parts_(std::move(parts)) {
   groups_ = group_collectives(whole_collectives(parts_.logical_collectives));
 }
 
-bool ProgramReport::fits() const {
-  if (!parts_.out_of_memory.empty()) return false;
-  return !parts_.memory || parts_.memory->spare().value_or(0) >= 0;
+std::vector<Mesh> ProgramReport::Parts::meshes() const {
+  std::vector<Mesh> all;
+  auto add = [&](const Mesh& one) {
+    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+  };
+  if (mesh) add(*mesh);
+  for (const auto* list : {&arguments, &results, &intermediates})
+    for (const ValuePlacement& value : *list)
+      if (value.sharding) add(value.sharding->mesh());
+  return all;
+}
+
+bool ProgramReport::Parts::fits() const {
+  if (!out_of_memory.empty()) return false;
+  return !memory || memory->spare().value_or(0) >= 0;
 }
 
 std::vector<Collective> ProgramReport::collectives(CollectiveKind kind) const {

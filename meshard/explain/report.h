@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/collectives/layer_traffic.h"
 #include "meshard/explain/collectives/logical.h"
@@ -34,6 +36,8 @@ struct TargetSummary {
   std::string compiler;
   /// 0 if the program was compiled before.
   double compile_seconds = 0;
+
+  MESHARD_FIELDS(name, device_kind, devices, compiler, compile_seconds)
   friend bool operator==(const TargetSummary&, const TargetSummary&) = default;
 };
 
@@ -55,8 +59,11 @@ class ProgramReport {
  public:
   /// The contents of a report.
   struct Parts {
+    /// The program's name.
     std::string name;
+    /// The hardware that it was compiled for.
     TargetSummary target = {};
+    /// The mesh that numbers the program's devices; none on a single device.
     std::optional<Mesh> mesh = std::nullopt;
     /// The processes of the mesh; none if they are not known, or there is one.
     std::optional<MeshProcesses> processes = std::nullopt;
@@ -87,6 +94,7 @@ class ProgramReport {
     std::vector<CustomCallUse> custom_calls = {};
     /// None if the program uses no host memory.
     std::optional<HostTransfers> host_transfers = std::nullopt;
+    /// The steps of the module, in execution order.
     std::vector<TimelineEntry> timeline = {};
     /// Times of a trace; none if none is given.
     std::optional<MeasuredRun> measured = std::nullopt;
@@ -95,6 +103,23 @@ class ProgramReport {
     /// The compiler's message if it refused the program for lack of memory. Then there is no
     /// compiled program, and only the inputs are reported. Empty: it compiled.
     std::string out_of_memory = {};
+
+    MESHARD_WRITTEN_FIELDS(name, target, meshes(), mesh, topology, processes, arguments,
+                           num_captured, results, intermediates, collectives, logical_collectives,
+                           layers(), reshards, out_of_memory, fits(), memory, largest_buffers, cost,
+                           roofline, schedule, custom_calls, host_transfers, measured, timeline,
+                           notes)
+    static constexpr FieldNotes kFieldNotes{
+        .later =
+            "processes logical_collectives layers() schedule custom_calls host_transfers "
+            "measured"};
+    /// All meshes that the report names, each once.
+    std::vector<Mesh> meshes() const;
+    /// The logical collectives by layer; empty if no layer is known.
+    std::vector<LayerTraffic> layers() const { return layer_traffic(logical_collectives); }
+    /// False if the program needs more memory than the device has. Also false if the compiler
+    /// refused the program for lack of memory.
+    bool fits() const;
   };
   explicit ProgramReport(Parts parts);
 
@@ -105,9 +130,7 @@ class ProgramReport {
   std::size_t num_captured() const { return parts_.num_captured; }
   const std::vector<ValuePlacement>& results() const { return parts_.results; }
   const std::optional<MemoryUse>& memory() const { return parts_.memory; }
-  /// False if the program needs more memory than the device has. Also false if the compiler refused
-  /// the program for lack of memory.
-  bool fits() const;
+  bool fits() const { return parts_.fits(); }
   /// All contents.
   const Parts& parts() const { return parts_; }
 
@@ -121,8 +144,7 @@ class ProgramReport {
   }
   /// The logical collectives grouped by group_collectives().
   const std::vector<CollectiveGroup>& groups() const { return groups_; }
-  /// The logical collectives by layer; empty if no layer is known.
-  std::vector<LayerTraffic> layers() const { return layer_traffic(parts_.logical_collectives); }
+  std::vector<LayerTraffic> layers() const { return parts_.layers(); }
   /// The collective instructions of one kind.
   std::vector<Collective> collectives(CollectiveKind kind) const;
   /// The collective instructions of one kind that run over exactly these axes, in mesh order.

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "meshard/array/shape.h"
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
@@ -27,8 +29,13 @@ struct ValuePlacement {
   /// `pinned_host` if it is in the memory of the host. Empty: in the device's memory.
   std::string memory_kind = {};
 
+  MESHARD_WRITTEN_FIELDS(name, place, type, padded, sharding, chosen_by_compiler, donated, shard(),
+                         shard_bytes(), padding_bytes(), memory_kind)
+  static constexpr FieldNotes kFieldNotes{.later = "memory_kind"};
   /// The type of one device's shard, including padding.
   TensorType shard() const;
+  /// Bytes of one device's shard.
+  std::int64_t shard_bytes() const { return shard().bytes(); }
   /// Bytes of padding over all devices, including replicas.
   std::int64_t padding_bytes() const;
   /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`, `..., 1 KiB, in pinned_host memory`

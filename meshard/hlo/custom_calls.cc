@@ -81,15 +81,7 @@ CustomCall described(const InstructionIndex& in, const HloInstruction& one,
 
 }  // namespace
 
-std::string_view to_string(CustomCallSource source) {
-  switch (source) {
-    case CustomCallSource::kUnknown: return "unknown";
-    case CustomCallSource::kCounted: return "counted";
-    case CustomCallSource::kStated: return "stated";
-    case CustomCallSource::kGiven: return "given";
-  }
-  return "";
-}
+std::string_view to_string(CustomCallSource source) { return enum_name(source); }
 
 std::vector<CustomCall> custom_calls_of(const Executions& executions) {
   std::vector<CustomCall> calls;

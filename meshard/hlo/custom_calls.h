@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
 #include "meshard/hlo/executions.h"
 
 namespace meshard {
@@ -28,6 +29,13 @@ enum class CustomCallSource {
   kCounted,  ///< counted from its shapes: matrix products and convolutions of GPU libraries
   kStated,   ///< stated in the module, as Pallas kernels with a cost estimate do
   kGiven,    ///< given by the caller of explain()
+};
+
+template <>
+struct EnumNames<CustomCallSource> {
+  using enum CustomCallSource;
+  static constexpr EnumName<CustomCallSource> kNames[] = {
+      {kUnknown, "unknown"}, {kCounted, "counted"}, {kStated, "stated"}, {kGiven, "given"}};
 };
 
 /// `unknown`, `counted`, `stated`, `given`

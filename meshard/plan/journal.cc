@@ -38,46 +38,47 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   }
 }
 
-template <class T>
-bool read_number(std::string_view text, T& out) {
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc() && end == text.data() + text.size();
-}
-
-constexpr std::array kBases = {TimeBasis::kUnknown, TimeBasis::kRoofline, TimeBasis::kSchedule};
-constexpr std::array kOutcomes = {PlanOutcome::kFits, PlanOutcome::kTooBig, PlanOutcome::kRefused};
-
+// The fields of a verdict, each after a tab. The last field is a period, so that truncated lines
+// are recognized.
 std::string line_of(const std::string& candidate, const PlanVerdict& verdict) {
-  return cat(candidate, "\t", to_string(verdict.outcome), "\t", verdict.memory, "\t",
-             verdict.capacity, "\t", verdict.seconds, "\t", to_string(verdict.basis), "\t",
-             verdict.exposed_seconds, "\t", verdict.hidden_seconds, "\t", verdict.return_seconds,
-             "\t", verdict.collective_bytes, "\t", in_one_field(verdict.problem), "\t.\n");
+  std::string line = candidate;
+  visit_fields(verdict, [&](std::string_view, const auto& field) {
+    using Field = std::remove_cvref_t<decltype(field)>;
+    line += '\t';
+    if constexpr (NamedEnum<Field>)
+      append(line, enum_name(field));
+    else if constexpr (std::is_same_v<Field, std::string>)
+      append(line, in_one_field(field));
+    else
+      append(line, field);
+  });
+  return line + "\t.\n";
 }
 
-// Finds the value with this name.
-template <class Values, class T>
-bool read_name(std::string_view text, const Values& values, T& out) {
-  for (T value : values)
-    if (text == to_string(value)) {
-      out = value;
-      return true;
-    }
-  return false;
+template <class T>
+bool read_field(std::string_view text, T& out) {
+  if constexpr (NamedEnum<T>) {
+    for (const auto& [value, name] : EnumNames<T>::kNames)
+      if (text == name) return out = value, true;
+    return false;
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    out = text;
+    return true;
+  } else {
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    return error == std::errc() && end == text.data() + text.size();
+  }
 }
 
-// The last field is a period, so that truncated lines are recognized.
 std::optional<PlanVerdict> read_line(const std::vector<std::string_view>& fields) {
   PlanVerdict verdict;
-  if (fields.size() != 12 || fields[11] != ".") return std::nullopt;
-  if (!read_name(fields[1], kOutcomes, verdict.outcome) ||
-      !read_number(fields[2], verdict.memory) || !read_number(fields[3], verdict.capacity) ||
-      !read_number(fields[4], verdict.seconds) || !read_name(fields[5], kBases, verdict.basis) ||
-      !read_number(fields[6], verdict.exposed_seconds) ||
-      !read_number(fields[7], verdict.hidden_seconds) ||
-      !read_number(fields[8], verdict.return_seconds) ||
-      !read_number(fields[9], verdict.collective_bytes))
-    return std::nullopt;
-  verdict.problem = std::string(fields[10]);
+  std::size_t count = 1;
+  bool is_sound = true;
+  visit_fields(verdict, [&](std::string_view, auto& field) {
+    is_sound = is_sound && count < fields.size() && read_field(fields[count], field);
+    ++count;
+  });
+  if (!is_sound || fields.size() != count + 1 || fields[count] != ".") return std::nullopt;
   return verdict;
 }
 

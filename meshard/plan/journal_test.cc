@@ -46,6 +46,38 @@ TEST_F(Journal, WhatIsWrittenIsReadAgain) {
   EXPECT_EQ(journal.verdicts().at("x=4; P(\"x\")").problem, "bad module line 2");
 }
 
+TEST(JournalFormat, HasANumberForItsFields) {
+  const PlanVerdict verdict;
+  std::string names;
+  visit_fields(verdict,
+               [&](std::string_view name, const auto&) { names += std::string(name) + " "; });
+  // If other fields are written, the number of the format in journal.cc must increase.
+  EXPECT_EQ(names,
+            "outcome memory capacity seconds basis exposed_seconds hidden_seconds return_seconds "
+            "collective_bytes problem ");
+}
+
+TEST_F(Journal, ReadsAFileOfAnEarlierBuild) {
+  std::ofstream(path_)
+      << "meshard plan 3 problem\nx=2; P(\"x\")\tfits\t123\t456\t0.1\tschedule\t0.02\t"
+         "0.3\t0.01\t7\t\t.\nx=4; P(\"x\")\ttoo big\t9\t8\t0\tunknown\t0\t0\t0\t0\t"
+         "no memory\t.\nx=8; P(\"x\")\thuge\t9\t8\t0\tunknown\t0\t0\t0\t0\t\t.\n";
+  PlanJournal journal = PlanJournal::open(path_, "problem").value();
+  ASSERT_EQ(journal.verdicts().size(), 2u);
+  EXPECT_EQ(journal.verdicts().at("x=2; P(\"x\")"), (PlanVerdict{.memory = 123,
+                                                                 .capacity = 456,
+                                                                 .seconds = 0.1,
+                                                                 .basis = TimeBasis::kSchedule,
+                                                                 .exposed_seconds = 0.02,
+                                                                 .hidden_seconds = 0.3,
+                                                                 .return_seconds = 0.01,
+                                                                 .collective_bytes = 7}));
+  EXPECT_EQ(
+      journal.verdicts().at("x=4; P(\"x\")"),
+      (PlanVerdict{
+          .outcome = PlanOutcome::kTooBig, .memory = 9, .capacity = 8, .problem = "no memory"}));
+}
+
 TEST_F(Journal, ALineThatWasCutOffIsLeftOut) {
   {
     PlanJournal journal = PlanJournal::open(path_, "problem").value();

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/base/json_writer.h"
+#include "meshard/base/json_fields.h"
 
 namespace meshard {
 namespace {
@@ -18,14 +18,7 @@ void write_planned(JsonWriter& json, const PlannedCandidate& one,
     json.member("spec", one.candidate.specs[v].to_string()).end_object();
   }
   json.end_array();
-  json.member("outcome", to_string(one.verdict.outcome)).member("memory", one.verdict.memory);
-  json.member("capacity", one.verdict.capacity).member("seconds", one.verdict.seconds);
-  json.member("basis", to_string(one.verdict.basis));
-  json.member("exposed_seconds", one.verdict.exposed_seconds);
-  json.member("hidden_seconds", one.verdict.hidden_seconds);
-  json.member("return_seconds", one.verdict.return_seconds);
-  json.member("collective_bytes", one.verdict.collective_bytes);
-  json.member("problem", one.verdict.problem);
+  write_json_members(json, one.verdict);
   json.key("estimate").begin_object().member("seconds", one.estimate.seconds);
   json.member("communication", one.estimate.communication);
   json.member("least_memory", one.estimate.least_memory).end_object();

@@ -315,23 +315,9 @@ class Search {
 
 }  // namespace
 
-std::string_view to_string(PlanOutcome outcome) {
-  switch (outcome) {
-    case PlanOutcome::kFits: return "fits";
-    case PlanOutcome::kTooBig: return "too big";
-    case PlanOutcome::kRefused: return "refused";
-  }
-  return "";
-}
+std::string_view to_string(PlanOutcome outcome) { return enum_name(outcome); }
 
-std::string_view to_string(TimeBasis basis) {
-  switch (basis) {
-    case TimeBasis::kUnknown: return "unknown";
-    case TimeBasis::kRoofline: return "roofline";
-    case TimeBasis::kSchedule: return "schedule";
-  }
-  return "";
-}
+std::string_view to_string(TimeBasis basis) { return enum_name(basis); }
 
 TimeBasis time_basis_of(const ProgramReport& report) {
   if (report.parts().schedule) return TimeBasis::kSchedule;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/explain/report.h"
 #include "meshard/plan/candidate.h"
@@ -34,6 +36,13 @@ enum class PlanOutcome {
   kRefused,  ///< rejected by the compiler for another reason
 };
 
+template <>
+struct EnumNames<PlanOutcome> {
+  using enum PlanOutcome;
+  static constexpr EnumName<PlanOutcome> kNames[] = {
+      {kFits, "fits"}, {kTooBig, "too big"}, {kRefused, "refused"}};
+};
+
 /// `fits`, `too big`, `refused`
 std::string_view to_string(PlanOutcome outcome);
 
@@ -44,22 +53,33 @@ enum class TimeBasis {
   kSchedule,  ///< the order of the compiled instructions, so that hidden transfers take no time
 };
 
+template <>
+struct EnumNames<TimeBasis> {
+  using enum TimeBasis;
+  static constexpr EnumName<TimeBasis> kNames[] = {
+      {kUnknown, "unknown"}, {kRoofline, "roofline"}, {kSchedule, "schedule"}};
+};
+
 /// `unknown`, `roofline`, `schedule`
 std::string_view to_string(TimeBasis basis);
 
 /// Value type: what compiling a candidate showed.
 struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
-  /// Bytes that one device needs and has; 0 if unknown.
-  std::int64_t memory = 0, capacity = 0;
+  /// Bytes that one device needs; 0 if unknown.
+  std::int64_t memory = 0;
+  /// Bytes that one device has; 0 if unknown.
+  std::int64_t capacity = 0;
   /// Estimated time of one run: seconds_of() the report, and `return_seconds`. 0 if the hardware's
   /// figures are unknown.
   double seconds = 0;
   /// What `seconds` is taken from.
   TimeBasis basis = TimeBasis::kUnknown;
-  /// By the schedule: the part of `seconds` that waits for transfers between devices, and the time
-  /// of transfers that run behind computation. 0 without a schedule.
-  double exposed_seconds = 0, hidden_seconds = 0;
+  /// By the schedule: the part of `seconds` that waits for transfers between devices. 0 without a
+  /// schedule.
+  double exposed_seconds = 0;
+  /// By the schedule: the time of transfers that run behind computation. 0 without a schedule.
+  double hidden_seconds = 0;
   /// The part of `seconds` that brings results to the shardings of the arguments that they are in
   /// the next run.
   double return_seconds = 0;
@@ -67,6 +87,9 @@ struct PlanVerdict {
   std::int64_t collective_bytes = 0;
   /// The compiler's message, if it rejected the candidate.
   std::string problem = {};
+
+  MESHARD_FIELDS(outcome, memory, capacity, seconds, basis, exposed_seconds, hidden_seconds,
+                 return_seconds, collective_bytes, problem)
   friend bool operator==(const PlanVerdict&, const PlanVerdict&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/explain/report.h"
 
 namespace meshard {
@@ -17,6 +18,7 @@ struct CollectiveChange {
     std::int64_t count = 0;
     std::int64_t executions = 0;
     std::int64_t bytes = 0;
+    MESHARD_FIELDS(count, executions, bytes)
     friend bool operator==(const Side&, const Side&) = default;
   };
   CollectiveKind kind = CollectiveKind::kAllReduce;
@@ -26,6 +28,7 @@ struct CollectiveChange {
   std::string place;
   Side before, after;
 
+  MESHARD_FIELDS(kind, axes, place, before, after)
   bool changed() const { return before != after; }
   /// `+ 2 all-gathers on "data", 28 KiB, from demo.cc:42`; `-` for removed, `~` for changed ones.
   std::string to_string() const;
@@ -36,6 +39,7 @@ struct AmountChange {
   /// `arguments`, `peak`; `compute`, `data on ICI`
   std::string part;
   double before = 0, after = 0;
+  MESHARD_FIELDS(part, before, after)
   bool changed() const { return before != after; }
 };
 
@@ -45,6 +49,7 @@ struct PlacementChange {
   std::string value;
   /// `f32[16,32] P("data", none), shard f32[8,32], 1 KiB`; empty if it does not exist on that side.
   std::string before, after;
+  MESHARD_FIELDS(value, before, after)
   std::string to_string() const;
 };
 
@@ -52,6 +57,7 @@ struct PlacementChange {
 struct TextChange {
   std::string text;
   std::int64_t before = 0, after = 0;
+  MESHARD_FIELDS(text, before, after)
   bool changed() const { return before != after; }
 };
 
@@ -64,6 +70,7 @@ struct ReportDiff {
     std::int64_t collectives = 0;
     std::int64_t collective_bytes = 0;
     double seconds = 0;  ///< lower bound from the roofline; 0 without a roofline
+    MESHARD_FIELDS(program, bound_by, collectives, collective_bytes, seconds)
     friend bool operator==(const Heading&, const Heading&) = default;
   };
   Heading before, after;
@@ -83,6 +90,8 @@ struct ReportDiff {
   /// The largest buffers of both programs; they do not count as differences.
   std::vector<TextChange> buffers;
 
+  MESHARD_FIELDS(before, after, collectives, memory, estimates, times, placements, reshards,
+                 buffers)
   /// True if all that a device computes and stores is equal: collectives, memory, times,
   /// placements, reshards. Names and sizes of single buffers and program names are ignored.
   bool same() const;

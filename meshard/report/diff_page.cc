@@ -3,7 +3,7 @@
 #include <string>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/json_writer.h"
+#include "meshard/base/json_fields.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/report/diff.h"
 #include "meshard/report/diff_text.h"
@@ -113,77 +113,31 @@ void texts_table(std::string& out, std::string_view title, std::string_view what
   close_table(out);
 }
 
-void write_side(JsonWriter& json, std::string_view name, const CollectiveChange::Side& side) {
-  json.key(name).begin_object();
-  json.member("count", side.count).member("executions", side.executions);
-  json.member("bytes", side.bytes).end_object();
-}
-
-void write_heading(JsonWriter& json, std::string_view name, const ReportDiff::Heading& heading) {
-  json.key(name).begin_object();
-  json.member("program", heading.program).member("bound_by", heading.bound_by);
-  json.member("collectives", heading.collectives);
-  json.member("collective_bytes", heading.collective_bytes);
-  json.member("seconds", heading.seconds).end_object();
-}
-
-void write_amounts(JsonWriter& json, std::string_view name,
-                   const std::vector<AmountChange>& changes, bool bytes) {
-  json.key(name).begin_array();
-  for (const AmountChange& one : changes) {
-    json.begin_object().member("part", one.part);
-    if (bytes) {
-      json.member("before", static_cast<std::int64_t>(one.before));
-      json.member("after", static_cast<std::int64_t>(one.after));
-    } else {
-      json.member("before", one.before).member("after", one.after);
-    }
-    json.end_object();
-  }
-  json.end_array();
-}
-
-void write_texts(JsonWriter& json, std::string_view name, const std::vector<TextChange>& changes) {
-  json.key(name).begin_array();
-  for (const TextChange& one : changes)
-    json.begin_object()
-        .member("text", one.text)
-        .member("before", one.before)
-        .member("after", one.after)
-        .end_object();
-  json.end_array();
-}
-
 }  // namespace
 
 std::string to_json(const ReportDiff& diff) {
   JsonWriter json;
+  auto member = [&](std::string_view name, const auto& value) {
+    json.key(name);
+    write_json(json, value);
+  };
   json.begin_object().member("schema", "meshard.diff").member("version", 1);
   json.member("same", diff.same());
-  write_heading(json, "before", diff.before);
-  write_heading(json, "after", diff.after);
-  json.key("collectives").begin_array();
-  for (const CollectiveChange& one : diff.collectives) {
-    json.begin_object().member("kind", to_string(one.kind)).member("axes", one.axes);
-    json.member("place", one.place);
-    write_side(json, "before", one.before);
-    write_side(json, "after", one.after);
-    json.end_object();
+  member("before", diff.before);
+  member("after", diff.after);
+  member("collectives", diff.collectives);
+  json.key("memory_bytes").begin_array();
+  for (const AmountChange& one : diff.memory) {
+    json.begin_object().member("part", one.part);
+    json.member("before", static_cast<std::int64_t>(one.before));
+    json.member("after", static_cast<std::int64_t>(one.after)).end_object();
   }
   json.end_array();
-  write_amounts(json, "memory_bytes", diff.memory, true);
-  write_amounts(json, "seconds", diff.times, false);
-  write_amounts(json, "estimated_seconds", diff.estimates, false);
-  json.key("placements").begin_array();
-  for (const PlacementChange& one : diff.placements)
-    json.begin_object()
-        .member("value", one.value)
-        .member("before", one.before)
-        .member("after", one.after)
-        .end_object();
-  json.end_array();
-  write_texts(json, "reshards", diff.reshards);
-  write_texts(json, "largest_buffers", diff.buffers);
+  member("seconds", diff.times);
+  member("estimated_seconds", diff.estimates);
+  member("placements", diff.placements);
+  member("reshards", diff.reshards);
+  member("largest_buffers", diff.buffers);
   json.end_object();
   return std::move(json).text();
 }

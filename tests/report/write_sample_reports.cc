@@ -1,5 +1,5 @@
 // write_sample_reports FOLDER: writes the sample reports as NAME.json and NAME.html, for tests that
-// read files.
+// read files, and the schema of their fields as schema.
 #include <cstdio>
 #include <fstream>
 #include <string>
@@ -9,6 +9,7 @@
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
 #include "meshard/report/sample_report_testutil.h"
+#include "tests/report/report_schema.h"
 
 namespace {
 
@@ -36,5 +37,6 @@ int main(int argc, char** argv) {
     write(folder + "/" + name + ".json", to_json(report));
     write(folder + "/" + name + ".html", to_html(report));
   }
+  write(folder + "/schema", ReportSchema::text());
   return 0;
 }

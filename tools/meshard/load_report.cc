@@ -7,11 +7,8 @@
 #include <utility>
 
 #include "meshard/explain/explain_for.h"
+#include "meshard/report/json.h"
 #include "tools/meshard/mesh_steps.h"
-
-#ifdef MESHARD_READS_REPORTS
-#include "tools/meshard/read_report.h"
-#endif
 
 namespace meshard::tool {
 namespace {
@@ -23,15 +20,9 @@ bool is_json(const std::string& bytes) {
 }
 
 ProgramReport report_in(const std::string& path, const std::string& bytes) {
-#ifdef MESHARD_READS_REPORTS
   Result<ProgramReport> report = read_report(bytes);
   if (!report.ok()) throw report.error().with_note("in " + path);
   return *std::move(report);
-#else
-  (void)bytes;
-  throw Error(ErrorCode::kUnimplemented,
-              path + " is a report, and this meshard was built without nlohmann-json to read it");
-#endif
 }
 
 }  // namespace

@@ -75,38 +75,12 @@ bool alike(const Collective& a, const Collective& b) {
 
 }  // namespace
 
-std::string_view to_string(CollectiveKind kind) {
-  switch (kind) {
-    case CollectiveKind::kAllReduce: return "all-reduce";
-    case CollectiveKind::kAllGather: return "all-gather";
-    case CollectiveKind::kReduceScatter: return "reduce-scatter";
-    case CollectiveKind::kAllToAll: return "all-to-all";
-    case CollectiveKind::kRaggedAllToAll: return "ragged-all-to-all";
-    case CollectiveKind::kCollectivePermute: return "collective-permute";
-    case CollectiveKind::kCollectiveBroadcast: return "collective-broadcast";
-    case CollectiveKind::kSend: return "send";
-    case CollectiveKind::kReceive: return "recv";
-  }
-  return "unknown";
-}
+std::string_view to_string(CollectiveKind kind) { return enum_name(kind); }
 
-std::string_view to_string(OriginCertainty certainty) {
-  switch (certainty) {
-    case OriginCertainty::kUnknown: return "unknown";
-    case OriginCertainty::kExact: return "exact";
-    case OriginCertainty::kMerged: return "merged";
-    case OriginCertainty::kInferred: return "inferred";
-  }
-  return "unknown";
-}
+std::string_view to_string(OriginCertainty certainty) { return enum_name(certainty); }
 
 std::string_view to_string(CollectiveCause cause) {
-  switch (cause) {
-    case CollectiveCause::kUnknown: return "";
-    case CollectiveCause::kAsked: return "asked for";
-    case CollectiveCause::kInserted: return "inserted";
-  }
-  return "";
+  return cause == CollectiveCause::kUnknown ? "" : enum_name(cause);
 }
 
 std::string AxisShift::to_string() const {
@@ -125,15 +99,7 @@ std::string CollectiveOrigin::to_string() const {
   return cat(join(texts, ", "), " (", meshard::to_string(certainty), ")");
 }
 
-std::string_view to_string(CollectiveForm form) {
-  switch (form) {
-    case CollectiveForm::kPlain: return "plain";
-    case CollectiveForm::kFused: return "fused";
-    case CollectiveForm::kWindowedEinsum: return "windowed einsum";
-    case CollectiveForm::kAcrossSlices: return "across slices";
-  }
-  return "";
-}
+std::string_view to_string(CollectiveForm form) { return enum_name(form); }
 
 std::string repetition_text(std::int64_t executions, bool executions_known, bool conditional) {
   std::string text;

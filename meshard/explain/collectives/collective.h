@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/collective_purpose.h"
 #include "meshard/mesh/axis_ref.h"
@@ -26,6 +29,21 @@ enum class CollectiveKind {
   kReceive,
 };
 
+template <>
+struct EnumNames<CollectiveKind> {
+  using enum CollectiveKind;
+  static constexpr EnumName<CollectiveKind> kNames[] = {
+      {kAllReduce, "all-reduce"},
+      {kAllGather, "all-gather"},
+      {kReduceScatter, "reduce-scatter"},
+      {kAllToAll, "all-to-all"},
+      {kRaggedAllToAll, "ragged-all-to-all"},
+      {kCollectivePermute, "collective-permute"},
+      {kCollectiveBroadcast, "collective-broadcast"},
+      {kSend, "send"},
+      {kReceive, "recv"}};
+};
+
 /// The HLO name: `all-reduce`, `collective-permute`, `recv`.
 std::string_view to_string(CollectiveKind kind);
 
@@ -38,6 +56,8 @@ struct AxisShift {
   std::int64_t by = 0;
   bool wraps = true;
 
+  MESHARD_FIELDS(axes, by, wraps)
+  static constexpr FieldNotes kFieldNotes{.negative = "by"};
   /// `"model" by +1`, `{"data", "model"} by -1 without wrapping`
   std::string to_string() const;
   friend bool operator==(const AxisShift&, const AxisShift&) = default;
@@ -49,6 +69,13 @@ enum class OriginCertainty {
   kExact,     ///< the instruction names the op
   kMerged,    ///< the compiler combined the collectives of several ops; all are listed
   kInferred,  ///< the instruction names no op: the nearest producer's, else the nearest user's
+};
+
+template <>
+struct EnumNames<OriginCertainty> {
+  using enum OriginCertainty;
+  static constexpr EnumName<OriginCertainty> kNames[] = {
+      {kUnknown, "unknown"}, {kExact, "exact"}, {kMerged, "merged"}, {kInferred, "inferred"}};
 };
 
 /// `exact`, `merged`, `inferred`, `unknown`
@@ -69,6 +96,8 @@ struct OriginPlace {
   /// if there is none.
   std::string via = {};
 
+  MESHARD_FIELDS(node, op, place, via, path)
+  static constexpr FieldNotes kFieldNotes{.later = "via", .local = "path"};
   /// The place; if empty, the op.
   std::string to_string() const { return place.empty() ? op : place; }
   /// The path of a node is not compared: it identifies the same node as `node`.
@@ -83,6 +112,7 @@ struct CollectiveOrigin {
   OriginCertainty certainty = OriginCertainty::kUnknown;
   std::vector<OriginPlace> places;
 
+  MESHARD_FIELDS(certainty, places)
   /// `demo.cc:42 (exact)`, `demo.cc:42, demo.cc:43 (merged)`, `train.py:88, via linear.py:287
   /// (exact)`, `an unknown place`
   std::string to_string() const;
@@ -99,6 +129,13 @@ enum class CollectiveCause {
   kInserted,
 };
 
+template <>
+struct EnumNames<CollectiveCause> {
+  using enum CollectiveCause;
+  static constexpr EnumName<CollectiveCause> kNames[] = {
+      {kUnknown, "unknown"}, {kAsked, "asked for"}, {kInserted, "inserted"}};
+};
+
 /// `asked for`, `inserted`; empty if unknown
 std::string_view to_string(CollectiveCause cause);
 
@@ -108,6 +145,15 @@ enum class CollectiveForm {
   kFused,           ///< inside a fusion, with computation around it
   kWindowedEinsum,  ///< a step of a loop that overlaps a gather or scatter with a matrix product
   kAcrossSlices,    ///< a send or receive of a collective between slices
+};
+
+template <>
+struct EnumNames<CollectiveForm> {
+  using enum CollectiveForm;
+  static constexpr EnumName<CollectiveForm> kNames[] = {{kPlain, "plain"},
+                                                        {kFused, "fused"},
+                                                        {kWindowedEinsum, "windowed einsum"},
+                                                        {kAcrossSlices, "across slices"}};
 };
 
 /// `plain`, `fused`, `windowed einsum`, `across slices`
@@ -130,9 +176,10 @@ struct Collective {
   std::int64_t group_size = 0;
   /// How a permutation moves data, if all devices move it alike.
   std::vector<AxisShift> shifts = {};
-  /// Bytes that one device sends and receives in one execution. For a ragged all-to-all, the buffer
-  /// sizes, which are upper bounds.
+  /// Bytes that one device sends in one execution. For a ragged all-to-all, the buffer's size,
+  /// which is an upper bound.
   std::int64_t bytes_in = 0;
+  /// Bytes that one device receives in one execution.
   std::int64_t bytes_out = 0;
   /// Channel id; 0: none.
   std::int64_t channel = 0;
@@ -158,6 +205,10 @@ struct Collective {
   /// What it is for.
   CollectivePurpose purpose = {};
 
+  MESHARD_FIELDS(kind, instruction, axes, group_size, shifts, bytes_in, bytes_out, channel,
+                 loop_depth, executions, executions_known, conditional, form, continues,
+                 across_processes, tensor, origin, cause, purpose)
+  static constexpr FieldNotes kFieldNotes{.later = "across_processes purpose"};
   /// The larger of bytes_in and bytes_out: the result of an all-gather, or the operand of a
   /// reduce-scatter.
   std::int64_t bytes() const { return bytes_in > bytes_out ? bytes_in : bytes_out; }

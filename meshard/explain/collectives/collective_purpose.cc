@@ -32,29 +32,9 @@ std::string_view noun(PurposeKind kind, bool many) {
 
 }  // namespace
 
-std::string_view to_string(PurposeKind kind) {
-  switch (kind) {
-    case PurposeKind::kUnknown: return "unknown";
-    case PurposeKind::kWeight: return "weight";
-    case PurposeKind::kArgument: return "argument";
-    case PurposeKind::kGradient: return "gradient";
-    case PurposeKind::kUpdate: return "update";
-    case PurposeKind::kResult: return "result";
-    case PurposeKind::kActivations: return "activations";
-    case PurposeKind::kReshard: return "reshard";
-    case PurposeKind::kUser: return "user";
-  }
-  return "unknown";
-}
+std::string_view to_string(PurposeKind kind) { return enum_name(kind); }
 
-std::string_view to_string(PurposeCertainty certainty) {
-  switch (certainty) {
-    case PurposeCertainty::kUnknown: return "unknown";
-    case PurposeCertainty::kExact: return "exact";
-    case PurposeCertainty::kInferred: return "inferred";
-  }
-  return "unknown";
-}
+std::string_view to_string(PurposeCertainty certainty) { return enum_name(certainty); }
 
 std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names) {
   std::string_view what = noun(kind, names.size() > 1);

@@ -4,6 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/explain/collectives/op_scope.h"
 
 namespace meshard {
@@ -21,6 +23,15 @@ enum class PurposeKind {
   kUser,         ///< a collective that the program itself calls for a value that is none of these
 };
 
+template <>
+struct EnumNames<PurposeKind> {
+  using enum PurposeKind;
+  static constexpr EnumName<PurposeKind> kNames[] = {
+      {kUnknown, "unknown"},         {kWeight, "weight"},   {kArgument, "argument"},
+      {kGradient, "gradient"},       {kUpdate, "update"},   {kResult, "result"},
+      {kActivations, "activations"}, {kReshard, "reshard"}, {kUser, "user"}};
+};
+
 /// `weight`, `argument`, `gradient`, `update`, `result`, `activations`, `reshard`, `user`,
 /// `unknown`
 std::string_view to_string(PurposeKind kind);
@@ -30,6 +41,13 @@ enum class PurposeCertainty {
   kUnknown,
   kExact,     ///< the data flow of the compiled module shows it
   kInferred,  ///< some of it is concluded from the names of neighboring ops
+};
+
+template <>
+struct EnumNames<PurposeCertainty> {
+  using enum PurposeCertainty;
+  static constexpr EnumName<PurposeCertainty> kNames[] = {
+      {kUnknown, "unknown"}, {kExact, "exact"}, {kInferred, "inferred"}};
 };
 
 /// `exact`, `inferred`, `unknown`
@@ -49,6 +67,7 @@ struct CollectivePurpose {
   /// For a reshard: the shardings before and after, `P("data", none)`; empty if unknown.
   std::string from = {}, to = {};
 
+  MESHARD_FIELDS(kind, certainty, names, layer, phase, from, to)
   friend bool operator==(const CollectivePurpose&, const CollectivePurpose&) = default;
 };
 

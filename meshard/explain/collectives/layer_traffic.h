@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/explain/collectives/logical.h"
 
 namespace meshard {
@@ -21,6 +22,7 @@ struct LayerTraffic {
   /// Bytes of all executions on one device.
   std::int64_t total_bytes = 0;
 
+  MESHARD_FIELDS(layer, phase, purpose, count, executions, total_bytes)
   /// `loop/mlp, backward: 2 collectives run 24 times, gradient, 3 MiB`
   std::string to_string() const;
   friend bool operator==(const LayerTraffic&, const LayerTraffic&) = default;

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/hlo/executions.h"
 
@@ -16,6 +17,7 @@ struct LogicalCollective {
   /// The names of its instructions, in module order; the first is whole.instruction.
   std::vector<std::string> instructions;
 
+  MESHARD_FIELDS(whole, instructions)
   friend bool operator==(const LogicalCollective&, const LogicalCollective&) = default;
 };
 

@@ -80,13 +80,7 @@ void append_scopes(std::string_view text, std::string& out) { append_scopes(spli
 }  // namespace
 
 std::string_view to_string(ProgramPhase phase) {
-  switch (phase) {
-    case ProgramPhase::kUnknown: return "";
-    case ProgramPhase::kForward: return "forward";
-    case ProgramPhase::kBackward: return "backward";
-    case ProgramPhase::kOptimizer: return "optimizer";
-  }
-  return "";
+  return phase == ProgramPhase::kUnknown ? "" : enum_name(phase);
 }
 
 ProgramPhase phase_of_op(std::string_view op_name) {

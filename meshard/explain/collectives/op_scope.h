@@ -4,9 +4,19 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
 #include "meshard/graph/program_phases.h"
 
 namespace meshard {
+
+template <>
+struct EnumNames<ProgramPhase> {
+  using enum ProgramPhase;
+  static constexpr EnumName<ProgramPhase> kNames[] = {{kUnknown, "unknown"},
+                                                      {kForward, "forward"},
+                                                      {kBackward, "backward"},
+                                                      {kOptimizer, "optimizer"}};
+};
 
 /// `forward`, `backward`, `optimizer`; empty if unknown
 std::string_view to_string(ProgramPhase phase);

@@ -6,14 +6,7 @@
 
 namespace meshard {
 
-std::string_view to_string(ReshardKind kind) {
-  switch (kind) {
-    case ReshardKind::kGather: return "gather";
-    case ReshardKind::kExchange: return "exchange";
-    case ReshardKind::kFullRematerialize: return "full rematerialization";
-  }
-  return "";
-}
+std::string_view to_string(ReshardKind kind) { return enum_name(kind); }
 
 std::string Reshard::to_string() const {
   std::string text = cat(meshard::to_string(kind), type.empty() ? "" : " of ", type);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/graph/graph.h"
 #include "meshard/hlo/custom_calls.h"
@@ -27,6 +28,8 @@ struct CustomCallUse {
   /// The source line, or the op; empty if unknown.
   std::string place;
 
+  MESHARD_FIELDS(name, target, count, executions, operand_bytes, result_bytes, source, flops,
+                 memory_bytes, link_bytes, communicates, place)
   /// `2 custom calls mymm (tpu_custom_call) x 8, 12 MiB, stated 0.5 Gflop and 5 MiB, kernel.py:12`
   std::string to_string() const;
   friend bool operator==(const CustomCallUse&, const CustomCallUse&) = default;

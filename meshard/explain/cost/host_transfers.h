@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "meshard/base/fields.h"
 #include "meshard/explain/cost/step_cost.h"
 
 namespace meshard {
@@ -16,6 +17,7 @@ struct HostTransfers {
   /// Their time, if both directions run at the same time. 0: the rate is unknown.
   double seconds = 0;
 
+  MESHARD_FIELDS(from_host, to_host, executions, seconds)
   /// `host memory: 16 MiB from the host and 16 MiB to it in 2 transfers a run, about 1.12 ms`
   std::string to_string() const;
   friend bool operator==(const HostTransfers&, const HostTransfers&) = default;

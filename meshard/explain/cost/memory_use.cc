@@ -22,15 +22,7 @@ std::string MemoryUse::to_string() const {
   return text;
 }
 
-std::string_view to_string(BufferRole role) {
-  switch (role) {
-    case BufferRole::kArgument: return "argument";
-    case BufferRole::kOutput: return "output";
-    case BufferRole::kTemporary: return "temporary";
-    case BufferRole::kConstant: return "constant";
-  }
-  return "";
-}
+std::string_view to_string(BufferRole role) { return enum_name(role); }
 
 std::string BufferUse::to_string() const {
   return cat(byte_text(bytes), " ", meshard::to_string(role), " ", name, " ", type,

@@ -6,6 +6,10 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
+
 namespace meshard {
 
 /// Value type: memory that one device needs for a program, in bytes, according to the compiler.
@@ -29,6 +33,10 @@ struct MemoryUse {
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
 
+  MESHARD_WRITTEN_FIELDS(arguments, outputs, aliased, temporaries, code, peak, host_arguments,
+                         host_outputs, host_temporaries, capacity, total(), spare())
+  static constexpr FieldNotes kFieldNotes{.later = "host_arguments host_outputs host_temporaries",
+                                          .negative = "spare()"};
   /// arguments + outputs - aliased + temporaries + code: the memory needed for the program alone.
   std::int64_t total() const { return arguments + outputs - aliased + temporaries + code; }
   /// capacity - total(): negative if the program does not fit. None without a capacity.
@@ -46,6 +54,15 @@ struct MemoryUse {
 /// The purpose of a buffer.
 enum class BufferRole { kArgument, kOutput, kTemporary, kConstant };
 
+template <>
+struct EnumNames<BufferRole> {
+  using enum BufferRole;
+  static constexpr EnumName<BufferRole> kNames[] = {{kArgument, "argument"},
+                                                    {kOutput, "output"},
+                                                    {kTemporary, "temporary"},
+                                                    {kConstant, "constant"}};
+};
+
 /// `argument`, `output`, `temporary`, `constant`
 std::string_view to_string(BufferRole role);
 
@@ -61,6 +78,7 @@ struct BufferUse {
   /// The source line, or the op; empty if unknown.
   std::string place;
 
+  MESHARD_FIELDS(role, name, type, bytes, place)
   /// `1.5 GiB temporary fusion.12 bf16[8,4096,4096], gpt.cc:42`
   std::string to_string() const;
   friend bool operator==(const BufferUse&, const BufferUse&) = default;

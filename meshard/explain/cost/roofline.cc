@@ -38,15 +38,6 @@ std::string_view Roofline::bound_by() const {
   return most == memory_seconds ? "memory" : "communication";
 }
 
-std::string_view to_string(TimelineEntry::Kind kind) {
-  switch (kind) {
-    case TimelineEntry::Kind::kCompute: return "compute";
-    case TimelineEntry::Kind::kCollective: return "collective";
-    case TimelineEntry::Kind::kCopy: return "copy";
-    case TimelineEntry::Kind::kLoop: return "loop";
-    case TimelineEntry::Kind::kOther: return "other";
-  }
-  return "";
-}
+std::string_view to_string(TimelineEntry::Kind kind) { return enum_name(kind); }
 
 }  // namespace meshard

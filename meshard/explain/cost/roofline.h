@@ -6,6 +6,9 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/mesh/axis_ref.h"
 
 namespace meshard {
@@ -14,9 +17,13 @@ namespace meshard {
 struct ProgramCost {
   /// Multiplications and additions by element type, because matrix units have different rates.
   struct Flops {
-    std::string element_type;  // `bf16`
-    /// Operations in matrix products and convolutions, and in other ops.
-    double matrix = 0, other = 0;
+    /// `bf16`
+    std::string element_type;
+    /// Operations in matrix products and convolutions.
+    double matrix = 0;
+    /// Operations in other ops.
+    double other = 0;
+    MESHARD_FIELDS(element_type, matrix, other)
     friend bool operator==(const Flops&, const Flops&) = default;
   };
   std::vector<Flops> flops;
@@ -27,6 +34,7 @@ struct ProgramCost {
   /// False if a loop's trip count is unknown; such a loop counts as one iteration.
   bool loops_known = true;
 
+  MESHARD_FIELDS(flops, memory_bytes, transcendentals, loops_known)
   double total_flops() const;
   friend bool operator==(const ProgramCost&, const ProgramCost&) = default;
 };
@@ -41,6 +49,7 @@ struct LinkTime {
   /// Bytes over the device's links, in all executions.
   double bytes = 0;
   double seconds = 0;
+  MESHARD_FIELDS(axes, link, bytes, seconds)
   friend bool operator==(const LinkTime&, const LinkTime&) = default;
 };
 
@@ -59,6 +68,9 @@ struct Roofline {
   /// The published or given figures that were used, with their sources.
   std::vector<std::string> sources;
 
+  MESHARD_WRITTEN_FIELDS(compute_seconds, memory_seconds, links, communication_seconds, rates_known,
+                         sources, seconds(), seconds_in_sequence(), bound_by())
+  static constexpr FieldNotes kFieldNotes{.later = "communication_seconds rates_known"};
   /// `communication_seconds`; if it is not known, the sum over the links.
   double link_seconds() const;
   /// The largest of the three bounds; no run can be faster.
@@ -80,19 +92,38 @@ struct TimelineEntry {
   /// Nesting level: entries of a loop's body follow the loop, one level deeper.
   int depth = 0;
   std::int64_t executions = 1;
-  double flops = 0, memory_bytes = 0, link_bytes = 0;  // per execution
+  /// Per execution.
+  double flops = 0, memory_bytes = 0, link_bytes = 0;
   /// Bytes from and to host memory, per execution.
   double host_bytes = 0;
   /// Estimated time per execution, on its own: the longest of computation, memory, links and host
   /// transfers. 0 if the hardware's figures are unknown.
   double seconds = 0;
   /// For a step that performs or starts transfers over links or to the host: how much of their time
-  /// runs behind computation, per execution, and how much the device waits for (Schedule).
-  double hidden_seconds = 0, exposed_seconds = 0;
+  /// runs behind computation, per execution (Schedule).
+  double hidden_seconds = 0;
+  /// How much of that time the device waits for, per execution.
+  double exposed_seconds = 0;
   /// Mean time per execution in a trace; none if there is no trace, or it lacks the step.
   std::optional<double> measured_seconds = std::nullopt;
+  /// The source line; empty if unknown.
   std::string place;
+
+  MESHARD_FIELDS(kind, instruction, opcode, depth, executions, flops, memory_bytes, link_bytes,
+                 seconds, host_bytes, hidden_seconds, exposed_seconds, measured_seconds, place)
+  static constexpr FieldNotes kFieldNotes{
+      .later = "host_bytes hidden_seconds exposed_seconds measured_seconds"};
   friend bool operator==(const TimelineEntry&, const TimelineEntry&) = default;
+};
+
+template <>
+struct EnumNames<TimelineEntry::Kind> {
+  using enum TimelineEntry::Kind;
+  static constexpr EnumName<TimelineEntry::Kind> kNames[] = {{kCompute, "compute"},
+                                                             {kCollective, "collective"},
+                                                             {kCopy, "copy"},
+                                                             {kLoop, "loop"},
+                                                             {kOther, "other"}};
 };
 
 std::string_view to_string(TimelineEntry::Kind kind);

@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/explain/cost/roofline.h"
 #include "meshard/explain/cost/step_cost.h"
 
@@ -11,7 +13,12 @@ namespace meshard {
 
 /// Value type: the time of transfers, divided into what runs behind computation and the rest.
 struct TransferTime {
-  double hidden_seconds = 0, exposed_seconds = 0;
+  /// Behind computation.
+  double hidden_seconds = 0;
+  /// The device waits.
+  double exposed_seconds = 0;
+
+  MESHARD_FIELDS(hidden_seconds, exposed_seconds)
   friend bool operator==(const TransferTime&, const TransferTime&) = default;
 };
 
@@ -21,9 +28,14 @@ struct CommunicationTime {
   std::string kind;
   /// The axes by name, `"data"`; empty if unknown.
   std::string axes;
-  /// How many instructions they are, and how often these run.
-  std::int64_t collectives = 0, executions = 0;
+  /// Number of instructions.
+  std::int64_t collectives = 0;
+  /// How often they run.
+  std::int64_t executions = 0;
   TransferTime time = {};
+
+  MESHARD_FIELDS(kind, axes, collectives, executions, time)
+  static constexpr FieldNotes kFieldNotes{.inlined = "time"};
   friend bool operator==(const CommunicationTime&, const CommunicationTime&) = default;
 };
 
@@ -40,6 +52,8 @@ struct Schedule {
   TransferTime host = {};
   /// Longest exposed time first.
   std::vector<CommunicationTime> communication = {};
+
+  MESHARD_FIELDS(seconds, busy_seconds, links, host, communication)
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/explain/cost/schedule.h"
 #include "meshard/explain/measured/trace_ops.h"
@@ -13,8 +14,10 @@ namespace meshard {
 
 /// Value type: what a trace says about the runs of a program.
 struct MeasuredRun {
-  /// The devices of the trace, and the runs of the program on each.
-  std::int64_t devices = 0, runs = 0;
+  /// Number of devices in the trace.
+  std::int64_t devices = 0;
+  /// Number of runs of the program on each.
+  std::int64_t runs = 0;
   /// The time in which a device runs steps of the program, in one run: the mean over all.
   double seconds = 0;
   /// The time of collectives in one run, the mean over all devices and runs: hidden behind other
@@ -22,11 +25,15 @@ struct MeasuredRun {
   TransferTime links = {};
   /// The same by kind and axes.
   std::vector<CommunicationTime> communication = {};
-  /// Events whose instruction is in the compiled module, and others of the same module.
-  std::int64_t matched_events = 0, unmatched_events = 0;
+  /// Events whose instruction is in the compiled module.
+  std::int64_t matched_events = 0;
+  /// Other events of the same module.
+  std::int64_t unmatched_events = 0;
   /// The names of the others, at most ten.
   std::vector<std::string> unmatched = {};
 
+  MESHARD_FIELDS(devices, runs, seconds, links, communication, matched_events, unmatched_events,
+                 unmatched)
   /// One line, `measured 9.1 ms a run (mean of 3 runs on 8 devices): 1.2 ms exposed communication
   /// (0 s hidden); 240 events`, and one for each kind of communication, with the estimate if there
   /// is one.
