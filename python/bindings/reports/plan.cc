@@ -11,6 +11,7 @@
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/mesh/mesh_casters.h"
+#include "python/bindings/reports/report_fields.h"
 #include "python/bindings/reports/reports.h"
 
 namespace nb = nanobind;
@@ -203,8 +204,12 @@ std::string page_of(const FoundPlans& found) {
 }
 
 void bind_candidates(nb::module_& module) {
-  nb::class_<FoundPlan>(module, "PlannedCandidate", "A mesh and shardings, as plan() found them.")
-      .def_prop_ro(
+  nb::class_<FoundPlan> plan(module, "PlannedCandidate",
+                             "A mesh and shardings, as plan() found them.");
+  add_fields<PlanVerdict>(plan, "PlanVerdict", {}, [](const FoundPlan& p) -> const PlanVerdict& {
+    return p.candidate.verdict;
+  });
+  plan.def_prop_ro(
           "axes", [](const FoundPlan& p) { return axes_dict(p.candidate.candidate.axes); },
           "The mesh axes and their sizes.")
       .def_prop_ro(
@@ -218,45 +223,11 @@ void bind_candidates(nb::module_& module) {
           },
           "The text of the partition spec of each free value: `P(\"data\", none)`.")
       .def_prop_ro(
-          "outcome",
-          [](const FoundPlan& p) { return std::string(to_string(p.candidate.verdict.outcome)); },
-          "`fits`, `too big`, `refused`.")
-      .def_prop_ro(
-          "memory", [](const FoundPlan& p) { return p.candidate.verdict.memory; },
-          "Bytes that one device needs; 0 if unknown.")
-      .def_prop_ro(
-          "capacity", [](const FoundPlan& p) { return p.candidate.verdict.capacity; },
-          "Bytes that one device has; 0 if unknown.")
-      .def_prop_ro(
-          "seconds", [](const FoundPlan& p) { return p.candidate.verdict.seconds; },
-          "The estimated time of a run, with `return_seconds`; 0 if the hardware's figures are "
-          "unknown.")
-      .def_prop_ro(
-          "basis",
-          [](const FoundPlan& p) { return std::string(to_string(p.candidate.verdict.basis)); },
-          "What `seconds` is taken from: `schedule`, the order of the compiled instructions; "
-          "`roofline`, the bounds one after the other, where there is no schedule; `unknown`.")
-      .def_prop_ro(
-          "exposed_seconds", [](const FoundPlan& p) { return p.candidate.verdict.exposed_seconds; },
-          "By the schedule: the part of `seconds` that waits for transfers between devices.")
-      .def_prop_ro(
-          "hidden_seconds", [](const FoundPlan& p) { return p.candidate.verdict.hidden_seconds; },
-          "By the schedule: the time of transfers that run behind computation.")
-      .def_prop_ro(
-          "return_seconds", [](const FoundPlan& p) { return p.candidate.verdict.return_seconds; },
-          "The part of `seconds` that brings results to the shardings of the arguments that they "
-          "are in the next run.")
-      .def_prop_ro(
           "as_given", [](const FoundPlan& p) { return p.candidate.as_given; },
           "True for the program as it was given.")
       .def_prop_ro(
           "estimated_seconds", [](const FoundPlan& p) { return p.candidate.estimate.seconds; },
           "Before compiling: the estimated time of a run; 0 if the hardware's figures are unknown.")
-      .def_prop_ro("collective_bytes",
-                   [](const FoundPlan& p) { return p.candidate.verdict.collective_bytes; })
-      .def_prop_ro(
-          "problem", [](const FoundPlan& p) { return p.candidate.verdict.problem; },
-          "The compiler's message, if it refused the candidate.")
       .def_prop_ro(
           "least_memory", [](const FoundPlan& p) { return p.candidate.estimate.least_memory; },
           "Before compiling: the bytes of the arguments on one device.")

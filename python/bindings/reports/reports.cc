@@ -11,6 +11,7 @@
 #include "meshard/report/json.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
+#include "python/bindings/reports/report_fields.h"
 
 namespace nb = nanobind;
 
@@ -120,18 +121,11 @@ std::vector<ExplainedCollective> chosen(nb::handle_t<ProgramReport> self, const 
 
 void bind_report(nb::module_& module) {
   using Report = ProgramReport;
-  nb::class_<Report>(module, "Report", nb::dynamic_attr(),
-                     "What the compiler made of a program. str() shows it.")
-      .def_prop_ro("name", &Report::name, "The program's name.")
-      .def_prop_ro(
-          "target", [](const Report& r) { return r.parts().target; },
-          "The hardware that it was compiled for.")
-      .def_prop_ro("mesh", &Report::mesh,
-                   "The mesh that numbers the program's devices; None on a single device.")
-      .def_prop_ro(
-          "topology", [](const Report& r) { return r.parts().topology; },
-          "The devices' coordinates; None if they have none.")
-      .def_prop_ro(
+  nb::class_<Report> type(module, "Report", nb::dynamic_attr(),
+                          "What the compiler made of a program. str() shows it.");
+  add_fields<Report::Parts>(type, "Parts", "meshes() collectives logical_collectives",
+                            [](const Report& r) -> const Report::Parts& { return r.parts(); });
+  type.def_prop_ro(
           "mesh_axes",
           [](const Report& r) {
             nb::dict axes;
@@ -149,54 +143,17 @@ void bind_report(nb::module_& module) {
             return ids;
           },
           "The device at each position of the mesh, row-major.")
-      .def_prop_ro("arguments", &Report::arguments, "Parameters, then captured values.")
-      .def_prop_ro("num_captured", &Report::num_captured,
-                   "How many of the arguments, the last ones, are captured values.")
-      .def_prop_ro("results", &Report::results)
-      .def_prop_ro(
-          "intermediates", [](const Report& r) { return r.parts().intermediates; },
-          "Intermediate values whose sharding the compiler reported.")
       .def_prop_ro("collectives", explained, "All collective instructions, in the module's order.")
       .def_prop_ro(
           "logical_collectives", explained_logical,
           "The collectives as the program has them: where a compiler writes one as several "
           "instructions, they are one. Expectations and differences count these.")
-      .def_prop_ro("layers", &Report::layers,
-                   "How much the collectives of each layer move; empty if no layer is known.")
       .def("collectives_of", chosen, nb::arg("kind"), nb::arg("axes") = nb::none(),
            "The collective instructions of one kind, and over exactly these axes if given.")
       .def_prop_ro("groups", &Report::groups,
                    "The logical collectives, grouped if they differ only in size and names.")
       .def_prop_ro("collective_bytes", &Report::collective_bytes,
                    "Bytes of all collectives over all executions, on one device.")
-      .def_prop_ro("reshards", [](const Report& r) { return r.parts().reshards; })
-      .def_prop_ro("memory", &Report::memory, "None if the plugin does not report it.")
-      .def_prop_ro(
-          "largest_buffers", [](const Report& r) { return r.parts().largest_buffers; },
-          "Largest first; empty if the compiler did not report them.")
-      .def_prop_ro("cost", [](const Report& r) { return r.parts().cost; })
-      .def_prop_ro(
-          "roofline", [](const Report& r) { return r.parts().roofline; },
-          "Lower bounds for the time; None if the hardware's figures are unknown.")
-      .def_prop_ro(
-          "schedule", [](const Report& r) { return r.parts().schedule; },
-          "An estimate of the time; None if the hardware's figures are unknown.")
-      .def_prop_ro(
-          "measured", [](const Report& r) { return r.parts().measured; },
-          "Times of the trace; None if none was given.")
-      .def_prop_ro("custom_calls", [](const Report& r) { return r.parts().custom_calls; })
-      .def_prop_ro(
-          "host_transfers", [](const Report& r) { return r.parts().host_transfers; },
-          "None if the program uses no host memory.")
-      .def_prop_ro(
-          "timeline", [](const Report& r) { return r.parts().timeline; },
-          "The steps of the module, in execution order.")
-      .def_prop_ro("notes", [](const Report& r) { return r.parts().notes; })
-      .def_prop_ro(
-          "out_of_memory", [](const Report& r) { return r.parts().out_of_memory; },
-          "The compiler's message if it refused the program for lack of memory.")
-      .def_prop_ro("fits", &Report::fits,
-                   "False if the program needs more memory than the device has.")
       .def(
           "table", collective_table,
           "A dict for each group of collectives: rows for a table, as pandas.DataFrame takes them.")
@@ -240,47 +197,21 @@ void bind_report(nb::module_& module) {
 }
 
 void bind_diff(nb::module_& module) {
-  using Side = CollectiveChange::Side;
-  nb::class_<Side>(module, "CollectiveCount", "Collectives on one side of a difference.")
-      .def_ro("count", &Side::count, "Number of instructions.")
-      .def_ro("executions", &Side::executions)
-      .def_ro("bytes", &Side::bytes, "Of all executions, on one device.")
-      .def("__repr__", [](const Side& side) {
+  bind_value<CollectiveChange::Side>(module, "CollectiveCount", {}, "Side")
+      .def("__repr__", [](const CollectiveChange::Side& side) {
         return cat("<CollectiveCount: ", side.count, ", ", side.bytes, " bytes>");
       });
-  nb::class_<CollectiveChange>(module, "CollectiveChange",
-                               "Collectives of one kind, axes and place, before and after.")
-      .def_prop_ro("kind", [](const CollectiveChange& c) { return std::string(to_string(c.kind)); })
-      .def_ro("axes", &CollectiveChange::axes, "As text: `\"data\", \"model\"`.")
-      .def_ro("place", &CollectiveChange::place, "The source lines; empty if unknown.")
-      .def_ro("before", &CollectiveChange::before)
-      .def_ro("after", &CollectiveChange::after)
-      .def_prop_ro("changed", &CollectiveChange::changed)
-      .def("__str__", &CollectiveChange::to_string)
-      .def("__repr__", [](const CollectiveChange& c) { return cat("<", c.to_string(), ">"); });
-  nb::class_<AmountChange>(module, "AmountChange", "A number of bytes or seconds.")
-      .def_ro("part", &AmountChange::part)
-      .def_ro("before", &AmountChange::before)
-      .def_ro("after", &AmountChange::after)
+  bind_value<CollectiveChange>(module, "CollectiveChange")
+      .def_prop_ro("changed", &CollectiveChange::changed);
+  bind_value<AmountChange>(module, "AmountChange")
       .def_prop_ro("changed", &AmountChange::changed)
       .def("__repr__", [](const AmountChange& c) {
         return cat("<AmountChange: ", c.part, " ", c.before, " to ", c.after, ">");
       });
-  nb::class_<PlacementChange>(module, "PlacementChange", "A value whose sharding changed.")
-      .def_ro("value", &PlacementChange::value)
-      .def_ro("before", &PlacementChange::before, "Empty if it does not exist on that side.")
-      .def_ro("after", &PlacementChange::after, "Empty if it does not exist on that side.")
-      .def("__str__", &PlacementChange::to_string)
-      .def("__repr__", [](const PlacementChange& c) { return cat("<", c.to_string(), ">"); });
-  nb::class_<ReportDiff>(module, "ReportDiff", "The differences between two programs.")
-      .def_prop_ro("same", &ReportDiff::same,
-                   "True if all that a device computes and stores is equal.")
-      .def_ro("collectives", &ReportDiff::collectives, "Changed and unchanged ones.")
-      .def_ro("memory", &ReportDiff::memory, "Bytes on one device.")
-      .def_ro("estimates", &ReportDiff::estimates,
-              "Seconds by the schedule; empty unless both sides have one.")
-      .def_ro("times", &ReportDiff::times, "Seconds by the roofline.")
-      .def_ro("placements", &ReportDiff::placements, "Changed ones.")
+  bind_value<PlacementChange>(module, "PlacementChange");
+  nb::class_<ReportDiff> changes(module, "ReportDiff", comment_of("ReportDiff"));
+  add_fields<ReportDiff>(changes, "ReportDiff", "before after reshards buffers");
+  changes.def_prop_ro("same", &ReportDiff::same, comment_of("ReportDiff.same"))
       .def("to_string", &ReportDiff::to_string, nb::arg("most_lines") = 12)
       .def("to_json", [](const ReportDiff& d) { return to_json(d); })
       .def("to_dict", [](const ReportDiff& d) { return json_object(to_json(d)); })
