@@ -49,18 +49,15 @@ Result<ProgramReport> report_of_loaded(const ProgramView& view, const LinkOption
   ProgramFacts facts;
   facts.program = view.program.lowered();
   describe_graph(view.graph, view.parameter_names, view.donated, facts);
-  MESHARD_RETURN_IF_ERROR(describe_run(view.program.client(), links, facts));
-  MESHARD_ASSIGN_OR_RETURN(ProgramReport report,
-                           report_of(compiled, facts, &view.program.shardings()));
-  ProgramReport::Parts parts = report.parts();
   const pjrt::Client& client = view.program.client();
-  parts.target.name = client.platform();
-  parts.target.devices = facts.program.num_partitions();
+  MESHARD_RETURN_IF_ERROR(describe_run(client, links, facts));
+  facts.hardware.name = client.platform();
+  facts.hardware.devices = facts.program.num_partitions();
   if (!client.addressable_devices().empty()) {
-    MESHARD_ASSIGN_OR_RETURN(parts.target.device_kind,
+    MESHARD_ASSIGN_OR_RETURN(facts.hardware.device_kind,
                              client.addressable_devices()[0]->description().kind());
   }
-  return ProgramReport(std::move(parts));
+  return report_of(compiled, facts, &view.program.shardings());
 }
 
 }  // namespace

@@ -34,22 +34,18 @@ Result<Compiled> compile_with_calls(CompileRequest& request, const CompileForOpt
 }
 
 // Compiles a module and reports on it, also if the program does not fit into memory.
-Result<ProgramReport> explain_compiled(
-    std::string module, const Target& target, const ProgramFacts& facts, bool use_shardy,
-    const std::map<std::string, pjrt::CompileOptions::Override>& overrides,
-    const CompileForOptions& options) {
-  CompileRequest request{.module = std::move(module),
-                         .target = target,
-                         .num_partitions = static_cast<int>(facts.program.num_partitions()),
-                         .use_shardy = use_shardy,
-                         .propagate_to_arguments = facts.propagate_to_arguments,
-                         .propagate_to_results = facts.propagate_to_results,
-                         .as_jax = facts.compiled_as_jax,
-                         .overrides = overrides};
+template <class Options>  // ExplainForOptions or ExplainModuleOptions
+Result<ProgramReport> explain_compiled(std::string module, const Target& target,
+                                       const ProgramFacts& facts, bool use_shardy,
+                                       const Options& options) {
+  CompileRequest request{std::move(module), target, facts.compile, facts.compiled_as_jax};
+  request.options.num_partitions = static_cast<int>(facts.program.num_partitions());
+  request.options.use_shardy = use_shardy;
+  request.options.overrides = options.overrides;
   if (facts.program.mesh)
     for (std::int64_t id : facts.program.mesh->device_ids())
-      request.device_ids.push_back(static_cast<int>(id));
-  Result<Compiled> compiled = compile_with_calls(request, options);
+      request.options.device_assignment.push_back(static_cast<int>(id));
+  Result<Compiled> compiled = compile_with_calls(request, options.compile);
   if (!compiled.ok()) {
     if (compiled.error().code() == ErrorCode::kResourceExhausted)
       return report_of_refused(compiled.error(), facts);
@@ -65,6 +61,15 @@ Result<std::optional<std::vector<TraceOp>>> measured_ops(const std::string& path
   Result<std::vector<TraceOp>> ops = read_trace_ops(bytes);
   if (!ops.ok()) return ops.error().with_note(cat("in ", path));
   return std::optional(*std::move(ops));
+}
+
+// The links, costs and times that a caller gives.
+template <class Options>  // ExplainForOptions or ExplainModuleOptions
+Result<void> describe_given(const Options& options, ProgramFacts& facts) {
+  MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
+  facts.costs = options.costs;
+  MESHARD_ASSIGN_OR_RETURN(facts.measured, measured_ops(options.measured));
+  return {};
 }
 
 void check_devices(const Mesh& mesh, const Target& target, SourceLocation where) {
@@ -188,12 +193,9 @@ Result<ProgramReport> internal::report_of_module(std::string_view module, const 
   notes.insert(notes.end(), of_platform.notes.begin(), of_platform.notes.end());
   MESHARD_ASSIGN_OR_RETURN(ProgramFacts facts, facts_of_module(read, target, options.layout));
   facts.notes.insert(facts.notes.end(), notes.begin(), notes.end());
-  MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
-  facts.costs = options.costs;
-  MESHARD_ASSIGN_OR_RETURN(facts.measured, measured_ops(options.measured));
+  MESHARD_RETURN_IF_ERROR(describe_given(options, facts));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
-  return explain_compiled(std::move(made.text), target, facts, use_shardy, options.overrides,
-                          options.compile);
+  return explain_compiled(std::move(made.text), target, facts, use_shardy, options);
 }
 
 ProgramReport explain_module(std::string_view module, const Target& target,
@@ -217,14 +219,10 @@ ProgramReport internal::explain_traced(const Target& target, TracedProgram trace
   describe_graph(traced.program.graph, traced.program.parameter_names, traced.program.donated,
                  facts);
   if (facts.program.mesh) check_devices(*facts.program.mesh, target, traced.where);
-  if (Result<void> links = describe_links(options.links, facts); !links.ok())
-    throw links.error().at(traced.where);
-  facts.costs = options.costs;
-  Result<std::optional<std::vector<TraceOp>>> measured = measured_ops(options.measured);
-  if (!measured.ok()) throw measured.error().at(traced.where);
-  facts.measured = *std::move(measured);
-  Result<ProgramReport> report = explain_compiled(
-      facts.program.text, target, facts, /*use_shardy=*/true, options.overrides, options.compile);
+  if (Result<void> given = describe_given(options, facts); !given.ok())
+    throw given.error().at(traced.where);
+  Result<ProgramReport> report =
+      explain_compiled(facts.program.text, target, facts, /*use_shardy=*/true, options);
   if (!report.ok()) throw report.error().at(traced.where);
   return *std::move(report);
 }

@@ -237,8 +237,8 @@ class ModuleFactsReader {
         open += flags.back();
       }
     };
-    set(module_.arguments, facts_.propagate_to_arguments);
-    set(module_.results, facts_.propagate_to_results);
+    set(module_.arguments, facts_.compile.propagate_to_parameters);
+    set(module_.results, facts_.compile.propagate_to_outputs);
     if (module_.origin == stablehlo::ModuleOrigin::kUnknown && open > 0)
       facts_.notes.push_back(
           cat("the module does not say which framework wrote it: as with JAX, the compiler chooses "

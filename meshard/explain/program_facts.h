@@ -11,8 +11,10 @@
 #include "meshard/explain/measured/trace_ops.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/process_map.h"
+#include "meshard/explain/report.h"
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/lower.h"
+#include "meshard/pjrt/compile_options.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "meshard/target/target.h"
 
@@ -29,15 +31,17 @@ struct ProgramFacts {
   /// Whether each argument's memory is donated to a result.
   std::vector<bool> donated;
   std::size_t num_captured = 0;
-  /// Whether the framework that wrote the program lets the compiler choose the sharding of each
-  /// argument and result (CompileRequest). Empty: it sets no such option.
-  std::vector<bool> propagate_to_arguments = {}, propagate_to_results = {};
+  /// The options that the framework that wrote the program would pass to the compiler: whether it
+  /// lets the compiler choose the sharding of each argument and result. Empty: it sets none.
+  pjrt::CompileOptions compile = {};
   /// Whether the compiler gets the options that JAX passes by default.
   bool compiled_as_jax = false;
   /// The recorded program; none for a module from elsewhere.
   std::optional<Graph> graph = std::nullopt;
   /// The target hardware; none: the hardware of this process.
   std::optional<Target> target = std::nullopt;
+  /// What the report says of the hardware if there is no target.
+  TargetSummary hardware = {};
   /// The process of each device, if the report distinguishes processes.
   std::optional<ProcessMap> processes = std::nullopt;
   LinkOptions links = {};

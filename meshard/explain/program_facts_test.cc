@@ -121,17 +121,18 @@ TEST(ProgramFacts, TheCompilerMayChooseWhatHasNoSharding) {
     return facts_of_module(module_facts(text, attributes), facts_target("cpu:2")).value();
   };
   ProgramFacts of_jax = facts_with("jax.result_info = \"r\"", "");
-  EXPECT_THAT(of_jax.propagate_to_arguments, ElementsAre(false, true));
-  EXPECT_THAT(of_jax.propagate_to_results, ElementsAre(true, false));
+  EXPECT_THAT(of_jax.compile.propagate_to_parameters, ElementsAre(false, true));
+  EXPECT_THAT(of_jax.compile.propagate_to_outputs, ElementsAre(true, false));
   EXPECT_TRUE(of_jax.compiled_as_jax);
   EXPECT_TRUE(of_jax.notes.empty());
   ProgramFacts unknown = facts_with("", "");
-  EXPECT_EQ(unknown.propagate_to_results, of_jax.propagate_to_results);
+  EXPECT_EQ(unknown.compile.propagate_to_outputs, of_jax.compile.propagate_to_outputs);
   ASSERT_EQ(unknown.notes.size(), 1u);
   EXPECT_THAT(unknown.notes[0], HasSubstr("as with JAX"));
   EXPECT_THAT(unknown.notes[0], HasSubstr("the shardings of 2 arguments and results"));
   ProgramFacts own = facts_with("", "attributes {meshard.mesh = \"\"}");
-  EXPECT_TRUE(own.propagate_to_arguments.empty() && own.propagate_to_results.empty());
+  EXPECT_TRUE(own.compile.propagate_to_parameters.empty() &&
+              own.compile.propagate_to_outputs.empty());
   EXPECT_FALSE(own.compiled_as_jax);
 }
 
@@ -151,8 +152,8 @@ TEST(ProgramFacts, ShardingsOfTheOlderPartitioner) {
   EXPECT_TRUE(arguments[1].is_specified_otherwise);
   EXPECT_FALSE(arguments[2].is_specified_otherwise);
   EXPECT_TRUE(facts.program.results[0].is_exact());
-  EXPECT_THAT(facts.propagate_to_arguments, ElementsAre(false, false, true));
-  EXPECT_THAT(facts.propagate_to_results, ElementsAre(false));
+  EXPECT_THAT(facts.compile.propagate_to_parameters, ElementsAre(false, false, true));
+  EXPECT_THAT(facts.compile.propagate_to_outputs, ElementsAre(false));
 }
 
 TEST(ProgramFacts, DevicesInTheUsersOrder) {

@@ -107,6 +107,7 @@ class ReportMaker {
     parts.mesh = facts.program.mesh;
     parts.num_captured = facts.num_captured;
     parts.notes = facts.notes;
+    parts.target = facts.hardware;
     if (facts.target) {
       parts.target.name = facts.target->name();
       parts.target.device_kind = facts.target->topology().kind();

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "meshard/base/cat.h"
-#include "meshard/pjrt/wire.h"
+#include "meshard/base/packed_fields.h"
 
 namespace meshard {
 namespace {
@@ -13,6 +13,21 @@ namespace {
 // Of each set of processes, the newest launches are known one by one, and of all launches a hash
 // whenever their number is a multiple of kHashed.
 constexpr std::uint64_t kKnown = 64, kHashed = 1024;
+
+// The launches of one set of processes, as other processes get them.
+struct SentTrack {
+  struct Launch {
+    std::uint64_t id = 0;
+    std::string text;
+    MESHARD_FIELDS(id, text)
+  };
+  std::uint64_t count = 0, hashed = 0, hash_then = 0;
+  std::vector<Launch> newest;
+  MESHARD_FIELDS(count, hashed, hash_then, newest)
+
+  std::uint64_t first() const { return count - newest.size(); }
+};
+using SentTracks = std::map<std::vector<int>, SentTrack>;  // by the ranks
 
 }  // namespace
 
@@ -107,75 +122,35 @@ std::vector<std::vector<int>> LaunchHistory::sets() const {
 
 std::string LaunchHistory::to_bytes() const {
   std::lock_guard lock(mutex_);
-  pjrt::WireWriter all;
+  SentTracks all;
   for (const auto& each : tracks_) {
     const Track& track = *each;
-    pjrt::WireWriter one;
-    one.add_packed(1, track.ranks);
-    one.add_varint(2, track.count);
-    one.add_varint(3, track.hashed);
-    one.add_varint(4, track.hash_then);
-    for (std::uint64_t n = track.count - std::min(track.count, kKnown); n < track.count; ++n) {
-      pjrt::WireWriter launch;
-      launch.add_varint(1, track.newest[n % kKnown].step->id.low);
-      launch.add_bytes(2, track.text_of(n));
-      one.add_message(5, launch);
-    }
-    all.add_message(1, one);
+    SentTrack& sent = all[track.ranks];
+    sent.count = track.count;
+    sent.hashed = track.hashed;
+    sent.hash_then = track.hash_then;
+    for (std::uint64_t n = track.count - std::min(track.count, kKnown); n < track.count; ++n)
+      sent.newest.push_back({track.newest[n % kKnown].step->id.low, track.text_of(n)});
   }
-  return all.take();
+  return to_packed(all);
 }
 
 namespace {
 
-// A track of another process or of this one, read from bytes.
-struct ReadTrack {
-  struct Launch {
-    std::uint64_t id = 0;
-    std::string_view text;
-  };
-  std::uint64_t count = 0, hashed = 0, hash_then = 0;
-  std::vector<Launch> newest;
-
-  std::uint64_t first() const { return count - newest.size(); }
-};
-
-ReadTrack::Launch read_launch(std::string_view bytes) {
-  ReadTrack::Launch launch;
-  pjrt::WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) launch.id = field->value;
-    if (field->number == 2) launch.text = field->bytes;
-  }
-  return launch;
+// Empty if the bytes are damaged.
+SentTracks read_tracks(std::string_view bytes) {
+  Result<SentTracks> tracks = from_packed<SentTracks>(bytes, "processes");
+  if (!tracks.ok()) return {};
+  std::erase_if(*tracks,
+                [](const auto& each) { return each.second.newest.size() > each.second.count; });
+  return *std::move(tracks);
 }
 
-// By the packed ranks.
-std::map<std::string_view, ReadTrack> read_tracks(std::string_view bytes) {
-  std::map<std::string_view, ReadTrack> tracks;
-  pjrt::WireReader reader(bytes);
-  while (auto each = reader.next()) {
-    ReadTrack track;
-    std::string_view ranks;
-    pjrt::WireReader inner(each->bytes);
-    while (auto field = inner.next()) switch (field->number) {
-        case 1: ranks = field->bytes; break;
-        case 2: track.count = field->value; break;
-        case 3: track.hashed = field->value; break;
-        case 4: track.hash_then = field->value; break;
-        case 5: track.newest.push_back(read_launch(field->bytes)); break;
-        default: break;
-      }
-    if (track.newest.size() <= track.count) tracks[ranks] = std::move(track);
-  }
-  return tracks;
-}
-
-std::optional<std::string> difference_of_tracks(const ReadTrack& a, int rank_a, const ReadTrack& b,
+std::optional<std::string> difference_of_tracks(const SentTrack& a, int rank_a, const SentTrack& b,
                                                 int rank_b) {
   std::uint64_t end = std::min(a.count, b.count);
   for (std::uint64_t n = std::max(a.first(), b.first()); n < end; ++n) {
-    const ReadTrack::Launch &in_a = a.newest[n - a.first()], &in_b = b.newest[n - b.first()];
+    const SentTrack::Launch &in_a = a.newest[n - a.first()], &in_b = b.newest[n - b.first()];
     if (in_a.id == in_b.id) continue;
     return cat("launch ", n + 1, " that both take part in is ", in_a.text, " in process ", rank_a,
                ", and ", in_b.text, " in process ", rank_b);
@@ -190,7 +165,7 @@ std::optional<std::string> difference_of_tracks(const ReadTrack& a, int rank_a, 
 
 std::optional<std::string> difference_of_histories(std::string_view a, int rank_a,
                                                    std::string_view b, int rank_b) {
-  std::map<std::string_view, ReadTrack> in_a = read_tracks(a), in_b = read_tracks(b);
+  SentTracks in_a = read_tracks(a), in_b = read_tracks(b);
   for (const auto& [ranks, track] : in_a)
     if (auto same = in_b.find(ranks); same != in_b.end())
       if (auto difference = difference_of_tracks(track, rank_a, same->second, rank_b))

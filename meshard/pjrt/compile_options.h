@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 
 namespace meshard::pjrt {
@@ -42,6 +43,9 @@ struct CompileOptions {
   /// Compiler options for this compilation only, by the names of XLA's DebugOptions.
   std::map<std::string, Override> overrides;
 
+  MESHARD_FIELDS(num_replicas, num_partitions, use_spmd_partitioning, use_shardy, device_assignment,
+                 propagate_to_parameters, propagate_to_outputs, parameter_count,
+                 alias_passthrough_parameters, memory_fitting_level, portable, overrides)
   int num_devices() const { return num_replicas * num_partitions; }
   /// Checks the counts, the length of the assignment, negative or repeated ids, and the lengths of
   /// the flag vectors.

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/pjrt/array_type.h"
 #include "meshard/pjrt/client_ref.h"
@@ -27,6 +28,8 @@ struct CompiledMemoryStats {
   std::int64_t host_arguments = 0;
   std::int64_t host_outputs = 0;
   std::int64_t host_temporaries = 0;
+  MESHARD_FIELDS(generated_code, arguments, outputs, aliases, temporaries, peak, host_arguments,
+                 host_outputs, host_temporaries)
 };
 
 /// Move-only owner of a compiled program, loaded or not.

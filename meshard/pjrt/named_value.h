@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "meshard/base/fields.h"
+
 namespace meshard::pjrt {
 
 /// A value: a name with a string, integer, list of integers, float or bool.
@@ -14,6 +16,7 @@ struct NamedValue {
   std::string name;
   Value value;
 
+  MESHARD_FIELDS(name, value)
   /// `name = value`; strings are quoted, lists are in brackets.
   std::string to_string() const;
   /// The value only, formatted as in to_string().

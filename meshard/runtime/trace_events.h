@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 
@@ -45,6 +47,14 @@ struct TraceEvent {
   std::optional<std::uint64_t> bytes = std::nullopt;
   /// The device or the plugin reported an error.
   bool failed = false;
+  MESHARD_FIELDS(track, category, what, place, number, platform, start, duration, bytes, failed)
+};
+
+template <>
+struct EnumNames<TraceEvent::Track> {
+  using enum TraceEvent::Track;
+  static constexpr EnumName<TraceEvent::Track> kNames[] = {
+      {kHost, "host"}, {kDevice, "device"}, {kTransfer, "transfer"}};
 };
 
 struct TraceOptions {

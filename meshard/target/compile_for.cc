@@ -37,36 +37,39 @@ Result<std::string> plugin_for(const Target& target) {
 
 // The ids in the request, else the target's lowest ids.
 Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
+  const std::vector<int>& asked = request.options.device_assignment;
+  auto count = static_cast<std::size_t>(request.options.num_partitions);
   std::unordered_set<std::int64_t> known;
   std::vector<int> ids;
   for (const DeviceAttributes& device : request.target.topology().devices()) {
     known.insert(device.id);
-    if (request.device_ids.empty()) ids.push_back(static_cast<int>(device.id));
+    if (asked.empty()) ids.push_back(static_cast<int>(device.id));
   }
-  if (request.device_ids.empty()) {
+  if (asked.empty()) {
     std::sort(ids.begin(), ids.end());
-    ids.resize(static_cast<std::size_t>(request.num_partitions));
+    ids.resize(count);
     return ids;
   }
-  if (request.device_ids.size() != static_cast<std::size_t>(request.num_partitions))
-    return invalid_request(cat("got ", request.device_ids.size(), " device ids for ",
-                               request.num_partitions, " partitions"));
+  if (asked.size() != count)
+    return invalid_request(cat("got ", asked.size(), " device ids for ", count, " partitions"));
   std::unordered_set<int> seen;
-  for (int id : request.device_ids) {
+  for (int id : asked) {
     if (!known.contains(id))
       return invalid_request(cat(request.target.name(), " has no device ", id));
     if (!seen.insert(id).second) return invalid_request(cat("device ", id, " is listed twice"));
   }
-  return request.device_ids;
+  return asked;
 }
 
 Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions& options) {
   if (request.module.empty()) return invalid_request("the module is empty");
-  if (request.num_partitions < 1 || request.num_partitions > request.target.size())
-    return invalid_request(cat("the program has ", request.num_partitions, " partitions, but ",
+  int partitions = request.options.num_partitions;
+  if (partitions < 1 || partitions > request.target.size())
+    return invalid_request(cat("the program has ", partitions, " partitions, but ",
                                request.target.name(), " has ", request.target.size(), " devices"));
   CompileJob job;
-  MESHARD_ASSIGN_OR_RETURN(job.device_ids, device_ids_of(request));
+  job.options = request.options;
+  MESHARD_ASSIGN_OR_RETURN(job.options.device_assignment, device_ids_of(request));
   job.plugin = options.plugin;
   if (job.plugin.empty()) {
     MESHARD_ASSIGN_OR_RETURN(job.plugin, plugin_for(request.target));
@@ -80,12 +83,7 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   job.on_tpu = request.target.platform() == "tpu";
   job.topology_name = request.target.plugin_name();
   job.plugin_options = request.target.plugin_options();
-  job.num_partitions = request.num_partitions;
-  job.use_shardy = request.use_shardy;
-  job.propagate_to_arguments = request.propagate_to_arguments;
-  job.propagate_to_results = request.propagate_to_results;
   job.as_jax = request.as_jax;
-  job.overrides = request.overrides;
   return job;
 }
 
@@ -171,7 +169,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   MESHARD_ASSIGN_OR_RETURN(WorkerAnswer answer, workers.run(job, watch));
   if (!answer.bytes) return abnormal_end(answer.end, progress, options);
   auto compiled = deserialize_answer(*answer.bytes);
-  if (!compiled.ok()) return classified(compiled.error(), target, job.num_partitions);
+  if (!compiled.ok()) return classified(compiled.error(), target, job.options.num_partitions);
   compiled->log = std::move(answer.log);
   return compiled;
 } catch (const Cancelled&) {

@@ -2,11 +2,8 @@
 #pragma once
 #include <chrono>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "meshard/base/result.h"
 #include "meshard/pjrt/compile_options.h"
@@ -22,19 +19,10 @@ struct CompileRequest {
   /// The StableHLO module, as text or bytecode.
   std::string module;
   Target target;
-  /// Number of partitions, and the device id of each in order. Without ids: the target's lowest.
-  int num_partitions = 1;
-  std::vector<int> device_ids = {};
-  /// True: Shardy. False: GSPMD, for modules that carry `mhlo.sharding`.
-  bool use_shardy = true;
-  /// Whether the compiler may choose the shardings of arguments and results that have none: one for
-  /// each, or empty. Without its permission GSPMD replicates such a value; Shardy mostly chooses.
-  std::vector<bool> propagate_to_arguments = {};
-  std::vector<bool> propagate_to_results = {};
+  /// How it is compiled. Without a device assignment: for the target's lowest devices.
+  pjrt::CompileOptions options = {};
   /// Passes the options that JAX passes by default and that change the result.
   bool as_jax = false;
-  /// Compiler options, by their names in XLA's DebugOptions.
-  std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
 };
 
 struct CompileForOptions {

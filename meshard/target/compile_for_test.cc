@@ -50,11 +50,11 @@ TEST_F(CompileFor, WhatDiffersIsCompiledAnew) {
   compile(base);
   CompileRequest other_target = request("cpu:8");
   CompileRequest other_ids = base;
-  other_ids.device_ids = {2};
+  other_ids.options.device_assignment = {2};
   CompileRequest other_partitioner = base;
-  other_partitioner.use_shardy = false;
+  other_partitioner.options.use_shardy = false;
   CompileRequest other_options = base;
-  other_options.overrides["xla_cpu_enable_fast_math"] = true;
+  other_options.options.overrides["xla_cpu_enable_fast_math"] = true;
   CompileRequest other_module = base;
   other_module.module += "\n";
   for (const auto& other :
@@ -195,17 +195,17 @@ TEST_F(CompileFor, RefusesUnsoundRequestsBeforeStarting) {
   };
   EXPECT_TRUE(refused(request("cpu:4", ""), {"empty"}));
   CompileRequest too_many = request("cpu:4");
-  too_many.num_partitions = 5;
+  too_many.options.num_partitions = 5;
   EXPECT_TRUE(refused(too_many, {"5 partitions", "cpu:4 has 4"}));
-  too_many.num_partitions = 0;
+  too_many.options.num_partitions = 0;
   EXPECT_TRUE(refused(too_many, {"0 partitions"}));
   CompileRequest ids = request("cpu:4");
-  ids.device_ids = {4};
+  ids.options.device_assignment = {4};
   EXPECT_TRUE(refused(ids, {"no device 4"}));
-  ids.device_ids = {0, 1};
+  ids.options.device_assignment = {0, 1};
   EXPECT_TRUE(refused(ids, {"2 device ids for 1 partitions"}));
-  ids.num_partitions = 2;
-  ids.device_ids = {1, 1};
+  ids.options.num_partitions = 2;
+  ids.options.device_assignment = {1, 1};
   EXPECT_TRUE(refused(ids, {"device 1 is listed twice"}));
 }
 
@@ -284,13 +284,13 @@ TEST_F(CompileForReal, Tpu) {
 
 TEST_F(CompileForReal, SeveralSlices) {
   CompileRequest sharded = request("v5e:2x2*2", kSharded);
-  sharded.num_partitions = 4;
-  sharded.device_ids = {100000, 100001, 200000, 200001};
+  sharded.options.num_partitions = 4;
+  sharded.options.device_assignment = {100000, 100001, 200000, 200001};
   auto compiled = compile_for(sharded, options_);
   if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound)
     GTEST_SKIP() << "no TPU plugin; ./dev setup --targets fetches it";
   ASSERT_TRUE(compiled.ok()) << compiled.error().what();
-  sharded.device_ids = {0, 1, 2, 3};
+  sharded.options.device_assignment = {0, 1, 2, 3};
   EXPECT_TRUE(throws_error(compiling(sharded), ErrorCode::kInvalidArgument, {"no device 0"}));
 }
 
@@ -298,7 +298,7 @@ TEST_F(CompileForReal, SeveralSlices) {
 // libtpu refuses it in an internal check, with the words "limited ICI routing".
 TEST_F(CompileForReal, APartOfALargeV5eSlice) {
   CompileRequest part = request("v5e:4x8", kSharded);
-  part.num_partitions = 4;
+  part.options.num_partitions = 4;
   auto compiled = compile_for(part, options_);
   ASSERT_FALSE(compiled.ok());
   if (compiled.error().code() == ErrorCode::kNotFound) GTEST_SKIP() << "no TPU plugin";
@@ -322,7 +322,7 @@ TEST_F(CompileForReal, WarningsOfThePartitionerAreInTheLog) {
   int tried = 0;
   for (const char* target : {"cpu:8", "h100:8", "v5e:2x4"}) {
     CompileRequest exchange = request(target, kExchange);
-    exchange.num_partitions = 8;
+    exchange.options.num_partitions = 8;
     auto compiled = compile_for(exchange, options_);
     if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound) continue;
     ASSERT_TRUE(compiled.ok()) << target << ": " << compiled.error().what();

@@ -3,117 +3,34 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <variant>
 
+#include "meshard/base/cat.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/host_call.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/topology.h"
 #include "meshard/target/dumped_program.h"
-#include "meshard/target/named_value_wire.h"
 #include "meshard/target/unhandled_call.h"
 
 namespace meshard {
 namespace {
 
 using pjrt::CompileOptions;
-using pjrt::WireReader;
-using pjrt::WireWriter;
 using Step = std::function<void(std::string_view)>;
 
-enum JobField {
-  kModule = 1,
-  kPlugin,
-  kOnClient,
-  kTopologyName,
-  kPluginOption,
-  kNumPartitions,
-  kDeviceIds,
-  kUseShardy,
-  kOverride,
-  kDumpFolder,
-  kOnTpu,
-  kPropagateToArguments,
-  kPropagateToResults,
-  kAsJax,
+// The answer of meshard-compile: a compiled program, or an error.
+struct CompileAnswer {
+  int code = 0;  // of the error; 0: none
+  std::string message;
+  std::string compiled;  // as Compiled::serialize() writes it
+  MESHARD_FIELDS(code, message, compiled)
 };
 
-Error damaged_job() { return Error(ErrorCode::kDataLoss, "[compile] the request is damaged"); }
-
-// Field 1 is the name; field 2 + i holds a value of the variant's type i.
-WireWriter write_override(const std::string& name, const CompileOptions::Override& value) {
-  WireWriter out;
-  out.add_bytes(1, name);
-  int field = 2 + static_cast<int>(value.index());
-  if (auto* text = std::get_if<std::string>(&value)) out.add_bytes(field, *text);
-  if (auto* flag = std::get_if<bool>(&value)) out.add_varint(field, *flag);
-  if (auto* number = std::get_if<std::int64_t>(&value))
-    out.add_varint(field, static_cast<std::uint64_t>(*number));
-  if (auto* real = std::get_if<double>(&value)) out.add_double(field, *real);
-  return out;
-}
-
-bool read_override(std::string_view bytes, CompileJob& to) {
-  std::string name;
-  CompileOptions::Override value;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) name = field->bytes;
-    if (field->number == 2) value = std::string(field->bytes);
-    if (field->number == 3) value = field->as_bool();
-    if (field->number == 4) value = field->as_int();
-    if (field->number == 5) value = field->as_double();
-  }
-  to.overrides[name] = value;
-  return reader.ok();
-}
-
-bool read_flags(const pjrt::WireField& field, std::vector<bool>& to) {
-  std::vector<std::int64_t> numbers;
-  if (!append_numbers(field, numbers)) return false;
-  for (std::int64_t number : numbers) to.push_back(number != 0);
-  return true;
-}
-
-bool read_job_field(const pjrt::WireField& field, CompileJob& to) {
-  switch (field.number) {
-    case kModule: to.module = field.bytes; return true;
-    case kPlugin: to.plugin = field.bytes; return true;
-    case kOnClient: to.on_client = field.as_bool(); return true;
-    case kTopologyName: to.topology_name = field.bytes; return true;
-    case kPluginOption: {
-      auto option = read_named_value(field.bytes);
-      if (option.ok()) to.plugin_options.push_back(*option);
-      return option.ok();
-    }
-    case kNumPartitions: to.num_partitions = static_cast<int>(field.value); return true;
-    case kDeviceIds: {
-      std::vector<std::int64_t> ids;
-      if (!append_numbers(field, ids)) return false;
-      for (std::int64_t id : ids) to.device_ids.push_back(static_cast<int>(id));
-      return true;
-    }
-    case kUseShardy: to.use_shardy = field.as_bool(); return true;
-    case kOverride: return read_override(field.bytes, to);
-    case kDumpFolder: to.dump_folder = field.bytes; return true;
-    case kPropagateToArguments: return read_flags(field, to.propagate_to_arguments);
-    case kPropagateToResults: return read_flags(field, to.propagate_to_results);
-    case kAsJax: to.as_jax = field.as_bool(); return true;
-    case kOnTpu: to.on_tpu = field.as_bool(); return true;
-    default: return false;
-  }
-}
-
 CompileOptions options_of(const CompileJob& job) {
-  CompileOptions options;
-  options.num_partitions = job.num_partitions;
-  options.device_assignment = job.device_ids;
-  options.use_shardy = job.use_shardy;
-  options.propagate_to_parameters = job.propagate_to_arguments;
-  options.parameter_count = job.propagate_to_arguments.size();
-  options.propagate_to_outputs = job.propagate_to_results;
-  options.overrides = job.overrides;
+  CompileOptions options = job.options;
+  options.parameter_count = options.propagate_to_parameters.size();
   // JAX passes O2 unless its user sets jax_memory_fitting_level (jax/_src/compiler.py).
   if (job.as_jax) options.memory_fitting_level = 29;
   if (!job.dump_folder.empty()) ask_for_dumps(job.dump_folder, options);
@@ -268,37 +185,10 @@ Result<Compiled> compile_on_topology(const pjrt::Plugin& plugin, const CompileJo
 
 }  // namespace
 
-std::string CompileJob::serialize() const {
-  WireWriter out;
-  out.add_bytes(kModule, module);
-  out.add_bytes(kPlugin, plugin);
-  out.add_varint(kOnClient, on_client);
-  out.add_bytes(kTopologyName, topology_name);
-  for (const pjrt::NamedValue& option : plugin_options)
-    out.add_message(kPluginOption, write_named_value(option));
-  out.add_varint(kNumPartitions, static_cast<std::uint64_t>(num_partitions));
-  out.add_packed(kDeviceIds, device_ids);
-  out.add_varint(kUseShardy, use_shardy);
-  for (const auto& entry : overrides)
-    out.add_message(kOverride, write_override(entry.first, entry.second));
-  out.add_bytes(kDumpFolder, dump_folder);
-  out.add_packed(kPropagateToArguments, propagate_to_arguments);
-  out.add_packed(kPropagateToResults, propagate_to_results);
-  out.add_varint(kAsJax, as_jax);
-  out.add_varint(kOnTpu, on_tpu);
-  return out.take();
-}
+std::string CompileJob::serialize() const { return to_packed(*this); }
 
 Result<CompileJob> CompileJob::deserialize(std::string_view bytes) {
-  CompileJob job;
-  WireReader reader(bytes);
-  bool complete = false;
-  while (auto field = reader.next()) {
-    if (!read_job_field(*field, job)) return damaged_job();
-    complete = field->number == kOnTpu;  // this field is written last
-  }
-  if (!reader.ok() || !complete) return damaged_job();
-  return job;
+  return from_packed<CompileJob>(bytes, "compile");
 }
 
 Result<Compiled> run_compile_job(const CompileJob& job, const Step& step) {
@@ -311,35 +201,20 @@ Result<Compiled> run_compile_job(const CompileJob& job, const Step& step) {
 }
 
 std::string serialize_answer(const Result<Compiled>& answer) {
-  WireWriter out;
-  if (answer.ok()) {
-    out.add_bytes(1, answer->serialize());
-  } else {
-    WireWriter error;
-    error.add_varint(1, static_cast<std::uint64_t>(answer.error().code()));
-    error.add_bytes(2, answer.error().message());
-    out.add_message(2, error);
-  }
-  return out.take();
+  CompileAnswer sent;
+  if (answer.ok())
+    sent.compiled = answer->serialize();
+  else
+    sent = {static_cast<int>(answer.error().code()), answer.error().message(), {}};
+  return to_packed(sent);
 }
 
 Result<Compiled> deserialize_answer(std::string_view bytes) {
-  Error damaged(ErrorCode::kDataLoss, "[compile] the answer is damaged");
-  WireReader reader(bytes);
-  auto field = reader.next();
-  if (!field || field->type != 2) return damaged;
-  if (field->number == 1) return Compiled::deserialize(field->bytes);
-  if (field->number != 2) return damaged;
-  ErrorCode code = ErrorCode::kUnknown;
-  std::string message;
-  WireReader error(field->bytes);
-  while (auto part = error.next()) {
-    if (part->number == 1 && part->value >= 1 && part->value <= 16)
-      code = static_cast<ErrorCode>(part->value);
-    if (part->number == 2) message = part->bytes;
-  }
-  if (!error.ok()) return damaged;
-  return Error(code, message);
+  MESHARD_ASSIGN_OR_RETURN(CompileAnswer answer, from_packed<CompileAnswer>(bytes, "compile"));
+  if (answer.code == 0) return Compiled::deserialize(answer.compiled);
+  bool is_known = answer.code >= 1 && answer.code <= 16;
+  return Error(is_known ? static_cast<ErrorCode>(answer.code) : ErrorCode::kUnknown,
+               answer.message);
 }
 
 }  // namespace meshard

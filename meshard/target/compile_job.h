@@ -1,11 +1,11 @@
 // One compile request as sent to the program meshard-compile, and its answer.
 #pragma once
 #include <functional>
-#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/pjrt/compile_options.h"
 #include "meshard/pjrt/named_value.h"
@@ -25,18 +25,14 @@ struct CompileJob {
   /// Name and options for creating the topology or the client.
   std::string topology_name;
   std::vector<pjrt::NamedValue> plugin_options;
-  int num_partitions = 1;
-  /// One device id for each partition.
-  std::vector<int> device_ids;
-  bool use_shardy = true;
-  /// As in CompileRequest.
-  std::vector<bool> propagate_to_arguments;
-  std::vector<bool> propagate_to_results;
+  /// As in CompileRequest, with a device id for each partition.
+  pjrt::CompileOptions options;
   bool as_jax = false;
-  std::map<std::string, pjrt::CompileOptions::Override> overrides;
   /// Folder for the compiler's dumps; empty: no dumps.
   std::string dump_folder;
 
+  MESHARD_FIELDS(module, plugin, on_client, on_tpu, topology_name, plugin_options, options, as_jax,
+                 dump_folder)
   std::string serialize() const;
   /// @error data loss
   static Result<CompileJob> deserialize(std::string_view bytes);

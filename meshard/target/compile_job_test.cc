@@ -16,13 +16,14 @@ CompileJob full_job() {
   job.on_tpu = true;
   job.topology_name = "v5e:4x4";
   job.plugin_options = {{"num_slices", std::int64_t{2}}, {"topology", std::string("1x2x4")}};
-  job.num_partitions = 3;
-  job.device_ids = {200000, 0, 100001};
-  job.use_shardy = false;
-  job.propagate_to_arguments = {true, false, false};
-  job.propagate_to_results = {false, true};
+  job.options.num_partitions = 3;
+  job.options.device_assignment = {200000, 0, 100001};
+  job.options.use_shardy = false;
+  job.options.propagate_to_parameters = {true, false, false};
+  job.options.propagate_to_outputs = {false, true};
   job.as_jax = true;
-  job.overrides = {{"a", std::string("text")}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}};
+  job.options.overrides = {
+      {"a", std::string("text")}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}};
   job.dump_folder = "/tmp/x";
   return job;
 }

@@ -95,7 +95,7 @@ class CompileForReal : public CompileFor {
   // The compiled sharded product, or none without a plugin.
   std::optional<Compiled> product(std::string_view target) {
     CompileRequest sharded = request(target, kSharded);
-    sharded.num_partitions = 4;
+    sharded.options.num_partitions = 4;
     auto compiled = compile_for(sharded, options_);
     if (!compiled.ok() && compiled.error().code() == ErrorCode::kNotFound) return std::nullopt;
     return std::move(compiled).value();

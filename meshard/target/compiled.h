@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/named_value.h"
@@ -37,10 +39,14 @@ struct Compiled {
   /// True if the result was read from the cache.
   bool from_cache = false;
 
-  /// All fields except from_cache, as bytes (protobuf wire format, meshard's own fields).
+  MESHARD_FIELDS(optimized_program, memory, cost_analysis, parameter_shardings, output_shardings,
+                 propagated_program, buffer_assignment, log, platform_version, missing_handlers,
+                 compile_seconds, from_cache)
+  static constexpr FieldNotes kFieldNotes{.local = "from_cache"};
+  /// All fields except from_cache, as bytes (base/packed_fields.h).
   std::string serialize() const;
   /// Reads what serialize() wrote.
-  /// @error data loss if the bytes are damaged or truncated
+  /// @error data loss if the bytes are damaged, truncated, or of another version of meshard
   static Result<Compiled> deserialize(std::string_view bytes);
 };
 

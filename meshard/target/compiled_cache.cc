@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Format version: increases when the meaning of the bytes changes.
-constexpr std::string_view kFormat = "meshard compiled 1";
+constexpr std::string_view kFormat = "meshard compiled 2";
 
 std::string plugin_identity(const std::string& plugin) {
   std::error_code ignored;

@@ -7,8 +7,8 @@
 
 #include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/base/stall_report.h"
-#include "meshard/pjrt/wire.h"
 #include "meshard/runtime/internal/shared_fabric.h"
 
 namespace meshard {
@@ -20,53 +20,22 @@ using std::chrono::steady_clock;
 // What a process says: its intention.
 struct Said {
   std::string fingerprint, what;
-
-  std::string to_bytes() const {
-    pjrt::WireWriter writer;
-    writer.add_bytes(1, fingerprint);
-    writer.add_bytes(2, what);
-    return writer.take();
-  }
-  static Said from_bytes(std::string_view bytes) {
-    Said said;
-    pjrt::WireReader reader(bytes);
-    while (auto field = reader.next()) {
-      if (field->number == 1) said.fingerprint = field->bytes;
-      if (field->number == 2) said.what = field->bytes;
-    }
-    return said;
-  }
+  MESHARD_FIELDS(fingerprint, what)
 };
 
 // What the lowest process answers: the result, an error, or the question for the details.
 struct Answer {
   int code = 0;  // of the error; 0: none
   std::string text;
-  std::vector<std::string> notes;
+  std::vector<std::string> notes = {};
   int asked = -1;  // the process that differs
+  MESHARD_FIELDS(code, text, notes, asked)
 
-  std::string to_bytes() const {
-    pjrt::WireWriter writer;
-    writer.add_varint(1, static_cast<std::uint64_t>(code));
-    writer.add_bytes(2, text);
-    for (const std::string& note : notes) writer.add_bytes(3, note);
-    writer.add_varint(4, static_cast<std::uint64_t>(std::int64_t{asked} + 1));
-    return writer.take();
-  }
-  static Answer from_bytes(std::string_view bytes) {
-    Answer answer;
-    pjrt::WireReader reader(bytes);
-    while (auto field = reader.next()) switch (field->number) {
-        case 1: answer.code = static_cast<int>(field->value); break;
-        case 2: answer.text = field->bytes; break;
-        case 3: answer.notes.emplace_back(field->bytes); break;
-        case 4: answer.asked = static_cast<int>(field->value) - 1; break;
-        default: break;
-      }
-    return answer;
-  }
   static Answer of(const Error& error) {
     return {static_cast<int>(error.code()), error.message(), error.notes()};
+  }
+  static Result<Answer> from_bytes(std::string_view bytes) {
+    return from_packed<Answer>(bytes, "processes");
   }
   Result<std::string> result() && {
     if (code == 0) return std::move(text);
@@ -166,7 +135,7 @@ class Judge {
       }
     }();
     if (!made.ok()) return Answer::of(made.error());
-    return {0, *std::move(made), {}};
+    return {.text = *std::move(made)};
   }
 
  private:
@@ -179,19 +148,20 @@ class Judge {
       Result<std::string> got = wait_for(store_, cat(own_.key, "/", rank), end,
                                          cat(names_of_processes({rank}), " to ", own_.what));
       if (!got.ok() && got.error().code() != ErrorCode::kDeadlineExceeded) return got.error();
-      if (got.ok())
-        said_[rank] = Said::from_bytes(*got);
-      else
+      if (!got.ok()) {
         missing.push_back(rank);
+        continue;
+      }
+      MESHARD_ASSIGN_OR_RETURN(said_[rank], from_packed<Said>(*got, "processes"));
     }
     if (missing.empty()) return {};
     return late(missing, own_, limit_);
   }
 
   Answer differ(int other) {
-    Answer question{.code = 0, .text = {}, .notes = {}, .asked = other};
+    Answer question{.text = {}, .asked = other};
     auto end = steady_clock::now() + limit_;
-    Result<void> put = store_.put(cat(own_.key, "/answer"), question.to_bytes());
+    Result<void> put = store_.put(cat(own_.key, "/answer"), to_packed(question));
     Result<std::string> theirs = put.ok() ? wait_for(store_, cat(own_.key, "/details"), end,
                                                      "the program of another process")
                                           : put.error();
@@ -230,19 +200,20 @@ Result<std::string> agree(Store& store, const Intention& intention,
         internal::Awaiting{intention.what, {shared_step(intention.key, intention.ranks)}});
   if (intention.rank != intention.ranks.front()) {
     Said said{intention.fingerprint.to_string(), intention.what};
-    MESHARD_RETURN_IF_ERROR(store.put(cat(intention.key, "/", intention.rank), said.to_bytes()));
+    MESHARD_RETURN_IF_ERROR(store.put(cat(intention.key, "/", intention.rank), to_packed(said)));
     // The lowest process may itself wait for `limit`.
     auto end = steady_clock::now() + 2 * limit;
     auto hear_it = [&](const char* what) {
       return hear(store, intention, cat(intention.key, what), end, 2 * limit);
     };
     MESHARD_ASSIGN_OR_RETURN(std::string bytes, hear_it("/answer"));
-    Answer answer = Answer::from_bytes(bytes);
+    MESHARD_ASSIGN_OR_RETURN(Answer answer, Answer::from_bytes(bytes));
     if (answer.asked < 0) return std::move(answer).result();
     if (answer.asked == intention.rank)
       MESHARD_RETURN_IF_ERROR(store.put(cat(intention.key, "/details"), intention.details()));
     MESHARD_ASSIGN_OR_RETURN(bytes, hear_it("/error"));
-    return Answer::from_bytes(bytes).result();
+    MESHARD_ASSIGN_OR_RETURN(answer, Answer::from_bytes(bytes));
+    return std::move(answer).result();
   }
   Answer answer = Judge(store, intention, limit).answer([&] {
     awaiting.reset();
@@ -251,7 +222,7 @@ Result<std::string> agree(Store& store, const Intention& intention,
   MESHARD_ASSIGN_OR_RETURN(std::optional<std::string> asked,
                            store.try_get(cat(intention.key, "/answer")));
   MESHARD_RETURN_IF_ERROR(
-      store.put(cat(intention.key, asked ? "/error" : "/answer"), answer.to_bytes()));
+      store.put(cat(intention.key, asked ? "/error" : "/answer"), to_packed(answer)));
   if (!intention.announced_as.empty())
     MESHARD_RETURN_IF_ERROR(
         store.put(intention.announced_as, cat(intention.key, asked ? "/error" : "/answer")));
@@ -260,10 +231,9 @@ Result<std::string> agree(Store& store, const Intention& intention,
 
 Result<void> announce(Store& store, const std::string& announced_as,
                       const Result<std::string>& result) {
-  Answer answer = result.ok() ? Answer{.code = 0, .text = *result, .notes = {}, .asked = -1}
-                              : Answer::of(result.error());
+  Answer answer = result.ok() ? Answer{.text = *result} : Answer::of(result.error());
   std::string key = announced_as + "/answer";
-  MESHARD_RETURN_IF_ERROR(store.put(key, answer.to_bytes()));
+  MESHARD_RETURN_IF_ERROR(store.put(key, to_packed(answer)));
   return store.put(announced_as, key);
 }
 
@@ -274,7 +244,8 @@ Result<std::string> result_of_others(Store& store, const Intention& intention, m
   MESHARD_ASSIGN_OR_RETURN(std::string key,
                            hear(store, intention, intention.announced_as, end, 2 * limit));
   MESHARD_ASSIGN_OR_RETURN(std::string bytes, hear(store, intention, key, end, 2 * limit));
-  return Answer::from_bytes(bytes).result();
+  MESHARD_ASSIGN_OR_RETURN(Answer answer, Answer::from_bytes(bytes));
+  return std::move(answer).result();
 }
 
 }  // namespace meshard

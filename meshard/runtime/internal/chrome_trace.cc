@@ -9,6 +9,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/json_writer.h"
+#include "meshard/base/packed_fields.h"
 
 namespace meshard::internal {
 namespace {
@@ -140,76 +141,6 @@ class RunTracks {
   TransferLanes lanes_;
 };
 
-// Numbers and texts, in the order in which they are read again.
-class Packer {
- public:
-  void number(std::uint64_t value) {
-    for (int i = 0; i < 8; ++i) bytes_ += static_cast<char>(value >> (8 * i));
-  }
-  void number(double value) {
-    std::uint64_t bits = 0;
-    static_assert(sizeof bits == sizeof value);
-    std::copy_n(reinterpret_cast<const char*>(&value), sizeof bits, reinterpret_cast<char*>(&bits));
-    number(bits);
-  }
-  void text(const std::string& text) {
-    auto [found, is_new] = texts_.emplace(text, texts_.size());
-    number(std::uint64_t{found->second});
-    if (!is_new) return;
-    number(std::uint64_t{text.size()});
-    bytes_ += text;
-  }
-  std::string take() { return std::move(bytes_); }
-
- private:
-  std::string bytes_;
-  std::map<std::string, std::size_t> texts_;
-};
-
-class Unpacker {
- public:
-  explicit Unpacker(std::string_view bytes) : rest_(bytes) {}
-
-  std::uint64_t number() {
-    if (rest_.size() < 8) return fail();
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < 8; ++i)
-      value |= std::uint64_t{static_cast<unsigned char>(rest_[i])} << (8 * i);
-    rest_.remove_prefix(8);
-    return value;
-  }
-  double real() {
-    std::uint64_t bits = number();
-    double value = 0;
-    std::copy_n(reinterpret_cast<const char*>(&bits), sizeof bits, reinterpret_cast<char*>(&value));
-    return value;
-  }
-  int small() { return static_cast<int>(static_cast<std::int64_t>(number())); }
-  std::string text() {
-    std::uint64_t index = number();
-    if (index < texts_.size()) return texts_[index];
-    std::uint64_t size = number();
-    if (index > texts_.size() || size > rest_.size()) return fail(), "";
-    texts_.emplace_back(rest_.substr(0, size));
-    rest_.remove_prefix(size);
-    return texts_.back();
-  }
-  bool failed() const { return failed_; }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  std::uint64_t fail() {
-    failed_ = true;
-    rest_ = {};
-    return 0;
-  }
-  std::string_view rest_;
-  std::vector<std::string> texts_;
-  bool failed_ = false;
-};
-
-std::uint64_t bits_of(std::int64_t value) { return static_cast<std::uint64_t>(value); }
-
 }  // namespace
 
 std::string chrome_trace(const std::vector<TraceEvent>& events, std::uint64_t left_out) {
@@ -263,60 +194,10 @@ std::string chrome_trace_of_run(const std::vector<ProcessTrace>& processes) {
   return writer.text();
 }
 
-std::string ProcessTrace::to_bytes() const {
-  Packer packer;
-  packer.number(bits_of(rank));
-  packer.text(host);
-  packer.number(bits_of(pid));
-  packer.number(begin);
-  packer.number(precision);
-  packer.number(left_out);
-  packer.number(std::uint64_t{events.size()});
-  for (const TraceEvent& event : events) {
-    packer.number(bits_of(static_cast<int>(event.track)));
-    packer.text(event.category);
-    packer.text(event.what);
-    packer.text(event.place);
-    packer.number(bits_of(event.number));
-    packer.text(event.platform);
-    packer.number(event.start);
-    packer.number(event.duration);
-    packer.number(event.bytes ? *event.bytes + 1 : std::uint64_t{0});
-    packer.number(std::uint64_t{event.failed});
-  }
-  return packer.take();
-}
+std::string ProcessTrace::to_bytes() const { return to_packed(*this); }
 
 Result<ProcessTrace> ProcessTrace::from_bytes(std::string_view bytes) {
-  Unpacker read(bytes);
-  ProcessTrace trace;
-  trace.rank = read.small();
-  trace.host = read.text();
-  trace.pid = read.small();
-  trace.begin = read.real();
-  trace.precision = read.real();
-  trace.left_out = read.number();
-  std::uint64_t count = read.number();
-  bool sound = !read.failed();
-  for (std::uint64_t i = 0; i < count && sound; ++i) {
-    TraceEvent event;
-    std::uint64_t track = read.number();
-    event.track = static_cast<Track>(track);
-    event.category = read.text();
-    event.what = read.text();
-    event.place = read.text();
-    event.number = read.small();
-    event.platform = read.text();
-    event.start = read.real();
-    event.duration = read.real();
-    if (std::uint64_t size = read.number(); size > 0) event.bytes = size - 1;
-    event.failed = read.number() != 0;
-    sound = !read.failed() && track <= static_cast<std::uint64_t>(Track::kTransfer);
-    trace.events.push_back(std::move(event));
-  }
-  if (!sound || !read.at_end())
-    return Error(ErrorCode::kDataLoss, "[trace] these are not the events of a process");
-  return trace;
+  return from_packed<ProcessTrace>(bytes, "trace");
 }
 
 }  // namespace meshard::internal

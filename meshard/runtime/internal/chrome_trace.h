@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/runtime/trace_events.h"
 
 namespace meshard::internal {
@@ -22,6 +23,7 @@ struct ProcessTrace {
   double begin = 0, precision = 0;
   std::uint64_t left_out = 0;
   std::vector<TraceEvent> events = {};
+  MESHARD_FIELDS(rank, host, pid, begin, precision, left_out, events)
 
   /// For the store. Each distinct text is written once.
   std::string to_bytes() const;
