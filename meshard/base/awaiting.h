@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/base/fields.h"
+
 namespace meshard::internal {
 
 /// A value: a step that several processes take together. Those of a channel are numbered from 1.
@@ -16,6 +18,7 @@ struct SharedStep {
   std::uint64_t number = 0;
   /// The processes that take part; empty: any other process may end the wait.
   std::vector<int> ranks;
+  MESHARD_FIELDS(channel, number, ranks)
 };
 
 /// A value: what a thread waits for.

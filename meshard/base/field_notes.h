@@ -1,6 +1,7 @@
 // What is special about fields of a struct that is written to files or sent to other processes.
 #pragma once
 #include <string_view>
+#include <type_traits>
 
 #include "meshard/base/fields.h"
 
@@ -56,15 +57,20 @@ constexpr bool is_derived(std::string_view field) { return field.ends_with(')');
         meshard_named.template with<MeshardSelf, decltype(std::declval<MeshardSelf&>().field)>(); \
   __VA_OPT__(MESHARD_COUNT_STORED_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
 #define MESHARD_COUNT_STORED_AGAIN() MESHARD_COUNT_EACH_STORED
+#define MESHARD_VISIT_EACH_WRITTEN(field, ...)                                  \
+  if constexpr (std::is_const_v<MeshardSelf> || !::meshard::is_derived(#field)) \
+    meshard_visit(#field, meshard_self.field);                                  \
+  __VA_OPT__(MESHARD_VISIT_WRITTEN_AGAIN MESHARD_PARENTHESES(__VA_ARGS__))
+#define MESHARD_VISIT_WRITTEN_AGAIN() MESHARD_VISIT_EACH_WRITTEN
 
 /// MESHARD_FIELDS of a struct that is written with values that are derived from its fields. These
-/// are listed as calls of its functions, `total()`. visit_fields() passes their values as rvalues;
-/// they are written to files, and never read.
+/// are listed as calls of its functions, `total()`. visit_fields() visits them only if the struct
+/// is constant: they are written to files, and never read.
 #define MESHARD_WRITTEN_FIELDS(...)                                            \
   template <class MeshardSelf, class MeshardVisitor>                           \
   static constexpr void meshard_visit_fields(MeshardSelf& meshard_self,        \
                                              MeshardVisitor&& meshard_visit) { \
-    MESHARD_EXPAND(MESHARD_VISIT_EACH(__VA_ARGS__))                            \
+    MESHARD_EXPAND(MESHARD_VISIT_EACH_WRITTEN(__VA_ARGS__))                    \
   }                                                                            \
   template <class MeshardSelf>                                                 \
   static constexpr ::meshard::internal::NamedFields meshard_named_fields() {   \

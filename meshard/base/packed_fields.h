@@ -5,6 +5,7 @@
 // Files that other versions have to read are JSON (base/json_fields.h).
 #pragma once
 #include <bit>
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -183,6 +184,36 @@ struct PackedForm<std::map<Key, T>> {
   }
 };
 
+template <class First, class Second>
+struct PackedForm<std::pair<First, Second>> {
+  static void describe(std::string& out) {
+    describe_packed<First>(out);
+    out += "+";
+    describe_packed<Second>(out);
+  }
+  static void pack(PackedWriter& to, const std::pair<First, Second>& value) {
+    internal::pack(to, value.first);
+    internal::pack(to, value.second);
+  }
+  static void unpack(PackedReader& from, std::pair<First, Second>& to) {
+    internal::unpack(from, to.first);
+    internal::unpack(from, to.second);
+  }
+};
+
+template <class Count, class Unit>
+struct PackedForm<std::chrono::duration<Count, Unit>> {
+  static void describe(std::string& out) { out += "1/" + std::to_string(Unit::den) + "s"; }
+  static void pack(PackedWriter& to, std::chrono::duration<Count, Unit> value) {
+    internal::pack(to, value.count());
+  }
+  static void unpack(PackedReader& from, std::chrono::duration<Count, Unit>& to) {
+    Count count{};
+    internal::unpack(from, count);
+    to = std::chrono::duration<Count, Unit>(count);
+  }
+};
+
 template <class... T>
 struct PackedForm<std::variant<T...>> {
   static void describe(std::string& out) { ((describe_packed<T>(out), out += "/"), ...); }
@@ -219,9 +250,8 @@ struct PackedForm<T> {
     });
   }
   static void unpack(PackedReader& from, T& to) {
-    visit_fields(to, [&]<class Field>(std::string_view name, Field&& field) {
-      if constexpr (std::is_lvalue_reference_v<Field>)
-        if (travels(name)) internal::unpack(from, field);
+    visit_fields(to, [&](std::string_view name, auto& field) {
+      if (travels(name)) internal::unpack(from, field);
     });
   }
 };

@@ -28,11 +28,12 @@ struct Car {
   double price = 0;
   std::vector<bool> doors = {};
   std::map<std::string, std::variant<std::string, bool, std::int64_t, double>> options = {};
+  std::vector<std::pair<std::string, std::chrono::milliseconds>> laps = {};
   int scratch = 1;
 
   int length() const { return 4; }
-  MESHARD_WRITTEN_FIELDS(name, speed, wheels, number, offset, seats, price, doors, options, scratch,
-                         length())
+  MESHARD_WRITTEN_FIELDS(name, speed, wheels, number, offset, seats, price, doors, options, laps,
+                         scratch, length())
   static constexpr FieldNotes kFieldNotes{.local = "scratch"};
   friend bool operator==(const Car&, const Car&) = default;
 };
@@ -69,7 +70,8 @@ Car full_car() {
       .seats = -3,
       .price = 1.0 / 3.0,
       .doors = {true, false, true},
-      .options = {{"a", "text"}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}}};
+      .options = {{"a", "text"}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}},
+      .laps = {{"first", std::chrono::milliseconds(90000)}}};
 }
 
 TEST(PackedFields, ComeBackAsTheyWere) {

@@ -12,11 +12,11 @@
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/base/log_level.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/base/usable_cores.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/pjrt/wire.h"
 
 namespace meshard {
 namespace {
@@ -24,10 +24,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // Increases when the meaning of the bytes changes.
-constexpr const char* kFormat = "meshard program 3";
+constexpr const char* kFormat = "meshard program 4";
 
-// Field numbers of an entry; numbers are never reused.
-enum EntryField { kEnvironment = 1, kSignature, kExecutable, kInterface };
+// An entry as it is in a file.
+struct KeptEntry {
+  std::string environment, signature, interface, executable;
+  MESHARD_FIELDS(environment, signature, interface, executable)
+};
 
 // A plugin that was fetched is known by its hash, any other one by its place, size and time.
 std::string plugin_line(const std::string& path) {
@@ -133,40 +136,26 @@ std::optional<DiskCache::Entry> DiskCache::find(const Key& key) const {
     internal::record_disk_miss(cat('"', key.name, "\": ", why_not(key)));
     return std::nullopt;
   }
-  Entry entry;
-  bool is_whole = true, is_same = false;
-  pjrt::WireReader reader(*bytes);
-  while (auto field = reader.next()) {
-    if (field->number == kEnvironment) is_same = field->bytes == key.environment;
-    if (field->number == kExecutable) entry.executable = field->bytes;
-    if (field->number == kInterface) entry.interface = field->bytes;
-    if (field->number != kSignature) continue;
-    Result<pjrt::ExecutableSignature> signature = pjrt::ExecutableSignature::parse(field->bytes);
-    is_whole = signature.ok();
-    if (signature.ok()) entry.signature = *std::move(signature);
-  }
-  if (reader.ok() && is_whole && is_same && !entry.executable.empty()) return entry;
+  Result<KeptEntry> kept = from_packed<KeptEntry>(*bytes, "cache");
+  if (kept.ok() && kept->environment == key.environment && !kept->executable.empty())
+    if (auto signature = pjrt::ExecutableSignature::parse(kept->signature); signature.ok())
+      return Entry{std::move(kept->executable), *std::move(signature), std::move(kept->interface)};
   internal::record_disk_miss(cat('"', key.name, "\": its entry is damaged"));
   return std::nullopt;
 }
 
 Result<void> DiskCache::keep(const Key& key, const Entry& entry) const {
-  pjrt::WireWriter bytes;
-  bytes.add_bytes(kEnvironment, key.environment);
-  bytes.add_bytes(kSignature, entry.signature.to_string());
-  bytes.add_bytes(kInterface, entry.interface);
-  bytes.add_bytes(kExecutable, entry.executable);
-  return files_.keep(file_key(key), bytes.bytes());
+  return files_.keep(file_key(key),
+                     to_packed(KeptEntry{key.environment, entry.signature.to_string(),
+                                         entry.interface, entry.executable}));
 }
 
 std::string DiskCache::why_not(const Key& key) const {
   for (const std::string& other : files_.keys(key.program)) {
     std::optional<std::string> bytes = files_.peek(other);
     if (!bytes) continue;
-    pjrt::WireReader reader(*bytes);
-    while (auto field = reader.next())
-      if (field->number == kEnvironment)
-        return first_difference(std::string(field->bytes), key.environment);
+    if (auto kept = from_packed<KeptEntry>(*bytes, "cache"); kept.ok())
+      return first_difference(kept->environment, key.environment);
   }
   return "not compiled before";
 }

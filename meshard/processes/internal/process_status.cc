@@ -2,70 +2,12 @@
 
 #include <algorithm>
 
-#include "meshard/base/cat.h"
-#include "meshard/processes/internal/loss_message.h"
-#include "meshard/processes/internal/message.h"
+#include "meshard/base/packed_fields.h"
 
 namespace meshard::internal {
 namespace {
 
 using std::chrono::milliseconds;
-
-std::optional<std::int64_t> take_number(std::string_view& rest) {
-  std::optional<std::string> text = take_field(rest);
-  if (!text) return std::nullopt;
-  Result<std::int64_t> number = read_number(*text);
-  return number.ok() ? std::optional(*number) : std::nullopt;
-}
-
-// The number of things that follow.
-std::optional<std::size_t> take_count(std::string_view& rest) {
-  std::optional<std::int64_t> count = take_number(rest);
-  if (!count || *count < 0 || static_cast<std::size_t>(*count) > rest.size()) return std::nullopt;
-  return static_cast<std::size_t>(*count);
-}
-
-void append_number(std::string& out, std::int64_t number) { append_field(out, cat(number)); }
-
-void append_wait(std::string& out, const ProcessStatus::Wait& wait) {
-  append_field(out, wait.what);
-  append_number(out, wait.age.count());
-  append_number(out, std::ssize(wait.steps));
-  for (const SharedStep& step : wait.steps) {
-    append_field(out, step.channel);
-    append_number(out, static_cast<std::int64_t>(step.number));
-    append_number(out, std::ssize(step.ranks));
-    for (int rank : step.ranks) append_number(out, rank);
-  }
-}
-
-std::optional<SharedStep> take_step(std::string_view& rest) {
-  std::optional<std::string> channel = take_field(rest);
-  std::optional<std::int64_t> number = take_number(rest);
-  std::optional<std::size_t> count = take_count(rest);
-  if (!channel || !number || !count) return std::nullopt;
-  SharedStep step{*channel, static_cast<std::uint64_t>(*number), {}};
-  for (std::size_t i = 0; i < *count; ++i) {
-    std::optional<std::int64_t> rank = take_number(rest);
-    if (!rank) return std::nullopt;
-    step.ranks.push_back(static_cast<int>(*rank));
-  }
-  return step;
-}
-
-std::optional<ProcessStatus::Wait> take_wait(std::string_view& rest) {
-  std::optional<std::string> what = take_field(rest);
-  std::optional<std::int64_t> age = take_number(rest);
-  std::optional<std::size_t> count = take_count(rest);
-  if (!what || !age || !count) return std::nullopt;
-  ProcessStatus::Wait wait{*what, {}, milliseconds(*age)};
-  for (std::size_t i = 0; i < *count; ++i) {
-    std::optional<SharedStep> step = take_step(rest);
-    if (!step) return std::nullopt;
-    wait.steps.push_back(*std::move(step));
-  }
-  return wait;
-}
 
 // Finds what can go on, from what runs to what waits for it.
 class Search {
@@ -184,45 +126,11 @@ ProcessStatus ProcessStatus::of(const AllAwaiting& awaiting,
   return status;
 }
 
-std::string ProcessStatus::to_bytes() const {
-  std::string out;
-  append_number(out, has_ended ? 1 : 0);
-  for (const std::vector<Wait>* waits : {&program, &others}) {
-    append_number(out, std::ssize(*waits));
-    for (const Wait& wait : *waits) append_wait(out, wait);
-  }
-  append_number(out, std::ssize(reached));
-  for (const auto& [channel, number] : reached) {
-    append_field(out, channel);
-    append_number(out, static_cast<std::int64_t>(number));
-  }
-  return out;
-}
+std::string ProcessStatus::to_bytes() const { return to_packed(*this); }
 
-std::optional<ProcessStatus> ProcessStatus::from_bytes(std::string_view rest) {
-  ProcessStatus status;
-  std::optional<std::int64_t> ended = take_number(rest);
-  if (!ended) return std::nullopt;
-  status.has_ended = *ended != 0;
-  std::optional<std::size_t> count;
-  for (std::vector<Wait>* waits : {&status.program, &status.others}) {
-    count = take_count(rest);
-    if (!count) return std::nullopt;
-    for (std::size_t i = 0; i < *count; ++i) {
-      std::optional<Wait> wait = take_wait(rest);
-      if (!wait) return std::nullopt;
-      waits->push_back(*std::move(wait));
-    }
-  }
-  count = take_count(rest);
-  for (std::size_t i = 0; count && i < *count; ++i) {
-    std::optional<std::string> channel = take_field(rest);
-    std::optional<std::int64_t> number = take_number(rest);
-    if (!number) return std::nullopt;
-    status.reached.emplace_back(*std::move(channel), static_cast<std::uint64_t>(*number));
-  }
-  if (!count || !rest.empty()) return std::nullopt;
-  return status;
+std::optional<ProcessStatus> ProcessStatus::from_bytes(std::string_view bytes) {
+  Result<ProcessStatus> status = from_packed<ProcessStatus>(bytes, "processes");
+  return status.ok() ? std::optional(*std::move(status)) : std::nullopt;
 }
 
 std::vector<StuckWait> stuck_waits(std::span<const std::optional<ProcessStatus>> processes,

@@ -18,6 +18,7 @@ struct ProcessStatus {
     std::string what;
     std::vector<SharedStep> steps;  // empty: for work of the same process
     std::chrono::milliseconds age{0};
+    MESHARD_FIELDS(what, steps, age)
   };
   /// It has returned from main, or left the run.
   bool has_ended = false;
@@ -28,6 +29,7 @@ struct ProcessStatus {
   /// The steps that it has come to.
   std::vector<std::pair<std::string, std::uint64_t>> reached = {};
 
+  MESHARD_FIELDS(has_ended, program, others, reached)
   /// Of this process.
   static ProcessStatus of(const AllAwaiting& awaiting, std::chrono::steady_clock::time_point now);
   std::string to_bytes() const;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "meshard/base/packed_fields.h"
 #include "meshard/base/stall_report.h"
-#include "meshard/pjrt/wire.h"
 #include "meshard/runtime/internal/agreement.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/load_across.h"
@@ -20,35 +20,39 @@ std::string text_of(const std::optional<Sharding>& sharding) {
   return sharding ? sharding->to_string() : std::string(kNone);
 }
 
-// The shardings or the error of those who have compiled a program, as bytes.
+// The shardings or the error of those who have compiled a program.
+struct AnnouncedShardings {
+  std::vector<std::string> arguments, results;
+  int code = 0;  // of the error; 0: none
+  std::string message;
+  MESHARD_FIELDS(arguments, results, code, message)
+};
+
 std::string announced(const Result<ChosenShardings>& chosen) {
-  pjrt::WireWriter writer;
+  AnnouncedShardings sent;
   if (chosen.ok()) {
-    for (const auto& sharding : chosen->arguments) writer.add_bytes(1, text_of(sharding));
-    for (const auto& sharding : chosen->results) writer.add_bytes(2, text_of(sharding));
+    for (const auto& sharding : chosen->arguments) sent.arguments.push_back(text_of(sharding));
+    for (const auto& sharding : chosen->results) sent.results.push_back(text_of(sharding));
   } else {
-    writer.add_varint(3, static_cast<std::uint64_t>(chosen.error().code()));
-    writer.add_bytes(4, chosen.error().message());
+    sent.code = static_cast<int>(chosen.error().code());
+    sent.message = chosen.error().message();
   }
-  return writer.take();
+  return to_packed(sent);
 }
 
 Result<ChosenShardings> read_announced(std::string_view bytes) {
+  MESHARD_ASSIGN_OR_RETURN(AnnouncedShardings got,
+                           from_packed<AnnouncedShardings>(bytes, "processes"));
+  if (got.code != 0) return Error(static_cast<ErrorCode>(got.code), got.message);
   ChosenShardings chosen;
-  std::optional<ErrorCode> code;
-  std::string message;
-  pjrt::WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 3) code = static_cast<ErrorCode>(field->value);
-    if (field->number == 4) message = field->bytes;
-    if (field->number > 2) continue;
-    std::optional<Sharding> sharding;
-    if (field->bytes != kNone) {
-      MESHARD_ASSIGN_OR_RETURN(sharding, Sharding::parse(field->bytes));
+  for (auto [texts, shardings] :
+       {std::pair(&got.arguments, &chosen.arguments), std::pair(&got.results, &chosen.results)})
+    for (const std::string& text : *texts) {
+      shardings->emplace_back();
+      if (text != kNone) {
+        MESHARD_ASSIGN_OR_RETURN(shardings->back(), Sharding::parse(text));
+      }
     }
-    (field->number == 1 ? chosen.arguments : chosen.results).push_back(std::move(sharding));
-  }
-  if (code) return Error(*code, message);
   return chosen;
 }
 
