@@ -241,11 +241,12 @@ TEST_F(ExplainFor, CallsWithoutAHandlerAreReported) {
   EXPECT_EQ(report.collectives()[0].kind, CollectiveKind::kAllGather);
   EXPECT_EQ(report.collectives()[0].bytes_out, 16 * 4 * 4 * 4);
   EXPECT_EQ(report.results()[1].shard().to_string(), "i32[2,4]");
-  std::string text = report.to_string();
-  EXPECT_THAT(text, HasSubstr("2 custom calls have no handler here (nobody_knows_this, "
-                              "xla_ffi_python_cpu_callback)"));
-  EXPECT_THAT(text, HasSubstr("1 custom call has no handler here (lapack_sgetrf_ffi)"));
-  EXPECT_EQ(report_of_file(kCalls).to_string().find("no handler"), text.find("no handler"));
+  // The process that compiles has registered the calls when it reports them again.
+  for (const std::string& text : {report.to_string(), report_of_file(kCalls).to_string()}) {
+    EXPECT_THAT(text, HasSubstr("2 custom calls have no handler here (nobody_knows_this, "
+                                "xla_ffi_python_cpu_callback)"));
+    EXPECT_THAT(text, HasSubstr("1 custom call has no handler here (lapack_sgetrf_ffi)"));
+  }
 }
 
 // The program sums over "model" in its code for CPUs, twice; the code for others has other sums.
