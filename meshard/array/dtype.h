@@ -106,7 +106,9 @@ template <class F>
 decltype(auto) visit_dtype(DType d, F&& f) {
   switch (d) {
 #define MESHARD_DTYPE(name, type, stablehlo) \
-  case DType::name: { return f.template operator()<type>(); }
+  case DType::name: {                        \
+    return f.template operator()<type>();    \
+  }
 #include "meshard/array/dtypes.inc"
   }
   return f.template operator()<Complex128>();
