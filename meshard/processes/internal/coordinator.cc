@@ -18,7 +18,7 @@ constexpr std::int64_t kLongestWait = std::int64_t{365} * 24 * 3600 * 1000;
 
 // A wait that has lasted for so long may be found to never end. All processes must have been seen
 // to wait at the same time, so their signs of life must be newer than the waits.
-constexpr std::chrono::milliseconds kStuck{2000}, kFresh{1000};
+constexpr std::chrono::milliseconds kStuck{2000}, kFresh{1000}, kSettled{1000};
 constexpr std::size_t kMostStuckShown = 8;
 
 std::string last_text(std::string_view activity) {
@@ -265,10 +265,17 @@ void Coordinator::report_loss(const ProcessLoss& loss) {
 void Coordinator::look_for_stuck_waits(Time now) {
   if (first_loss_ || now < next_look_) return;
   next_look_ = now + times_.beat;
+  auto has_ended = [](const Member& m) { return m.state == State::kEnded || m.leaves; };
+  // What a process did last before it ended may end waits that the others still mention.
+  Time last_end{};
+  for (Member& m : members_) {
+    if (has_ended(m) && !m.ended_at) m.ended_at = now;
+    if (m.ended_at) last_end = std::max(last_end, *m.ended_at);
+  }
   std::vector<std::optional<ProcessStatus>> statuses;
   for (const Member& m : members_) {
-    const bool ended = m.state == State::kEnded || m.leaves;
-    const bool is_known = ended || now - m.status_at < kFresh;
+    const bool ended = has_ended(m);
+    const bool is_known = ended || (now - m.status_at < kFresh && m.status_at - last_end > kSettled);
     statuses.push_back(is_known ? m.status : std::nullopt);
     if (ended) statuses.back() = ProcessStatus{.has_ended = true};
   }

@@ -57,6 +57,7 @@ class Coordinator {
     std::string activity;
     Time in_activity{};
     bool leaves = false;  // its program has ended, but it has not said goodbye yet
+    std::optional<Time> ended_at = std::nullopt;
     std::optional<ProcessStatus> status;
     Time status_at{};
     // The barrier whose limit passed for it while others go on waiting, and that limit.
