@@ -16,9 +16,9 @@ using pjrt::WireReader;
 ReplicaGroups groups_over(const internal::ReadMesh& of, const AxisList& axes) {
   const Mesh& mesh = of.mesh;
   PartitionSpec spec({DimensionSpec(remaining_axes(mesh, axes)), DimensionSpec(axes)});
-  TileAssignment tiles = axis_tile_assignment(Sharding(mesh, spec));
-  IotaGroups iota{tiles.dims[0], tiles.dims[1], tiles.reshape_dims, tiles.transpose_perm};
-  if (iota.reshape_dims.empty()) iota = {1, 1, {1}, {0}};  // a mesh without axes
+  TileAssignment tiles = axis_tile_assignment(Sharding(mesh, spec)), shortest = tiles.shortest();
+  IotaGroups iota{tiles.dims[0], tiles.dims[1], shortest.reshape_dims, shortest.transpose_perm};
+  if (iota.reshape_dims.empty()) iota = {1, 1, {1}, {0}};  // a mesh of one device
   if (!of.has_order) return {.iota = std::move(iota)};
   std::vector<std::vector<std::int64_t>> listed = iota.listed();
   for (std::vector<std::int64_t>& group : listed)

@@ -20,7 +20,7 @@ STREAMS = {"iostream", "fstream", "sstream", "regex", "random", "filesystem"}
 HEAVY = STREAMS | {"algorithm", "chrono", "cmath", "complex", "deque", "future", "thread"}
 LIMITS = {  # header: (our lines, all lines, forbidden headers)
     "meshard/base/error.h": (400, 60_500, HEAVY | {"functional", "map", "set"}),
-    "meshard/mesh/mesh.h": (1_500, 67_500, HEAVY | {"functional", "map", "set"}),
+    "meshard/mesh/mesh.h": (1_510, 67_500, HEAVY | {"functional", "map", "set"}),
     "meshard/graph/tensor.h": (3_300, 86_000, HEAVY),
     "meshard/core.h": (9_900, 97_000, HEAVY),
     "meshard/meshard.h": (19_000, 111_000, (STREAMS - {"sstream"}) | {"cmath", "deque", "future", "thread"}),

@@ -275,7 +275,8 @@ void Coordinator::look_for_stuck_waits(Time now) {
   std::vector<std::optional<ProcessStatus>> statuses;
   for (const Member& m : members_) {
     const bool ended = has_ended(m);
-    const bool is_known = ended || (now - m.status_at < kFresh && m.status_at - last_end > kSettled);
+    const bool is_known =
+        ended || (now - m.status_at < kFresh && m.status_at - last_end > kSettled);
     statuses.push_back(is_known ? m.status : std::nullopt);
     if (ended) statuses.back() = ProcessStatus{.has_ended = true};
   }
