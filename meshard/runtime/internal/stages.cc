@@ -11,6 +11,9 @@
 #include "meshard/graph/record.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/mesh/device_type.h"
+#include "meshard/ops/definition/bodies.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/manual_values.h"
 #include "meshard/runtime/internal/placement.h"
 #include "meshard/runtime/tiles.h"
 
@@ -185,16 +188,18 @@ class Split {
     return result;
   }
 
-  // A program cannot return a local value, so those of a manual region are computed at the level of
-  // their users, even if they need nothing of other devices, as the position on an axis does.
+  // A program cannot return a local value, and what enters a region without being cut must be
+  // computed there. So both are computed at the level of their users, even if they need nothing of
+  // other devices, as the position on an axis and a constant do not.
   void keep_regions_whole() {
     bool raised = true;
     for (std::size_t round = 0; raised && round < graph_.nodes().size(); ++round) {
       raised = false;
       for (std::size_t i = graph_.nodes().size(); i-- > 0;) {
         const Node& node = *graph_.nodes()[i];
+        const bool is_inside = place_of(node) && &node.op() != &full_to_shard_op;
         for (const Value& operand : node.operands()) {
-          if (is_leaf(*operand.node()) || !manual_axes(operand) ||
+          if (is_leaf(*operand.node()) || !(is_inside || manual_axes(operand)) ||
               level(*operand.node()) >= level(node))
             continue;
           level(*operand.node()) = level(node);

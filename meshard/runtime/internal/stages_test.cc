@@ -51,9 +51,13 @@ TEST_F(OverDevices, ManualRegionsOfMovedValuesStayWhole) {
   Tensor c = manual(left, P("x"), P("x"), [](const Tensor& part) {
     return part * (astype(axis_index("x"), DType::f32) + 1);
   })(shared);
-  sync({b, c});
+  // The padding is a constant with a dimension.
+  Tensor d = manual(left, P("x"), P("x"), [](const Tensor& part) { return part + part; },
+                    {.out_shapes = {{1}}, .pad = 7})(slice(shared, {0}, {1}));
+  block_until_ready({b, c, d});
   EXPECT_THAT(b.to_vector<float>(), ElementsAre(5, 8));
   EXPECT_THAT(c.to_vector<float>(), ElementsAre(2, 8));
+  EXPECT_THAT(d.to_vector<float>(), ElementsAre(4));
 }
 
 TEST_F(OverDevices, AnUnplacedValueIsComputedOnceAndMovedOnceToEachSet) {
