@@ -15,7 +15,7 @@ class Senders {
   Senders(const Tiling& source, std::span<const int> places)
       : places_(places), holders_(source.holders()), known_(places.begin(), places.end()) {
     std::ranges::sort(known_);
-    known_.erase(std::ranges::unique(known_).begin(), known_.end());
+    known_.erase(std::unique(known_.begin(), known_.end()), known_.end());
     sent_.resize(known_.size());
   }
 
