@@ -19,7 +19,7 @@ struct Weight {
   double kilograms = 0;
   MESHARD_FIELDS(kilograms)
 };
-struct Crate {
+struct Parcel {
   std::string name;
   Color color = Color::kRed;
   std::vector<Corner> corners;
@@ -105,7 +105,7 @@ constexpr const char* kBoxText =
     R"({"name":"a","color":"blue","sides":3,"corners":[{"x":-4,"count":2}],"depth":null,)"
     R"("kilograms":0.5,"is_open":true,"flags":[true,false]})";
 
-Crate box_of_test() {
+Parcel box_of_test() {
   return {.name = "a",
           .color = Color::kBlue,
           .corners = {{-4, 2}},
@@ -123,9 +123,9 @@ std::string json_text_of(const T& value) {
   return std::move(json).text();
 }
 
-Crate read_box(std::string_view text) {
+Parcel read_box(std::string_view text) {
   JsonValue whole = read_json(text).value();
-  Crate box;
+  Parcel box;
   read_json(JsonPlace(whole, "box"), box);
   return box;
 }
@@ -133,7 +133,7 @@ Crate read_box(std::string_view text) {
 TEST(JsonFields, AreMembersInTheirOrder) { EXPECT_EQ(json_text_of(box_of_test()), kBoxText); }
 
 TEST(JsonFields, AreReadByName) {
-  Crate box = read_box(
+  Parcel box = read_box(
       R"({"unknown":[1],"color":"blue","corners":[{"count":2,"x":-4}],"kilograms":0.5,"name":"a",)"
       R"("flags":[true,false],"is_open":true,"depth":null,"sides":"derived, and not read"})");
   EXPECT_EQ(json_text_of(box), kBoxText);
@@ -144,7 +144,7 @@ TEST(JsonFields, AreReadByName) {
 }
 
 TEST(JsonFields, MayBeMissingIfTheyWereAddedLater) {
-  Crate box = read_box(R"({"name":"a","color":"red","corners":[],"depth":1,"kilograms":1})");
+  Parcel box = read_box(R"({"name":"a","color":"red","corners":[],"depth":1,"kilograms":1})");
   EXPECT_FALSE(box.is_open);
   EXPECT_TRUE(box.flags.empty());
   EXPECT_TRUE(throws_error([] { read_box(R"({"name":"a","color":"red","corners":[],"depth":1})"); },
