@@ -67,39 +67,57 @@ Tensor conj(In x) {
   return complex(real(operand), negative(imag(operand)));
 }
 
-extern constinit const OpDef real_op = element_wise::define({
-    .name = "real",
-    .operands = "x",
-    .example = "real(complex(x, y))",
-    .infer =
-        [](const OpCall& call, ResultTypes& results) {
-          const TensorType& operand = call.operand(0);
-          if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
-          results.push_back({real_dtype(operand.dtype), operand.shape});
-        },
-    .mnemonic = "stablehlo.real",
-    .vjp =
-        [](const VjpCall& call, std::span<Tensor> out) {
-          // Re(g (dx + i dy)) = g dx
-          out[0] = complex(call.cotangents[0], 0);
-        },
-    .samples =
-        [](SampleSource& source) {
-          auto of_square = [](std::span<const Tensor> x) {
-            Tensor z = complex(x[0], x[1]);
-            return real(multiply(z, z));
-          };
-          auto plain = [](std::span<const Tensor> x) { return real(x[0]); };
-          DType f64 = DType::f64;
-          return std::vector<OpSample>{
-              {"of a square",
-               {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})},
-               of_square},
-              {"c64", {source.uniform(DType::c64, {8})}, plain},
-              {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
-          };
-        },
-});
+namespace {
+
+void infer_part(const OpCall& call, ResultTypes& results) {
+  const TensorType& operand = call.operand(0);
+  if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
+  results.push_back({real_dtype(operand.dtype), operand.shape});
+}
+
+// The real or the imaginary part.
+template <Tensor (*op)(In)>
+constexpr OpDef part(std::string_view name, std::string_view example, std::string_view mnemonic,
+                     void (*vjp)(const VjpCall&, std::span<Tensor>)) {
+  return element_wise::define({
+      .name = name,
+      .operands = "x",
+      .example = example,
+      .infer = infer_part,
+      .mnemonic = mnemonic,
+      .vjp = vjp,
+      .samples =
+          [](SampleSource& source) {
+            auto of_square = [](std::span<const Tensor> x) {
+              Tensor z = complex(x[0], x[1]);
+              return op(multiply(z, z));
+            };
+            auto plain = [](std::span<const Tensor> x) { return op(x[0]); };
+            DType f64 = DType::f64;
+            return std::vector<OpSample>{
+                {"of a square",
+                 {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})},
+                 of_square},
+                {"c64", {source.uniform(DType::c64, {8})}, plain},
+                {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
+            };
+          },
+  });
+}
+
+}  // namespace
+
+extern constinit const OpDef real_op = part<real>("real", "real(complex(x, y))", "stablehlo.real",
+                                                  [](const VjpCall& call, std::span<Tensor> out) {
+                                                    // Re(g (dx + i dy)) = g dx
+                                                    out[0] = complex(call.cotangents[0], 0);
+                                                  });
+extern constinit const OpDef imag_op = part<imag>("imag", "imag(complex(x, y))", "stablehlo.imag",
+                                                  [](const VjpCall& call, std::span<Tensor> out) {
+                                                    // Re(-i g (dx + i dy)) = g dy
+                                                    out[0] =
+                                                        complex(0, negative(call.cotangents[0]));
+                                                  });
 
 Tensor real(In x) {
   SourceScope line(x.where);
@@ -107,40 +125,6 @@ Tensor real(In x) {
   if (!is_complex(operand.dtype())) return operand;
   return record(real_op, nullptr, {&operand}, x.where);
 }
-
-extern constinit const OpDef imag_op = element_wise::define({
-    .name = "imag",
-    .operands = "x",
-    .example = "imag(complex(x, y))",
-    .infer =
-        [](const OpCall& call, ResultTypes& results) {
-          const TensorType& operand = call.operand(0);
-          if (!is_complex(operand.dtype)) call.fail("takes complex numbers, not ", operand);
-          results.push_back({real_dtype(operand.dtype), operand.shape});
-        },
-    .mnemonic = "stablehlo.imag",
-    .vjp =
-        [](const VjpCall& call, std::span<Tensor> out) {
-          // Re(-i g (dx + i dy)) = g dy
-          out[0] = complex(0, negative(call.cotangents[0]));
-        },
-    .samples =
-        [](SampleSource& source) {
-          auto of_square = [](std::span<const Tensor> x) {
-            Tensor z = complex(x[0], x[1]);
-            return imag(multiply(z, z));
-          };
-          auto plain = [](std::span<const Tensor> x) { return imag(x[0]); };
-          DType f64 = DType::f64;
-          return std::vector<OpSample>{
-              {"of a square",
-               {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})},
-               of_square},
-              {"c64", {source.uniform(DType::c64, {8})}, plain},
-              {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
-          };
-        },
-});
 
 Tensor imag(In x) {
   SourceScope line(x.where);
