@@ -64,8 +64,10 @@ bool Coordinator::receive(int rank, Message message, Time now) {
                                 std::clamp<std::int64_t>(message.number, 0, kLongestWait));
       m.status = ProcessStatus::from_bytes(message.value);
       m.status_at = now;
-      if (m.status && m.status->has_ended && !std::exchange(m.leaves, true))
+      if (m.status && m.status->has_ended && !m.ended_at) {
+        m.ended_at = now;
         fail_waits(gone_text());
+      }
       return true;
     default: return false;
   }
@@ -235,6 +237,7 @@ void Coordinator::bye(int rank, const Message& message, Time now) {
   if (message.number != 0 && m.state == State::kJoined)
     return lose(rank, LossKind::kFailed, static_cast<int>(message.number), now);
   m.state = State::kEnded;
+  if (!m.ended_at) m.ended_at = now;
   std::erase_if(waits_, [&](const Wait& wait) { return wait.rank == rank; });
   fail_waits(gone_text());
 }
@@ -265,16 +268,13 @@ void Coordinator::report_loss(const ProcessLoss& loss) {
 void Coordinator::look_for_stuck_waits(Time now) {
   if (first_loss_ || now < next_look_) return;
   next_look_ = now + times_.beat;
-  auto has_ended = [](const Member& m) { return m.state == State::kEnded || m.leaves; };
   // What a process did last before it ended may end waits that the others still mention.
   Time last_end{};
-  for (Member& m : members_) {
-    if (has_ended(m) && !m.ended_at) m.ended_at = now;
+  for (const Member& m : members_)
     if (m.ended_at) last_end = std::max(last_end, *m.ended_at);
-  }
   std::vector<std::optional<ProcessStatus>> statuses;
   for (const Member& m : members_) {
-    const bool ended = has_ended(m);
+    const bool ended = m.ended_at.has_value();
     const bool is_known =
         ended || (now - m.status_at < kFresh && m.status_at - last_end > kSettled);
     statuses.push_back(is_known ? m.status : std::nullopt);
@@ -312,7 +312,7 @@ void Coordinator::look_for_stuck_waits(Time now) {
 std::string Coordinator::gone_text() const {
   if (first_loss_) return first_loss_->to_string();
   for (int rank = 0; rank < static_cast<int>(members_.size()); ++rank)
-    if (const Member& m = member(rank); m.state == State::kEnded || m.leaves)
+    if (const Member& m = member(rank); m.ended_at)
       return cat(member_text(rank, m.host, m.pid), " has ended", last_text(m.activity));
   return "";
 }

@@ -56,7 +56,7 @@ class Coordinator {
     std::string devices;
     std::string activity;
     Time in_activity{};
-    bool leaves = false;  // its program has ended, but it has not said goodbye yet
+    // When its program ended; it may say goodbye later.
     std::optional<Time> ended_at = std::nullopt;
     std::optional<ProcessStatus> status;
     Time status_at{};
