@@ -31,8 +31,8 @@ constexpr FieldNotes field_notes() {
     return {};
 }
 
-/// True if `name` is one of the names in a text of FieldNotes.
-constexpr bool lists_field(std::string_view names, std::string_view name) {
+/// True if `name` is one of the names in a text, which have a space between.
+constexpr bool lists_name(std::string_view names, std::string_view name) {
   while (!names.empty()) {
     std::string_view first = names.substr(0, names.find(' '));
     if (first == name) return true;

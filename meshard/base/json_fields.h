@@ -113,9 +113,9 @@ void write_json_members(JsonWriter& json, const T& value, const Forms& forms) {
   constexpr FieldNotes kNotes = field_notes<T>();
   visit_fields(value, [&](std::string_view name, const auto& field) {
     if constexpr (!kNotes.local.empty())
-      if (lists_field(kNotes.local, name)) return;
+      if (lists_name(kNotes.local, name)) return;
     if constexpr (HasFields<decltype(field)> && !kNotes.inlined.empty())
-      if (lists_field(kNotes.inlined, name)) return write_json_members(json, field, forms);
+      if (lists_name(kNotes.inlined, name)) return write_json_members(json, field, forms);
     json.key(written_name(name));
     write_json(json, field, forms);
   });
@@ -172,10 +172,10 @@ template <HasFields T, class Forms>
 void read_json_members(const JsonPlace& at, T& to, const Forms& forms) {
   constexpr FieldNotes kNotes = field_notes<T>();
   visit_fields(to, [&](std::string_view name, auto& field) {
-    if (lists_field(kNotes.local, name)) return;
+    if (lists_name(kNotes.local, name)) return;
     if constexpr (HasFields<decltype(field)>)
-      if (lists_field(kNotes.inlined, name)) return read_json_members(at, field, forms);
-    if (at.has(name) || !lists_field(kNotes.later, name)) read_json(at[name], field, forms);
+      if (lists_name(kNotes.inlined, name)) return read_json_members(at, field, forms);
+    if (at.has(name) || !lists_name(kNotes.later, name)) read_json(at[name], field, forms);
   });
 }
 

@@ -65,9 +65,9 @@ struct EnumNames<Color> {
 namespace {
 
 TEST(FieldNotes, ListNames) {
-  static_assert(lists_field("a bc d", "a") && lists_field("a bc d", "bc") &&
-                lists_field("a bc d", "d"));
-  static_assert(!lists_field("a bc d", "b") && !lists_field("", "a") && !lists_field("abc", "ab"));
+  static_assert(lists_name("a bc d", "a") && lists_name("a bc d", "bc") &&
+                lists_name("a bc d", "d"));
+  static_assert(!lists_name("a bc d", "b") && !lists_name("", "a") && !lists_name("abc", "ab"));
   static_assert(written_name("total()") == "total" && written_name("total") == "total");
   static_assert(field_notes<Corner>().later.empty());
 }

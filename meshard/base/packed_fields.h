@@ -231,7 +231,7 @@ struct PackedForm<std::variant<T...>> {
 template <HasFields T>
 struct PackedForm<T> {
   static constexpr bool travels(std::string_view name) {
-    return !is_derived(name) && !lists_field(field_notes<T>().local, name);
+    return !is_derived(name) && !lists_name(field_notes<T>().local, name);
   }
   static void describe(std::string& out) {
     const T example{};

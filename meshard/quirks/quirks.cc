@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/field_notes.h"
 #include "meshard/base/near_names.h"
 
 namespace meshard {
@@ -17,15 +18,6 @@ constexpr QuirkRow kRows[] = {
 #undef MESHARD_QUIRK_PROGRAM
 };
 static_assert(std::size(kRows) <= 64, "a QuirkSet has 64 bits");
-
-bool has_word(std::string_view words, std::string_view word) {
-  while (!words.empty()) {
-    std::string_view first = words.substr(0, words.find(' '));
-    if (first == word) return true;
-    words.remove_prefix(std::min(first.size() + 1, words.size()));
-  }
-  return false;
-}
 
 Error no_quirk(std::string_view part, std::string_view name) {
   std::vector<std::string> names;
@@ -48,10 +40,10 @@ std::string_view to_string(QuirkEffect effect) {
 
 bool QuirkRow::applies_to(std::string_view platform, std::optional<int> minor) const {
   if (minor && (*minor < first_minor || *minor > last_minor)) return false;
-  return platforms.empty() || has_word(platforms, platform);
+  return platforms.empty() || lists_name(platforms, platform);
 }
 
-bool QuirkRow::gathers(std::string_view op) const { return has_word(gathered_in_regions, op); }
+bool QuirkRow::gathers(std::string_view op) const { return lists_name(gathered_in_regions, op); }
 
 std::span<const QuirkRow> quirk_table() { return kRows; }
 const QuirkRow& row_of(Quirk quirk) { return kRows[static_cast<std::size_t>(quirk)]; }

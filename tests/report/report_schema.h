@@ -59,7 +59,7 @@ class ReportSchema {
       json.key(written_name(name)).begin_object();
       std::string owner = owner_of<T>(name);
       json.member("description", "@" + owner + "." + std::string(written_name(name)));
-      type<Field>(json, lists_field(field_notes<T>().negative, name));
+      type<Field>(json, lists_name(field_notes<T>().negative, name));
       json.end_object();
     });
   }
@@ -71,7 +71,7 @@ class ReportSchema {
     visit_fields(std::as_const(example<T>()),
                  [&]<class Field>(std::string_view name, const Field&) {
                    if constexpr (HasFields<Field>)
-                     if (lists_field(field_notes<T>().inlined, name))
+                     if (lists_name(field_notes<T>().inlined, name))
                        each_field<Field>([&](std::string_view inner, bool, const auto&) {
                          if (inner == asked) owner = name_of<Field>();
                        });
@@ -90,10 +90,10 @@ class ReportSchema {
   static void each_field(const Visit& visit) {
     constexpr FieldNotes kNotes = field_notes<T>();
     visit_fields(example<T>(), [&]<class Field>(std::string_view name, const Field& field) {
-      if (lists_field(kNotes.local, name)) return;
+      if (lists_name(kNotes.local, name)) return;
       if constexpr (HasFields<Field>)
-        if (lists_field(kNotes.inlined, name)) return each_field<Field>(visit);
-      visit(name, lists_field(kNotes.later, name), field);
+        if (lists_name(kNotes.inlined, name)) return each_field<Field>(visit);
+      visit(name, lists_name(kNotes.later, name), field);
     });
   }
 

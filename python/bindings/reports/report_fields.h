@@ -103,7 +103,7 @@ void add_fields(Class& type, std::string_view name, std::string_view but = {},
   std::size_t count = 0;
   visit_fields(example, [&](std::string_view field, const auto& value) {
     std::size_t index = count++;
-    if (lists_field(but, field)) return;
+    if (lists_name(but, field)) return;
     auto get = [index, fields_of](const typename Class::Type& self) {
       nanobind::object found;
       std::size_t i = 0;
