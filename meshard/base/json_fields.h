@@ -38,7 +38,7 @@ class JsonPlace {
   bool is_text() const { return value_->is(JsonValue::Kind::kString); }
   const std::string& text() const;
   bool truth() const;
-  /// Infinity for null, which stands for all numbers that JSON lacks.
+  /// Infinity for null, which JsonWriter writes for infinities and NaN.
   double number() const;
   std::int64_t integer() const;
   /// An integer from low to high.

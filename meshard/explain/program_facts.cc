@@ -58,7 +58,7 @@ std::optional<Mesh> torus_order(const std::vector<MeshAxis>& axes, const Topolog
     inner.push_back(axes[i].size / (*outer)[i]);
     names.push_back(axes[i].name);
   }
-  // If there is no such order for this shape, JAX refuses it too.
+  // If this shape has no such order, JAX refuses it, too.
   Result<Mesh> mesh = caught([&] { return hybrid_mesh(topology, inner, *outer, names); });
   return mesh.ok() ? std::optional(*std::move(mesh)) : std::nullopt;
 }

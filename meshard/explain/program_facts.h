@@ -40,7 +40,7 @@ struct ProgramFacts {
   std::optional<Graph> graph = std::nullopt;
   /// The target hardware; none: the hardware of this process.
   std::optional<Target> target = std::nullopt;
-  /// What the report says of the hardware if there is no target.
+  /// What the report says about the hardware if there is no target.
   TargetSummary hardware = {};
   /// The process of each device, if the report distinguishes processes.
   std::optional<ProcessMap> processes = std::nullopt;
