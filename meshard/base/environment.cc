@@ -1,13 +1,86 @@
 #include "meshard/base/environment.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
+#include <mutex>
 #include <string_view>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/log_level.h"
+#include "meshard/base/near_names.h"
 
 namespace meshard {
 namespace {
+
+// The variables of docs/guides/environment.md that begin with MESHARD_, without those of CMake;
+// `./dev lint` compares the two lists.
+constexpr const char* kVariables[] = {"MESHARD_ACROSS_PROGRAMS",
+                                      "MESHARD_ACROSS_TEST",
+                                      "MESHARD_ADVICE",
+                                      "MESHARD_BROWSER",
+                                      "MESHARD_CACHE",
+                                      "MESHARD_CHAINS",
+                                      "MESHARD_CHECKPOINT_KILLS",
+                                      "MESHARD_CHECKPOINT_TEST",
+                                      "MESHARD_CHECK_HOST_DATA",
+                                      "MESHARD_CHECK_NANS",
+                                      "MESHARD_COMPILE",
+                                      "MESHARD_COMPILED_CACHE_MB",
+                                      "MESHARD_CPU_DEVICES",
+                                      "MESHARD_ENDS",
+                                      "MESHARD_EXAMPLES",
+                                      "MESHARD_FABRIC_TEST",
+                                      "MESHARD_FAKE_DEVICES",
+                                      "MESHARD_FAKE_ON_COMPILE",
+                                      "MESHARD_FAKE_ON_CREATE",
+                                      "MESHARD_FAKE_PLATFORM",
+                                      "MESHARD_FAULT",
+                                      "MESHARD_FAULTY_PLUGIN",
+                                      "MESHARD_IN_JAX_ENVIRONMENT",
+                                      "MESHARD_JOBS",
+                                      "MESHARD_KILLS",
+                                      "MESHARD_LOG",
+                                      "MESHARD_LOOPS",
+                                      "MESHARD_MOST_PROGRAMS",
+                                      "MESHARD_MPI_LIBRARY",
+                                      "MESHARD_NIGHTLY",
+                                      "MESHARD_PIPELINES",
+                                      "MESHARD_PLATFORM",
+                                      "MESHARD_PLUGIN",
+                                      "MESHARD_PLUGIN_LOG",
+                                      "MESHARD_PLUGIN_TEST",
+                                      "MESHARD_PROCESS_ADDRESS",
+                                      "MESHARD_PROCESS_COUNT",
+                                      "MESHARD_PROCESS_KILLS",
+                                      "MESHARD_PROCESS_RANK",
+                                      "MESHARD_PROCESS_SECRET",
+                                      "MESHARD_PROCESS_SILENCE_SECONDS",
+                                      "MESHARD_PROCESS_WAIT_SECONDS",
+                                      "MESHARD_PROGRAMS",
+                                      "MESHARD_PROGRAM_CACHE_MB",
+                                      "MESHARD_PROGRAM_COUNT",
+                                      "MESHARD_PROGRAM_DEVICES",
+                                      "MESHARD_PROGRAM_FAILURES",
+                                      "MESHARD_PROGRAM_KIND",
+                                      "MESHARD_PROGRAM_PLATFORMS",
+                                      "MESHARD_PYTHON_JAX",
+                                      "MESHARD_QUIRKS",
+                                      "MESHARD_STALL_SECONDS",
+                                      "MESHARD_TEST_COMPILER",
+                                      "MESHARD_TEST_PLUGINS",
+                                      "MESHARD_TEST_SECOND_PLUGIN",
+                                      "MESHARD_TEST_SEED",
+                                      "MESHARD_TRUST_FILES",
+                                      "MESHARD_WHEEL_DIR"};
+
+// MESHARD_PLUGIN_<TYPE>, the path of the plugin of any device type.
+bool names_plugin(std::string_view name, std::string_view value) {
+  return name.starts_with("MESHARD_PLUGIN_") && value.find_first_of("/.") != std::string_view::npos;
+}
 
 template <class Number>
 Result<Number> read(const char* name, Number otherwise, Number least, Number most,
@@ -35,6 +108,38 @@ Result<std::int64_t> environment_integer(const char* name, std::int64_t otherwis
 
 Result<double> environment_number(const char* name, double otherwise, double least, double most) {
   return read(name, otherwise, least, most, "number");
+}
+
+std::vector<std::string> unknown_variables(const char* const* environment) {
+  const std::vector<std::string> known(std::begin(kVariables), std::end(kVariables));
+  std::vector<std::string> lines;
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view text(*environment), name = text.substr(0, text.find('='));
+    if (!name.starts_with("MESHARD_") || std::ranges::find(known, name) != known.end() ||
+        names_plugin(name, text.substr(name.size())))
+      continue;
+    lines.push_back(cat("[environment] ", name, " is set, but meshard reads no such variable; ",
+                        nearest_text(name, near_names(name, known, 1))));
+  }
+  return lines;
+}
+
+void report_unknown_variables() {
+  static std::once_flag once;
+  if (log_level() == LogLevel::kOff) return;
+  std::call_once(once, [] {
+    for (const std::string& line : unknown_variables(environ))
+      (void)std::fputs(cat("meshard: ", line, "\n").c_str(), stderr);
+  });
+}
+
+Result<void> check_environment() {
+  report_unknown_variables();
+  MESHARD_RETURN_IF_ERROR(check_log_variable());
+  MESHARD_RETURN_IF_ERROR(environment_integer("MESHARD_PLUGIN_LOG", 0, 0, 3));
+  for (const char* name : {"MESHARD_ADVICE", "MESHARD_CHECK_NANS", "MESHARD_TRUST_FILES"})
+    MESHARD_RETURN_IF_ERROR(environment_integer(name, 0, 0, 1));
+  return {};
 }
 
 }  // namespace meshard

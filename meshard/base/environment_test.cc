@@ -1,5 +1,6 @@
 #include "meshard/base/environment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -47,6 +48,55 @@ TEST(Environment, OtherTextsAreErrorsThatNameTheVariable) {
   }
   for (const char* text : {" ", "nan", "inf", "-0.5", "1001", "2,5"})
     EXPECT_FALSE(number_of(text).ok()) << text;
+}
+
+TEST(Environment, VariablesThatNothingReadsAreNamedWithTheNearestOne) {
+  const char* environment[] = {"PATH=/bin",
+                               "MESHARD_PLUGIN=/p.so",
+                               "MESHARD_PLUGN=/p.so",
+                               "MESHARD_QUIRK=-all",
+                               "MESHARD_TEST_SEED=1",
+                               "MESHARD_PLUGIN_CUDA=/cuda.so",
+                               "MESHARD_PLUGIN_LOGS=0",
+                               "OTHER_MESHARD_QUIRK=1",
+                               nullptr};
+  auto is = [](const std::string& name, const std::string& nearest) {
+    return "[environment] " + name +
+           " is set, but meshard reads no such variable; the nearest name is \"" + nearest + "\"";
+  };
+  EXPECT_THAT(unknown_variables(environment),
+              testing::ElementsAre(is("MESHARD_PLUGN", "MESHARD_PLUGIN"),
+                                   is("MESHARD_QUIRK", "MESHARD_QUIRKS"),
+                                   is("MESHARD_PLUGIN_LOGS", "MESHARD_PLUGIN_LOG")));
+}
+
+TEST(Environment, TheyAreReportedOnce) {
+  auto report = [] {
+    testing::internal::CaptureStderr();
+    report_unknown_variables();
+    return testing::internal::GetCapturedStderr();
+  };
+  ::setenv("MESHARD_QUIRK", "-all", 1);
+  EXPECT_THAT(report(), testing::HasSubstr("meshard: [environment] MESHARD_QUIRK is set"));
+  EXPECT_EQ(report(), "");
+  ::unsetenv("MESHARD_QUIRK");
+}
+
+TEST(Environment, ValuesThatWouldHaveNoEffectAreErrors) {
+  EXPECT_TRUE(check_environment().ok());
+  auto message_of = [](const char* name, const char* value) {
+    ::setenv(name, value, 1);
+    Result<void> checked = check_environment();
+    ::unsetenv(name);
+    return checked.ok() ? "" : checked.error().message();
+  };
+  EXPECT_EQ(message_of("MESHARD_CHECK_NANS", "1"), "");
+  EXPECT_EQ(message_of("MESHARD_CHECK_NANS", "true"),
+            "[environment] MESHARD_CHECK_NANS is 'true': expected a whole number from 0 to 1");
+  EXPECT_EQ(message_of("MESHARD_PLUGIN_LOG", "4"),
+            "[environment] MESHARD_PLUGIN_LOG is '4': expected a whole number from 0 to 3");
+  for (const char* name : {"MESHARD_ADVICE", "MESHARD_TRUST_FILES", "MESHARD_LOG"})
+    EXPECT_THAT(message_of(name, "yes"), testing::HasSubstr(name));
 }
 
 }  // namespace

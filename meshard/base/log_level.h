@@ -11,7 +11,8 @@ namespace meshard {
 /// calls are returned or thrown, and never written.
 enum class LogLevel : std::uint8_t {
   kOff,      ///< nothing, except fatal errors of plugins
-  kError,    ///< the default: also waits that take too long (set_stall_handler)
+  kError,    ///< the default: also waits that take too long (set_stall_handler), and variables of
+             ///< the environment that nothing reads (unknown_variables)
   kWarning,  ///< also advice (set_advice_handler), and errors and warnings of plugins
   kInfo,     ///< also all other lines of plugins
 };

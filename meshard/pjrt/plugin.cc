@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "meshard/base/environment.h"
 #include "meshard/base/file_trust.h"
 #include "meshard/pjrt/internal/c_api.h"
 #include "meshard/pjrt/internal/extensions.h"
@@ -108,10 +109,10 @@ Result<Plugin> Plugin::load(const std::string& path) {
 
   MESHARD_RETURN_IF_ERROR(check_file_trust(resolved));
   MESHARD_RETURN_IF_ERROR(check_fetched_file(resolved));
-  choose_plugin_log(std::getenv("MESHARD_PLUGIN_LOG"), log_level(),
-                    [](const char* name, const std::string& value) {
-                      ::setenv(name, value.c_str(), /*overwrite=*/0);
-                    });
+  MESHARD_ASSIGN_OR_RETURN(std::int64_t asked, environment_integer("MESHARD_PLUGIN_LOG", -1, 0, 3));
+  choose_plugin_log(asked, log_level(), [](const char* name, const std::string& value) {
+    ::setenv(name, value.c_str(), /*overwrite=*/0);
+  });
   void* library = ::dlopen(resolved, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
     return Error(ErrorCode::kFailedPrecondition, cat("[plugin] cannot load ", ::dlerror()));

@@ -171,6 +171,7 @@ Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
 
 Result<void> Processes::State::join(ProcessesOptions options) {
   options_ = std::move(options);
+  MESHARD_RETURN_IF_ERROR(check_environment());  // a variable of the launch may be misspelled
   MESHARD_ASSIGN_OR_RETURN(Launch launch, internal::find_launch(options_, [](const char* name) {
                              return ::getenv(name);
                            }));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
 
 namespace meshard {
 namespace {
@@ -52,6 +53,7 @@ bool is_program(const fs::path& path) {
 }  // namespace
 
 Result<std::string> find_compile_program() {
+  MESHARD_RETURN_IF_ERROR(check_environment());
   if (const char* named = std::getenv("MESHARD_COMPILE"); named != nullptr && *named != '\0') {
     if (is_program(named)) return std::string(named);
     return Error(ErrorCode::kNotFound,

@@ -64,6 +64,22 @@ TEST_F(PlatformChoiceDeathTest, TheNumberOfCpusIsForPluginsOfCpus) {
   });
 }
 
+TEST_F(PlatformChoiceDeathTest, MisspelledVariablesAreReported) {
+  auto started = [] {
+    ::setenv("MESHARD_PLUGIN", kFake.c_str(), 1);
+    ::setenv("MESHARD_CPU_DEVICE", "3", 1);
+    return runtime_client().device_count() != 3;
+  };
+  EXPECT_EXIT(process(started), testing::ExitedWithCode(0),
+              "MESHARD_CPU_DEVICE is set.*\"MESHARD_CPU_DEVICES\"");
+  EXPECT_HOLDS({
+    ::setenv("MESHARD_PLUGIN", kFake.c_str(), 1);
+    ::setenv("MESHARD_CHECK_NANS", "on", 1);
+    return bool(throws_error([] { (void)runtime_client(); }, ErrorCode::kInvalidArgument,
+                             {"MESHARD_CHECK_NANS is 'on'"}));
+  });
+}
+
 TEST_F(PlatformChoiceDeathTest, AFileThatIsNotThere) {
   EXPECT_HOLDS({
     ::setenv("MESHARD_PLUGIN_OTHER", "/no/such/plugin.so", 1);

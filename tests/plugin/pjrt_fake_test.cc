@@ -51,6 +51,15 @@ TEST_F(FakeTest, AFileThatIsNoPluginIsRefused) {
                            ErrorCode::kFailedPrecondition, {"cannot load"}));
 }
 
+TEST_F(FakeTest, ALogLevelThatIsNoneIsRefused) {
+  ::setenv("MESHARD_PLUGIN_LOG", "many", 1);
+  Result<Plugin> plugin = Plugin::load("/proc/self/status");
+  ::unsetenv("MESHARD_PLUGIN_LOG");
+  ASSERT_FALSE(plugin.ok());
+  EXPECT_EQ(plugin.error().message(),
+            "[environment] MESHARD_PLUGIN_LOG is 'many': expected a whole number from 0 to 3");
+}
+
 TEST_F(FakeTest, MissingEntriesAreNamed) {
   fake_.remove_entry("PJRT_Executable_Serialize");
   fake_.remove_entry("PJRT_Client_CreateUninitializedBuffer");

@@ -5,7 +5,8 @@ usage: check_environment.py [ROOT]
 
 A variable is read by getenv(), secure_getenv(), environment_integer(), environment_number() and their likes with its name,
 by os.environ of Python, as $NAME of a shell script if it is ours, or as option() of CMake. In the library and the tools,
-a string that is one name of ours counts too: it is read through a constant. Each problem is one line, `file:line: text`.
+a string that is one name of ours counts too: it is read through a constant. The library's list of known variables must
+be that of the page. Each problem is one line, `file:line: text`.
 """
 
 import pathlib
@@ -16,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import check_files  # noqa: E402
 
 PAGE = "docs/guides/environment.md"
+LIST = "meshard/base/environment.cc"  # the names that the library reports no warning for
 OURS = "MESHARD_"
 
 READS = {
@@ -47,7 +49,7 @@ def variables_of(name, text):
     """(name of a variable, line) for each place of a file that reads one."""
     kind = language(name)
     patterns = list(READS.get(kind, []))
-    if kind in ("c++", "python") and not is_test(name) and not name.endswith("check_environment.py"):
+    if name != LIST and kind in ("c++", "python") and not is_test(name) and not name.endswith("check_environment.py"):
         patterns.append(THROUGH_A_CONSTANT)
     for pattern in patterns:
         for match in pattern.finditer(text):
@@ -57,6 +59,18 @@ def variables_of(name, text):
 def listed(page):
     """The names in backticks in the tables and sentences of the page."""
     return set(re.findall(r"`([A-Z][A-Z0-9_]{3,}(?:<TYPE>)?)`", page))
+
+
+def differences(page, source):
+    """Environment variables of ours that only one of the page and the library's list has."""
+    array = re.search(r"kVariables\[\] = \{(.*?)\};", source, re.DOTALL)
+    if not array:
+        return
+    names = {name for name in listed(page.split("\n## CMake options")[0])
+             if name.startswith(OURS) and name not in ("MESHARD_PLUGIN_<TYPE>", "MESHARD_PLUGIN_CUDA")}
+    known = set(THROUGH_A_CONSTANT.findall(array[1]))
+    yield from (f"{LIST}:1: kVariables lacks {name}, which is in {PAGE}" for name in sorted(names - known))
+    yield from (f"{LIST}:1: kVariables has {name}, which is not in {PAGE}" for name in sorted(known - names))
 
 
 def check(root):
@@ -73,6 +87,7 @@ def check(root):
             if not known and not name.endswith("check_environment_test.py"):
                 yield f"{name}:{line}: {variable} is not in {PAGE}"
             seen.add(variable)
+    yield from differences(page, texts.get(LIST, ""))
     for variable in sorted(on_page):
         if variable.startswith(OURS) and not variable.startswith("MESHARD_PLUGIN_") and variable not in seen:
             yield f"{PAGE}:1: nothing reads {variable}"

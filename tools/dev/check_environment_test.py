@@ -37,6 +37,14 @@ class CheckEnvironment(unittest.TestCase):
         self.assertEqual(self.problems("`MESHARD_GONE`", **{"meshard/a.cc": "// MESHARD_GONE\n"}),
                          ["docs/guides/environment.md:1: nothing reads MESHARD_GONE"])
 
+    def test_the_list_of_the_library(self):
+        page = "`MESHARD_A` `MESHARD_PLUGIN_<TYPE>`\n## CMake options\n`MESHARD_OPTION`"
+        files = {"CMakeLists.txt": 'option(MESHARD_OPTION "it" ON)', "meshard/a.cc": 'getenv("MESHARD_A");'}
+        self.assertEqual(self.problems(page, **files, **{check_environment.LIST: 'kVariables[] = {"MESHARD_A"};'}), [])
+        self.assertEqual(self.problems(page, **files, **{check_environment.LIST: 'kVariables[] = {\n"MESHARD_B"};'}),
+                         ["meshard/base/environment.cc:1: kVariables lacks MESHARD_A, which is in docs/guides/environment.md",
+                          "meshard/base/environment.cc:1: kVariables has MESHARD_B, which is not in docs/guides/environment.md"])
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=0)

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "meshard/base/environment.h"
 #include "meshard/base/error.h"
 #include "tools/meshard/command_line.h"
 #include "tools/meshard/subcommands.h"
@@ -68,6 +69,7 @@ int main(int argc, char** argv) {
   ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // otherwise libtpu waits for a metadata server
   ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // describing hardware needs no lock on it
   ::setenv("TPU_LOG_DIR", "disabled", 0);
+  meshard::report_unknown_variables();
 
   CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");
   app.require_subcommand(1);

@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "meshard/base/environment.h"
-#include "meshard/base/log_level.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
@@ -100,7 +99,7 @@ std::optional<pjrt::ProcessDevices> devices_of_run() {
 
 Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::NamedValue> options,
                                   const pjrt::ProcessDevices& run, std::string_view name) {
-  MESHARD_RETURN_IF_ERROR(check_log_variable());
+  MESHARD_RETURN_IF_ERROR(check_environment());
   MESHARD_ASSIGN_OR_RETURN(pjrt::Plugin plugin, pjrt::Plugin::load(path));
   int count = run.counts[static_cast<std::size_t>(run.process)];
   std::erase_if(options, [](const auto& option) { return option.name == "cpu_device_count"; });
@@ -140,7 +139,7 @@ Result<pjrt::Client> start_with_others(const std::string& path,
 // `devices`: the requested number; 0: not specified. `platform`: the plugin's, if it is known.
 Result<pjrt::Client> start(const std::string& path, std::vector<pjrt::NamedValue> options,
                            const std::string& platform, int devices, std::string_view name) {
-  MESHARD_RETURN_IF_ERROR(check_log_variable());
+  MESHARD_RETURN_IF_ERROR(check_environment());
   const bool cpu = platform == "cpu";
   if (!cpu && processes().size() > 1)
     return start_with_others(path, std::move(options), platform, name);
