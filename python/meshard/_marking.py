@@ -3,7 +3,7 @@
 import functools
 
 from . import _meshard, tree
-from ._array_api.common import as_tensor
+from ._array_api.creation import as_tensor
 from ._errors import Error
 
 __all__ = ["mark_sharding", "device_put", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",

@@ -4,7 +4,7 @@ import atexit
 import contextlib
 
 from . import _meshard
-from ._array_api.common import as_tensor
+from ._array_api.creation import as_tensor
 from ._progress import compile_line
 
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",

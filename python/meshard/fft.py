@@ -2,7 +2,8 @@
 
 import math
 
-from ._array_api.common import COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, as_tensor, axes_of, axis_of, check_device, ops
+from ._array_api.common import COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, axes_of, axis_of, check_device, ops
+from ._array_api.creation import as_tensor
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
            "rfft",

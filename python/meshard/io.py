@@ -8,7 +8,7 @@
 import os
 
 from . import _meshard, tree
-from ._array_api.common import as_tensor
+from ._array_api.creation import as_tensor
 
 __all__ = ["save", "save_async", "restore", "load", "Weights", "Saving", "names", "load_npy", "save_npy"]
 

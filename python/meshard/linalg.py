@@ -9,7 +9,8 @@ from collections import namedtuple
 
 import numpy
 
-from ._array_api.common import COMPLEX, DEFAULT_FLOAT, FLOATS, Tensor, as_tensor, ops
+from ._array_api.common import COMPLEX, DEFAULT_FLOAT, FLOATS, Tensor, ops
+from ._array_api.creation import as_tensor
 from ._array_api.data_types import result_type
 from ._array_api.host import on_host
 from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot

@@ -1,5 +1,7 @@
 """The package as a whole: what it imports, its names, its version, the command."""
 
+import ast
+import graphlib
 import importlib
 import os
 import pathlib
@@ -55,6 +57,28 @@ def test_some_parts_are_imported_when_they_are_used():
         """)
     assert (done.stderr, done.stdout.splitlines()) == ("", [
         "[] True", "True True True meshard.data", "module 'meshard' has no attribute 'other'"])
+
+
+def imports(path, modules):
+    """The other modules of the package that a file imports, also in functions. Not the packages around it."""
+    own = modules[path]
+    package = own.split(".") if path.name == "__init__.py" else own.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            start = ".".join(package[:len(package) - node.level + 1] + (node.module or "").split(".")).strip(".")
+            for alias in node.names:
+                name = f"{start}.{alias.name}" if f"{start}.{alias.name}" in modules.values() else start
+                if name in modules.values() and not f"{own}.".startswith(f"{name}."):
+                    yield name
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    files = sorted(FOLDER.rglob("*.py"))
+    modules = {path: ".".join(["meshard", *path.relative_to(FOLDER).with_suffix("").parts]).removesuffix(".__init__")
+               for path in files}
+    graph = {modules[path]: set(imports(path, modules)) for path in files}
+    assert "meshard._array_api.creation" in graph["meshard._array_api.manipulation"]
+    list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, naming the modules
 
 
 def test_version_is_that_of_the_project():

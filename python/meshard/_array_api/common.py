@@ -59,17 +59,6 @@ def dtype_of(dtype):
 _KNOWN = frozenset(DTYPES)
 
 
-def as_tensor(x):
-    """A tensor, number or NumPy array as a tensor."""
-    return x if isinstance(x, Tensor) else asarray_of(x)
-
-
-def asarray_of(x):
-    from . import creation
-
-    return creation.asarray(x)
-
-
 def axes_of(axis, rank):
     """The dimensions that an argument `axis` names, not negative and in the given order; all for None."""
     if axis is None:

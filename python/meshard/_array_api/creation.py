@@ -16,7 +16,6 @@ from .common import (
     FLOATS,
     INT32,
     Tensor,
-    as_tensor,
     check_device,
     dtype_of,
     ops,
@@ -62,6 +61,11 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
     if copy is False:
         return _meshard.from_numpy(array, share=True)
     return _meshard.from_numpy(array, copy=copy is True)
+
+
+def as_tensor(x):
+    """A tensor, number or array as a tensor."""
+    return x if isinstance(x, Tensor) else asarray(x)
 
 
 def _as_dtype(x, dtype):

@@ -8,7 +8,8 @@ import numpy
 
 from .. import _dtypes as dtypes
 from .. import _meshard
-from .common import COMPLEX, INTEGERS, UNSIGNED, Tensor, as_tensor, axis_of, made_by_numpy, ops, read
+from .common import COMPLEX, INTEGERS, UNSIGNED, Tensor, axis_of, made_by_numpy, ops, read
+from .creation import as_tensor, asarray
 
 __all__ = ["take", "take_along_axis"]
 
@@ -203,8 +204,6 @@ def _value_for(x, value):
             raise TypeError(f"a complex number cannot be assigned to elements of {x.dtype}")
         if isinstance(value, float) and x.dtype in INTEGERS:
             value = int(value)
-        from .creation import asarray
-
         return asarray(value, dtype=x.dtype)
     value = as_tensor(value)
     if value.dtype in COMPLEX and x.dtype not in COMPLEX:

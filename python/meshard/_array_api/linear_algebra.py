@@ -1,6 +1,7 @@
 """Products of matrices and tensors."""
 
-from .common import as_tensor, ops
+from .common import ops
+from .creation import as_tensor
 from .data_types import result_type
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]

@@ -1,6 +1,8 @@
 """Manipulation: shapes, order and copies of elements."""
 
-from .common import as_tensor, axes_of, axis_of, ops, shape_tuple
+from .common import axes_of, axis_of, ops, shape_tuple
+from .creation import as_tensor
+from .indexing import repeated_indices
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to", "concat", "expand_dims", "flatten", "flip",
            "moveaxis",
@@ -95,8 +97,6 @@ def repeat(x, repeats, /, *, axis=None):
         return ops.repeat(x, repeats, axis)
     if axis is None:
         x, axis = ops.flatten(x), 0
-    from .indexing import repeated_indices
-
     return ops.take(x, repeated_indices(as_tensor(repeats), x.shape[axis]), axis) if x.shape[axis] else x
 
 

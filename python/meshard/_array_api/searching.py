@@ -1,6 +1,7 @@
 """Searching: positions and counts of elements."""
 
-from .common import as_tensor, made_by_numpy, ops, read
+from .common import made_by_numpy, ops, read
+from .creation import as_tensor
 
 __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "where"]
 

@@ -5,7 +5,8 @@ from collections import namedtuple
 import numpy
 
 from .. import _meshard
-from .common import as_tensor, made_by_numpy, ops, read
+from .common import made_by_numpy, ops, read
+from .creation import as_tensor
 
 __all__ = ["isin", "unique_all", "unique_counts", "unique_inverse", "unique_values"]
 

@@ -1,6 +1,7 @@
 """Statistical functions: reductions over dimensions, all by default, and cumulative ones."""
 
-from .common import as_tensor, ops
+from .common import ops
+from .creation import as_tensor
 
 __all__ = ["cumulative_prod", "cumulative_sum", "max", "mean", "min", "prod", "std", "sum", "var"]
 
