@@ -19,7 +19,9 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/ops/arithmetic.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/composite/create.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/identity.h"
 
 namespace meshard {
@@ -328,13 +330,21 @@ std::vector<Tensor> backward(std::span<const Tensor> outputs, std::span<const Te
     if (cotangents[i].type(where) != outputs[i].type(where))
       throw_invalid(where, "[vjp] cotangent ", i, " is ", cotangents[i].type(),
                     ", but its output is ", outputs[i].type());
-  Backward pass(inputs);
+  // All that is computed from a weakly typed number is computed from its wide number.
+  std::vector<Tensor> sources;
+  for (const Tensor& input : inputs) {
+    Tensor wide = wide_number(input);
+    sources.push_back(wide.defined() ? wide : input);
+  }
+  Backward pass(sources);
   pass.run(outputs, cotangents);
   std::vector<Tensor> gradients;
-  for (const Tensor& input : inputs) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& input = inputs[i];
     internal::InheritSource line(where);
-    Tensor cotangent = pass.cotangent(input.value());
-    if (!cotangent.defined()) cotangent = zeros(input.shape(), input.dtype());
+    Tensor cotangent = pass.cotangent(sources[i].value());
+    cotangent = cotangent.defined() ? astype(cotangent, input.dtype())
+                                    : Tensor(zeros(input.shape(), input.dtype()));
     gradients.push_back(with_sharding_of(input, cotangent_like(input.value(), cotangent)));
   }
   return gradients;

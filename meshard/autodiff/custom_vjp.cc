@@ -6,6 +6,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/batched_program.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/identity.h"
 
 namespace meshard {
@@ -115,7 +116,12 @@ std::vector<Tensor> internal::own_arguments(const std::vector<Tensor>& arguments
   std::vector<Tensor> own = arguments;
   if (only_recording())
     for (Tensor& argument : own)
-      if (argument.defined() && is_inexact(argument.dtype())) argument = identity_of(argument);
+      if (argument.defined() && is_inexact(argument.dtype())) {
+        Tensor wide = wide_number(argument);
+        argument = identity_of(argument);
+        // The derivative by a number is the user's, too: no path may lead past the argument.
+        if (wide.defined()) set_wide_number(argument, stop_gradient(wide));
+      }
   return own;
 }
 

@@ -8,6 +8,7 @@
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/reshape.h"
 
@@ -42,6 +43,8 @@ Tensor differentiation_input(const Tensor& argument, const std::string& path,
     throw_invalid(where.known() ? where : argument.where(), "[grad] ", path, " is ", type,
                   ": only floating-point tensors have gradients. Pass it as another argument");
   check_varies_alike(argument, path, where);
+  if (Tensor wide = wide_number(argument); wide.defined())
+    return number_like(argument, identity_of(wide));
   // A reshape to its own shape, which the compiler removes. If no enclosing function can depend on
   // it, a new leaf on the same storage is used instead, which saves lazy programs a node. Inside a
   // body, a leaf would be another captured value; inside another differentiated function, it would

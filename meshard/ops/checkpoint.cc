@@ -141,9 +141,10 @@ std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
                                        const BodyFunction& body, const ResidualPolicy& policy,
                                        SourceLocation where) {
   where = effective_source(where);
-  BodyToTrace to_trace{{}, body};
-  for (const Tensor& argument : arguments) to_trace.inputs.push_back(body_input(argument));
-  TracedBodies traced = trace_bodies(arguments, {&to_trace, 1}, where);
+  const std::vector<Tensor> passed = passed_arguments(arguments);
+  BodyToTrace to_trace{{}, of_passed_arguments(body, arguments)};
+  for (const Tensor& argument : passed) to_trace.inputs.push_back(body_input(argument));
+  TracedBodies traced = trace_bodies(passed, {&to_trace, 1}, where);
   Body recorded = traced.bodies[0];
   CheckpointAttributes attributes{std::move(traced.bodies), policy.to_string(), {}};
   std::vector<Tensor> results = with_effects_kept(

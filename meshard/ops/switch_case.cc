@@ -422,16 +422,17 @@ std::vector<Tensor> switch_tensors(In index, std::span<const BodyFunction> branc
     chosen = astype(clip(chosen, 0, std::ssize(branches) - 1), DType::i32);
   }
   std::vector<BodyToTrace> to_trace;
+  const std::vector<Tensor> passed = passed_arguments(arguments);
   for (const BodyFunction& branch : branches) {
-    to_trace.push_back({{}, branch});
-    for (const Tensor& argument : arguments) to_trace.back().inputs.push_back(body_input(argument));
+    to_trace.push_back({{}, of_passed_arguments(branch, arguments)});
+    for (const Tensor& argument : passed) to_trace.back().inputs.push_back(body_input(argument));
   }
   std::vector<Tensor> given{chosen};
-  given.insert(given.end(), arguments.begin(), arguments.end());
+  given.insert(given.end(), passed.begin(), passed.end());
   TracedBodies traced = trace_bodies(given, to_trace, where);
   return with_effects_kept(record_call(switch_case_op,
                                        make_attributes(SwitchAttributes{
-                                           std::move(traced.bodies), std::ssize(arguments), {}}),
+                                           std::move(traced.bodies), std::ssize(passed), {}}),
                                        traced.operands, where),
                            where);
 }

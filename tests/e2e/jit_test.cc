@@ -281,5 +281,73 @@ TEST_F(JitOnDevices, SoftmaxKeepsNaNOnSeveralDevices) {
   }
 }
 
+// Of a function of an array and a number: what happens to the number inside.
+template <class F>
+Tensor with_number(DType dtype, F use) {
+  Tensor x = from_host(HostArray::zeros({dtype, {4}})) + 3;
+  return jit([&](const Tensor& array, const Tensor& number) { return use(array, number); })(x, 0.1);
+}
+
+// As in JAX: a number takes part with the dtype of the array beside it, also when it is the
+// argument of a function inside. 0.1 is not an f32, so that an f64 shows whether digits were lost.
+TEST_F(JitOnDevices, NumbersStayWeaklyTypedAsArgumentsOfFunctionsInside) {
+  auto times = [](const Tensor& x, const Tensor& s) { return x * s; };
+  auto in_checkpoint = [&](const Tensor& x, const Tensor& s) { return checkpoint(times)(x, s); };
+  auto in_branch = [&](const Tensor& x, const Tensor& s) {
+    return cond(
+        less(sum(x), 0), [](const Tensor& a, const Tensor& b) { return a - b; }, times, x, s);
+  };
+  Mesh mesh({{"x", 4}});
+  auto in_region = [&](const Tensor& x, const Tensor& s) {
+    return manual(mesh, SpecList{P("x"), P()}, P("x"), times)(x, s);
+  };
+  auto scaled = custom_vjp(
+      [](const Tensor& x, const Tensor& s) { return std::pair(x * s, std::tuple(x, s)); },
+      [](const std::tuple<Tensor, Tensor>& saved, const Tensor& cotangent) {
+        return std::pair(cotangent * std::get<1>(saved), sum(cotangent * std::get<0>(saved)));
+      });
+  auto check = [](auto use, const char* which) {
+    for (DType dtype : {DType::bf16, DType::f16, DType::f32, DType::f64}) {
+      Tensor made = with_number(dtype, use);
+      EXPECT_EQ(made.dtype(), dtype) << which;
+      if (dtype != DType::f64) continue;
+      EXPECT_EQ(made.to_vector<double>()[0], 3 * 0.1) << which;
+    }
+  };
+  check(in_checkpoint, "checkpoint");
+  check(in_branch, "cond");
+  check(in_region, "manual");
+  check(scaled, "custom_vjp");
+}
+
+// d sum(x * s) / ds = sum(x), d/dx = s; the derivative by the number has the number's own dtype.
+TEST_F(JitOnDevices, NumbersStayWeaklyTypedWhenTheyAreDifferentiated) {
+  for (DType dtype : {DType::bf16, DType::f16, DType::f32, DType::f64}) {
+    std::vector<Tensor> made;
+    Tensor x = from_host(HostArray::zeros({dtype, {4}})) + 3;
+    auto loss = [&](const Tensor& array, const Tensor& number) {
+      Tensor product = array * number;
+      EXPECT_EQ(product.dtype(), dtype);
+      return sum(product * product);
+    };
+    auto [by_array, by_number] = jit([&](const Tensor& array, const Tensor& number) {
+      return grad<0, 1>(loss)(array, number);
+    })(x, 0.1);
+    EXPECT_EQ(by_array.dtype(), dtype);
+    EXPECT_EQ(by_number.dtype(), DType::f32);
+    double tolerance = dtype == DType::bf16 ? 0.05 : dtype == DType::f16 ? 0.01 : 1e-5;
+    EXPECT_NEAR(by_number.astype(DType::f64).to_vector<double>()[0], 7.2, 7.2 * tolerance);
+    if (dtype == DType::f64) {
+      EXPECT_EQ(by_array.to_vector<double>()[0], 2 * (3 * 0.1) * 0.1);
+    }
+    Tensor tangent = jit([&](const Tensor& array, const Tensor& number) {
+      return jvp(loss, std::tuple(array, number),
+                 std::tuple(Tensor(zeros_like(array)), Tensor(ones({}, DType::f32))))
+          .second;
+    })(x, 0.1);
+    EXPECT_NEAR(tangent.astype(DType::f64).to_vector<double>()[0], 7.2, 7.2 * tolerance);
+  }
+}
+
 }  // namespace
 }  // namespace meshard

@@ -2,6 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/ops/composite/manual_sharding.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/manual_values.h"
 
 namespace meshard::internal {
@@ -97,6 +98,7 @@ const PartitionSpec& ManualRegion::in_spec(std::size_t i, std::size_t tensors, s
 
 Tensor ManualRegion::enter(const Tensor& full, const PartitionSpec& spec) const {
   const TensorType& type = full.type(where_);
+  if (Tensor wide = wide_number(full); wide.defined()) return number_like(full, enter(wide, spec));
   check_spec(spec, "in_spec");
   check_enters(full);
   Sharding sharding(place_.mesh, spec, static_cast<std::size_t>(type.rank()), where_);

@@ -11,6 +11,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/internal/branch_collectives.h"
 #include "meshard/ops/manual_values.h"
@@ -56,6 +57,23 @@ BodyFunction widening(const BodyFunction& function, const ManualAxes& place) {
 Result<void> parse(std::string_view text, std::vector<Body>& bodies) {
   MESHARD_ASSIGN_OR_RETURN(bodies, parse_bodies(text, find_op));
   return {};
+}
+
+std::vector<Tensor> passed_arguments(const std::vector<Tensor>& arguments) {
+  std::vector<Tensor> passed;
+  for (const Tensor& argument : arguments)
+    if (!wide_number(argument).defined()) passed.push_back(argument);
+  return passed;
+}
+
+BodyFunction of_passed_arguments(const BodyFunction& body, const std::vector<Tensor>& arguments) {
+  return [&body, &arguments](std::span<const Tensor> passed) {
+    std::vector<Tensor> all = arguments;
+    std::size_t next = 0;
+    for (Tensor& argument : all)
+      if (!wide_number(argument).defined()) argument = passed[next++];
+    return body(all);
+  };
 }
 
 TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToTrace> to_trace,

@@ -25,6 +25,12 @@ struct BodyToTrace {
   std::vector<Tensor> own = {};
 };
 
+/// The arguments that a call passes to its bodies: all but the weakly typed numbers
+/// (weak_number.h), which the bodies capture, because a captured number stays weakly typed.
+std::vector<Tensor> passed_arguments(const std::vector<Tensor>& arguments);
+/// A function of the passed arguments that calls `body`, a function of all of them.
+BodyFunction of_passed_arguments(const BodyFunction& body, const std::vector<Tensor>& arguments);
+
 /// The traced bodies of one call, and the operands of its node: the given ones, then for each body
 /// its own and its captured values.
 struct TracedBodies {

@@ -30,6 +30,10 @@ Tensor large_number(const Tensor& wide) {
   return number;
 }
 
+Tensor number_like(const Tensor& number, const Tensor& wide) {
+  return number.dtype() == wide.dtype() ? large_number(wide) : weak_number(wide);
+}
+
 void check_holds_large(const In& x, DType dtype) {
   const Tensor wide = wide_number(x);
   if (!wide.defined() || wide.dtype() != x.tensor->dtype()) return;

@@ -19,6 +19,10 @@ Tensor weak_number(const Tensor& wide);
 /// @pre `wide` has rank 0 and is an i64, a u64 or an f64
 Tensor large_number(const Tensor& wide);
 
+/// The weakly typed number for another wide number that `number` has, as weak_number() or
+/// large_number() makes it. @pre `number` is weakly typed
+Tensor number_like(const Tensor& number, const Tensor& wide);
+
 /// Throws an error if an operand is a large number, or is computed from one, and `dtype` may not
 /// hold it. @error invalid argument
 void check_holds_large(const In& x, DType dtype);
