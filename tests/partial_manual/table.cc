@@ -9,10 +9,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -130,8 +132,14 @@ class Table {
   explicit Table(Options options) : options_(std::move(options)) {}
 
   int run() {
-    for (const std::string& op : all_subjects())
-      if (options_.op.empty() || op == options_.op || op.starts_with(options_.op + ":")) run_op(op);
+    const std::vector<std::string> subjects = all_subjects();
+    auto chosen = [&](const std::string& op) {
+      return options_.op.empty() || op == options_.op || op.starts_with(options_.op + ":");
+    };
+    if (std::none_of(subjects.begin(), subjects.end(), chosen))
+      return std::printf("no op is called %s\n", options_.op.c_str()), 2;
+    for (const std::string& op : subjects)
+      if (chosen(op)) run_op(op);
     for (const auto& [text, count] : reasons_) std::printf("  %5d  %s\n", count, text.c_str());
     int right = totals_[0] + totals_[1], failed = totals_[2] + totals_[3] + totals_[4];
     for (std::size_t v = 0; v < 5; ++v)
@@ -230,8 +238,9 @@ class Table {
 // the flag: it ends the process of whoever gives it an unknown one.
 void end_soon(const std::string& plugin) {
   constexpr std::string_view kFlag = "xla_cpu_collective_call_terminate_timeout_seconds";
-  std::ifstream file(plugin, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string text(std::filesystem::file_size(plugin), '\0');
+  std::ifstream(plugin, std::ios::binary)
+      .read(text.data(), static_cast<std::streamsize>(text.size()));
   if (text.find(kFlag) == std::string::npos) return;
   std::string flags = std::getenv("XLA_FLAGS") ? std::getenv("XLA_FLAGS") : "";
   ::setenv("XLA_FLAGS", cat(flags, " --", kFlag, "=40").c_str(), 1);
