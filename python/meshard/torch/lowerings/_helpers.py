@@ -1,0 +1,51 @@
+"""What lowerings share: operands in one dtype, dimensions, reductions."""
+
+import torch
+
+import meshard as ms
+
+from .._dtypes import Promotion, computed_and_result, to_meshard, to_torch
+
+
+def as_dtype(value, dtype):
+    """A tensor, or a number, as a tensor of a dtype of PyTorch."""
+    if not isinstance(value, ms.Tensor):
+        return ms.asarray(value, dtype=to_meshard(dtype))
+    return value if to_torch(value.dtype) == dtype else cast(value, dtype)
+
+
+def cast(value, dtype):
+    """`value.to(dtype)`: floats become integers by truncation, and everything but zero is true."""
+    wanted = to_meshard(dtype)
+    present = to_torch(value.dtype)
+    if present == dtype:
+        return value
+    if dtype == torch.bool:
+        return ms.not_equal(value, ms.zeros_like(value))
+    if present.is_complex and not dtype.is_complex:
+        value = ms.real(value)
+    return ms.astype(value, wanted)
+
+
+def elementwise(function, *operands, promotion=Promotion.DEFAULT):
+    """`function` of the operands in the dtype in which PyTorch computes, as a tensor of the dtype that it returns."""
+    computed, result = computed_and_result(operands, promotion)
+    made = function(*(as_dtype(each, computed) for each in operands))
+    return as_dtype(made, result)
+
+
+def dimension(dim, rank):
+    """A dimension counted from the front; a tensor without dimensions is taken as one of size 1."""
+    size = max(rank, 1)
+    if not -size <= dim < size:
+        raise IndexError(f"[torch] dimension {dim} of a tensor with {rank} dimensions")
+    return dim % size
+
+
+def dimensions(dims, rank):
+    """A tuple of dimensions; all of them for None and for an empty list."""
+    if dims is None:
+        return tuple(range(rank))
+    if isinstance(dims, int):
+        dims = (dims,)
+    return tuple(dimension(each, rank) for each in dims) if len(dims) and rank else tuple(range(rank))

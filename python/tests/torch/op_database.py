@@ -1,0 +1,71 @@
+"""Runs op_db through meshard.torch.function. usage: opdb.py [--only a,b] [--grad] [--dtype float32] [--samples 40]"""
+import argparse, sys, time, warnings, traceback, collections, json, os
+warnings.filterwarnings("ignore")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL","3")
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+import meshard.torch as mt
+from torch.utils._pytree import tree_map, tree_flatten
+p=argparse.ArgumentParser(); p.add_argument("--only"); p.add_argument("--grad",action="store_true"); p.add_argument("--dtype",default="float32"); p.add_argument("--samples",type=int,default=8); p.add_argument("--part",default="0/1"); p.add_argument("--verbose",action="store_true"); p.add_argument("--out")
+a=p.parse_args(); dt=getattr(torch,a.dtype); only=a.only.split(",") if a.only else None
+i,n=map(int,a.part.split("/"))
+def same(x,y):
+    if isinstance(x,torch.Tensor):
+        if not isinstance(y,torch.Tensor): return f"{type(y)} for a tensor"
+        if x.dtype!=y.dtype: return f"dtype {y.dtype} for {x.dtype}"
+        if x.shape!=y.shape: return f"shape {tuple(y.shape)} for {tuple(x.shape)}"
+        try: torch.testing.assert_close(y.detach(),x.detach(),equal_nan=True,rtol=1e-4 if dt==torch.float32 else None,atol=1e-4 if dt==torch.float32 else None,check_stride=False,check_device=False)
+        except AssertionError as e: return "values: "+str(e).replace("\n"," ")[:120]
+        return ""
+    return "" if x==y or (x!=x and y!=y) else f"{y} for {x}"
+totals=collections.Counter(); t0=time.time(); out={}
+for k,op in enumerate(op_db):
+    if k%n!=i: continue
+    name=op.name+("."+op.variant_test_name if op.variant_test_name else "")
+    if only and op.name not in only and name not in only: continue
+    if dt not in op.supported_dtypes("cpu"): totals["dtype"]+=1; continue
+    if a.grad and not op.supports_autograd: totals["nograd"]+=1; continue
+    verdict,reason="right",""
+    count=0
+    try:
+        torch.manual_seed(0)
+        samples=list(op.sample_inputs("cpu",dt,requires_grad=a.grad))
+        step=max(1,len(samples)//a.samples)
+        for s in samples[::step]:
+            flat,spec=tree_flatten((s.input,s.args,s.kwargs))
+            idx=[j for j,v in enumerate(flat) if isinstance(v,torch.Tensor)]
+            def f(*ts):
+                g=list(flat)
+                for j,v in zip(idx,ts): g[j]=v
+                x,ar,kw=torch.utils._pytree.tree_unflatten(g,spec)
+                r=op.op(x,*ar,**kw)
+                return s.output_process_fn_grad(r) if a.grad else r
+            fresh=lambda: [flat[j].detach().clone().requires_grad_(flat[j].requires_grad) if flat[j].is_leaf or True else flat[j] for j in idx]
+            try: ta=fresh(); want=f(*ta)
+            except Exception as e: continue
+            tb=fresh(); count+=1
+            got=mt.function(f)(*tb)
+            w=tree_flatten(want)[0]; g=tree_flatten(got)[0]
+            for x,y in zip(w,g):
+                d=same(x,y)
+                if d: verdict,reason="wrong",d; break
+            if verdict=="right" and a.grad:
+                wg=[x for x in w if isinstance(x,torch.Tensor) and x.requires_grad]; gg=[y for x,y in zip(w,g) if isinstance(x,torch.Tensor) and x.requires_grad]
+                ia=[x for x in ta if x.requires_grad]; ib=[x for x in tb if x.requires_grad]
+                if wg and ia:
+                    seeds=[torch.randn_like(x) for x in wg]
+                    A=torch.autograd.grad(wg,ia,seeds,allow_unused=True); B=torch.autograd.grad(gg,ib,[v.clone() for v in seeds],allow_unused=True)
+                    for x,y in zip(A,B):
+                        if x is None: x=torch.zeros_like(y) if y is not None else None
+                        if y is None and x is not None: y=torch.zeros_like(x)
+                        d=same(x,y) if x is not None else ""
+                        if d: verdict,reason="wrong","gradient "+d; break
+            if verdict!="right": break
+    except Exception as e:
+        m=str(e).strip().replace("\n"," ")
+        verdict,reason=("missing" if "has no lowering" in m else "error"),type(e).__name__+": "+m[:220]
+        if a.verbose: traceback.print_exc()
+    totals[verdict]+=1; out[name]=(verdict,reason,count)
+    if verdict!="right" or a.verbose: print(f"{verdict:8}{name:45}{reason}",flush=True)
+print(dict(totals), f"{time.time()-t0:.0f} s")
+if a.out: json.dump(out,open(a.out,"w"),indent=1)
