@@ -1,3 +1,3 @@
 """Lowerings of ATen to meshard, by family."""
 
-from . import contractions, elementwise, reductions, shapes
+from . import contractions, control, elementwise, reductions, shapes

@@ -14,6 +14,11 @@ def as_dtype(value, dtype):
     return value if to_torch(value.dtype) == dtype else cast(value, dtype)
 
 
+def is_number(value, number):
+    """Whether a factor is this number; not one that is known only when the program runs."""
+    return not isinstance(value, ms.Tensor) and value == number
+
+
 def cast(value, dtype):
     """`value.to(dtype)`: floats become integers by truncation, and everything but zero is true."""
     wanted = to_meshard(dtype)

@@ -4,7 +4,7 @@ import meshard as ms
 
 from .._dtypes import to_torch
 from .._table import lowers
-from ._helpers import as_dtype
+from ._helpers import as_dtype, is_number
 
 
 @lowers("aten.mm", "aten.bmm", "aten.mv", "aten.dot")
@@ -16,8 +16,8 @@ def matmul(a, b):
 def addmm(bias, a, b, beta=1, alpha=1):
     product = ms.matmul(a, b)
     dtype = to_torch(product.dtype)
-    if alpha != 1:
+    if not is_number(alpha, 1):
         product = product * as_dtype(alpha, dtype)
-    if beta == 0:
+    if is_number(beta, 0):
         return product
-    return product + (bias if beta == 1 else bias * as_dtype(beta, dtype))
+    return product + (bias if is_number(beta, 1) else bias * as_dtype(beta, dtype))

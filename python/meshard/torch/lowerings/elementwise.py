@@ -8,7 +8,7 @@ import meshard as ms
 
 from .._dtypes import Promotion, promoted, to_meshard, to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast, elementwise
+from ._helpers import as_dtype, cast, elementwise, is_number
 
 FLOAT = Promotion.INT_TO_FLOAT
 BOOL = Promotion.ALWAYS_BOOL
@@ -93,8 +93,8 @@ def isinf(x):
 def add(a, b, alpha=1):
     def sum_of(x, y):
         if to_torch(x.dtype) == torch.bool:
-            return ms.logical_or(x, y) if alpha else x
-        return ms.add(x, y if alpha == 1 else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype))))
+            return ms.logical_or(x, y) if not is_number(alpha, 0) else x
+        return ms.add(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype))))
 
     return elementwise(sum_of, a, b)
 
@@ -102,7 +102,7 @@ def add(a, b, alpha=1):
 @lowers("aten.sub.Tensor", "aten.sub.Scalar")
 def sub(a, b, alpha=1):
     return elementwise(
-        lambda x, y: ms.subtract(x, y if alpha == 1 else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype)))), a, b)
+        lambda x, y: ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype)))), a, b)
 
 
 @lowers("aten.rsub.Tensor", "aten.rsub.Scalar")

@@ -1,0 +1,67 @@
+"""Where the elements of PyTorch tensors are on a mesh."""
+
+import torch
+
+import meshard as ms
+
+from ._convert import to_meshard
+from ._held import Held
+
+_MARK = "_meshard_mark"
+
+
+class _Mark:
+    """The sharding of a tensor, and its value on the devices at one version of the tensor."""
+
+    def __init__(self, sharding):
+        self.sharding, self.version, self.value = sharding, None, None
+
+
+def mark_sharding(tensor, mesh, spec):
+    """Says how a tensor or parameter is sharded; programs place it so, once, until PyTorch writes to it. Returns it.
+
+    Of a tensor on the devices, the elements are moved now.
+    """
+    sharding = ms.Sharding(mesh, spec, tensor.ndim)
+    if isinstance(tensor, Held):
+        tensor.value = ms.device_put(tensor.value, sharding)
+    setattr(tensor, _MARK, _Mark(sharding))
+    return tensor
+
+
+def sharding_of(tensor):
+    """The sharding that a tensor was marked with; None if it was not."""
+    mark = getattr(tensor, _MARK, None)
+    return mark and mark.sharding
+
+
+def placed(tensor):
+    """The value of a tensor as programs take it: marked and moved once, or with the elements that it has now."""
+    if isinstance(tensor, Held):
+        return tensor.value
+    mark = getattr(tensor, _MARK, None)
+    if mark is None:
+        if not isinstance(tensor, torch.nn.Parameter):
+            return to_meshard(tensor)
+        mark = _Mark(None)
+        setattr(tensor, _MARK, mark)
+    if mark.value is None or mark.version != tensor._version:
+        value = to_meshard(tensor)
+        mark.value = value if mark.sharding is None else ms.device_put(value, mark.sharding)
+        mark.version = tensor._version
+    return mark.value
+
+
+def hold(tensor, value):
+    """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value."""
+    if isinstance(tensor, Held):
+        tensor.value = value
+        return
+    held = Held(value, requires_grad=tensor.requires_grad)
+    if isinstance(tensor, torch.nn.Parameter):
+        held = torch.nn.Parameter(held, requires_grad=tensor.requires_grad)
+    attributes = {k: v for k, v in tensor.__dict__.items() if k != _MARK}
+    mark = sharding_of(tensor)
+    torch.utils.swap_tensors(tensor, held)
+    tensor.__dict__.update(attributes)
+    setattr(tensor, _MARK, _Mark(mark))

@@ -1,0 +1,198 @@
+"""A training step as one compiled program: forward, backward, and the update of an optimizer of PyTorch."""
+
+import contextlib
+import inspect
+
+import torch
+from torch.utils import _pytree as pytree
+
+import meshard as ms
+
+from ._capture import capture
+from ._held import Held
+from ._marks import hold, placed
+from ._run import run_graph
+
+
+def _targets_of(loss):
+    """How many of the last positional arguments of a step belong to the loss: all that it takes but the first."""
+    function = loss.forward if isinstance(loss, torch.nn.Module) else loss
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    needed = [p for p in inspect.signature(function).parameters.values()
+              if p.kind in kinds and p.default is inspect.Parameter.empty]
+    return max(len(needed) - 1, 0)
+
+
+@contextlib.contextmanager
+def _as_compiled():
+    """While active, optimizers keep their step counts in tensors instead of reading them."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
+
+
+class TrainStep:
+    """A training step; see train_step()."""
+
+    def __init__(self, model, loss, optimizer, before_update):
+        self._model, self._loss, self._optimizer, self._before = model, loss, optimizer, before_update
+        self._targets = _targets_of(loss)
+        self._programs = {}
+
+    def __call__(self, *args, **kwargs):
+        state = _State(self._model, self._optimizer)
+        inputs, structure = pytree.tree_flatten((args, kwargs))
+        key = (structure, tuple(_signature(each) for each in inputs), state.signature(), self._model.training)
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = _StepProgram(self, state, inputs, structure)
+        return program.run(state, inputs)
+
+
+def _signature(value):
+    return (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else (type(value), value)
+
+
+class _State:
+    """The tensors that a step reads and writes: parameters, buffers, and the state of the optimizer."""
+
+    def __init__(self, model, optimizer):
+        self.optimizer = optimizer
+        self.parameters = dict(model.named_parameters())
+        self.buffers = dict(model.named_buffers())
+        self.in_groups = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        # (index of the parameter, name) of each tensor of the optimizer's state.
+        self.slots = [(i, name) for i, parameter in enumerate(self.in_groups)
+                      for name, value in optimizer.state.get(parameter, {}).items() if isinstance(value, torch.Tensor)]
+
+    def tensors(self):
+        state = self.optimizer.state
+        return [*self.parameters.values(), *self.buffers.values(),
+                *(state[self.in_groups[i]][name] for i, name in self.slots)]
+
+    def rates(self):
+        return [float(group["lr"]) for group in self.optimizer.param_groups]
+
+    def signature(self):
+        options = tuple(tuple((k, v) for k, v in group.items() if k not in ("params", "lr", "initial_lr"))
+                        for group in self.optimizer.param_groups)
+        kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
+                     for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
+        return repr((options, kept)), tuple(self.slots), tuple(p.requires_grad for p in self.parameters.values()), \
+            tuple(_signature(each) for each in self.tensors())
+
+
+class _StepProgram:
+    """The program of one signature."""
+
+    def __init__(self, step, state, inputs, structure):
+        self._step, self._structure = step, structure
+        self._made = []  # (parameter, name) of the state that the first step makes
+        tensors = state.tensors()
+        given = [*tensors, *(each for each in inputs if isinstance(each, torch.Tensor)),
+                 *(torch.tensor(rate, dtype=torch.float64) for rate in state.rates())]
+        self._is_input = [isinstance(each, torch.Tensor) for each in inputs]
+        self._others = inputs
+
+        def whole(*flat):
+            flat = list(flat)
+            return self._trace(state, flat[:len(tensors)], flat[len(tensors):])
+
+        self._graph = capture(whole, given)
+        self._run = ms.jit(self._record, donate_argnums=0)
+
+    def _trace(self, state, tensors, rest):
+        step, optimizer = self._step, self._step._optimizer
+        names = list(state.parameters)
+        leaves = [tensor.detach().requires_grad_(parameter.requires_grad)
+                  for tensor, parameter in zip(tensors, state.parameters.values())]
+        buffers = dict(zip(state.buffers, tensors[len(leaves):]))
+        slots = tensors[len(leaves) + len(buffers):]
+        inputs = iter(rest)
+        flat = [next(inputs) if is_input else other for is_input, other in zip(self._is_input, self._others)]
+        args, kwargs = pytree.tree_unflatten(flat, self._structure)
+        rates = [rate.item() for rate in inputs]
+        count = self._step._targets
+        model_args, targets = (args[:-count], args[-count:]) if count else (args, ())
+        of = {id(parameter): leaf for parameter, leaf in zip(state.parameters.values(), leaves)}
+        swapped = {**dict(zip(names, leaves)), **buffers}
+        with torch.enable_grad():
+            output = torch.func.functional_call(step._model, swapped, model_args, kwargs, tie_weights=True)
+            loss = step._loss(output, *targets)
+            loss.backward()
+        with _swapped(optimizer, of, state, slots, rates):
+            if step._before is not None:
+                step._before([leaf for leaf in leaves if leaf.requires_grad])
+            optimizer.step()
+            made = []
+            for i, parameter in enumerate(state.in_groups):
+                for name, value in optimizer.state.get(of[id(parameter)], {}).items():
+                    if isinstance(value, torch.Tensor) and (i, name) not in state.slots:
+                        self._made.append((i, name))
+                        made.append(value)
+        return [loss.detach(), *made]
+
+    def _record(self, state, rest):
+        results = run_graph(self._graph.module, [*state, *rest])
+        return results
+
+    def run(self, state, inputs):
+        tensors = state.tensors()
+        values = [placed(each) for each in tensors]
+        rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
+        rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
+        results = self._run(values, rest)
+        written = self._graph.written
+        for index, value in zip(written, results):
+            hold(tensors[index], value)
+        loss, *made = results[len(written):]
+        optimizer = self._step._optimizer
+        for (i, name), value in zip(self._made, made):
+            optimizer.state[state.in_groups[i]][name] = Held(value)
+        return Held(loss)
+
+
+@contextlib.contextmanager
+def _swapped(optimizer, of, state, slots, rates):
+    """While active, the optimizer's parameters, states and learning rates are those of the trace."""
+    groups, before = optimizer.param_groups, optimizer.state
+    kept = [(group["params"], group["lr"]) for group in groups]
+    traced = type(before)(before.default_factory)
+    for parameter in state.in_groups:
+        if parameter in before:
+            traced[of[id(parameter)]] = {k: v for k, v in before[parameter].items()
+                                         if not isinstance(v, torch.Tensor)}
+    for (i, name), value in zip(state.slots, slots):
+        traced[of[id(state.in_groups[i])]][name] = value
+    try:
+        for group, rate in zip(groups, rates):
+            group["params"], group["lr"] = [of[id(parameter)] for parameter in group["params"]], rate
+        optimizer.state = traced
+        with _as_compiled():
+            yield
+    finally:
+        optimizer.state = before
+        for group, (parameters, rate) in zip(groups, kept):
+            group["params"], group["lr"] = parameters, rate
+
+
+def train_step(model, loss, optimizer, *, before_update=None):
+    """A function that trains `model` for one step in one compiled program, and returns the loss.
+
+        step = train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
+        for images, labels in data:
+            value = step(images, labels)
+
+    The step's arguments are the model's, followed by those of `loss` after the first: a loss of (output, target) takes
+    the last one. A loss of the output alone, such as `lambda output: output.loss`, leaves all arguments to the model.
+    `before_update` is called between the backward pass and the update with the parameters, whose gradients it may change:
+    `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
+
+    Parameters, buffers and the optimizer's state stay on the devices, sharded as the parameters are marked; PyTorch
+    reads them from there when it needs them (state_dict, printing, another forward pass). The learning rate is an input
+    of the program, so that schedulers cost nothing; another value of another option is another program.
+    """
+    return TrainStep(model, loss, optimizer, before_update)
