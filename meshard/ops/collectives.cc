@@ -12,6 +12,7 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/collective.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/manual_values.h"
@@ -54,15 +55,12 @@ Tensor own_part(const Tensor& x, const Tensor& like, const AllGatherAttributes& 
 
 }  // namespace
 
-extern constinit const OpDef all_gather_op = {
+extern constinit const OpDef all_gather_op = collective::define({
     .name = "all_gather",
-    .operands = "x",
     .doc = "The local values of all devices along manual axes, concatenated.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
-        "all_gather(t, \"x\", 0); })(x)",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
+               "all_gather(t, \"x\", 0); })(x)",
     .infer = infer_all_gather,
-    .sharding_rule = collective::rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<AllGatherAttributes>();
@@ -83,18 +81,14 @@ extern constinit const OpDef all_gather_op = {
     .batch = batch_along<AllGatherAttributes, &AllGatherAttributes::dimension>,
     .samples =
         [](SampleSource& source) {
-          std::vector<OpSample> all = collective::samples(
-              source, [](const Tensor& local) { return all_gather(local, "x", 0); });
-          for (OpSample& sample : collective::samples(source, [](const Tensor& local) {
-                 return all_gather_invariant(local, "x", -1);
-               }))
-            all.push_back({"invariant, " + sample.name, sample.inputs, sample.call});
-          return all;
+          return collective::samples(
+              source, {{"", [](const Tensor& local) { return all_gather(local, "x", 0); }},
+                       {"invariant",
+                        [](const Tensor& local) { return all_gather_invariant(local, "x", -1); }}});
         },
     .annotate = annotate_all_gather,
     .parse_attributes = parse_attributes<AllGatherAttributes>,
-    .traits = {.is_collective = true},
-};
+});
 
 namespace {
 
@@ -189,7 +183,7 @@ void emit_all_reduce(const OpCall& call, OpEmission& out) {
                                  emit_all_reduce);
   stablehlo::OpWriter op = out.op("stablehlo.all_reduce");
   collective::write_groups(op, out, attributes.axes).unit("use_global_device_ids");
-  collective::write_reducer(op, out, reducer(attributes.kind), call.operand(0).dtype).done();
+  write_reducer(op, out, reducer(attributes.kind), call.operand(0).dtype).done();
 }
 
 template <ReduceKind kind>
@@ -199,35 +193,26 @@ Tensor over_x(const Tensor& local) {
 
 }  // namespace
 
-extern constinit const OpDef all_reduce_op = {
+extern constinit const OpDef all_reduce_op = collective::define({
     .name = "all_reduce",
-    .operands = "x",
-    .doc =
-        "The sum, product, maximum or minimum of the local values of all devices along manual "
-        "axes.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(), [](Tensor t) { return all_reduce(t, "
-        "\"x\"); })(x)",
+    .doc = "The sum, product, maximum or minimum of the local values of all devices along manual "
+           "axes.",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(), [](Tensor t) { return all_reduce(t, "
+               "\"x\"); })(x)",
     .infer = infer_all_reduce,
-    .sharding_rule = collective::rule,
     .emit = emit_all_reduce,
     .vjp = all_reduce_vjp,
     .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
-          std::vector<OpSample> all = collective::samples(source, over_x<ReduceKind::kSum>);
-          for (OpSample& sample : collective::samples(source, over_x<ReduceKind::kProd>))
-            all.push_back({"product, " + sample.name, sample.inputs, sample.call});
-          for (OpSample& sample : collective::samples(source, over_x<ReduceKind::kMax>))
-            all.push_back({"largest, " + sample.name, sample.inputs, sample.call});
-          for (OpSample& sample : collective::samples(source, over_x<ReduceKind::kMin>))
-            all.push_back({"smallest, " + sample.name, sample.inputs, sample.call});
-          return all;
+          return collective::samples(source, {{"", over_x<ReduceKind::kSum>},
+                                              {"product", over_x<ReduceKind::kProd>},
+                                              {"largest", over_x<ReduceKind::kMax>},
+                                              {"smallest", over_x<ReduceKind::kMin>}});
         },
     .annotate = annotate_all_reduce,
     .parse_attributes = parse_attributes<AllReduceAttributes>,
-    .traits = {.is_collective = true},
-};
+});
 
 Tensor all_reduce(In x, const CollectiveAxes& axes, ReduceKind kind) {
   Tensor operand = collective::local_operand(all_reduce_op, x);
@@ -264,15 +249,12 @@ void batch_all_to_all(const BatchCall& call, std::span<Tensor> results) {
 
 }  // namespace
 
-extern constinit const OpDef all_to_all_op = {
+extern constinit const OpDef all_to_all_op = collective::define({
     .name = "all_to_all",
-    .operands = "x",
     .doc = "Each device along manual axes sends a part of its local value to every other device.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
-        "all_to_all(t, \"x\", 1, 0); })(x)",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
+               "all_to_all(t, \"x\", 1, 0); })(x)",
     .infer = infer_all_to_all,
-    .sharding_rule = collective::rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<AllToAllAttributes>();
@@ -292,17 +274,14 @@ extern constinit const OpDef all_to_all_op = {
     .batch = batch_all_to_all,
     .samples =
         [](SampleSource& source) {
-          std::vector<OpSample> all = collective::samples(
-              source, [](const Tensor& local) { return all_to_all(local, "x", -1, 0); });
-          for (OpSample& sample : collective::samples(
-                   source, [](const Tensor& local) { return all_to_all(local, "x", 0, -1); }))
-            all.push_back({"split rows, " + sample.name, sample.inputs, sample.call});
-          return all;
+          return collective::samples(
+              source,
+              {{"", [](const Tensor& local) { return all_to_all(local, "x", -1, 0); }},
+               {"split rows", [](const Tensor& local) { return all_to_all(local, "x", 0, -1); }}});
         },
     .annotate = collective::annotate_same<AllToAllAttributes>,
     .parse_attributes = parse_attributes<AllToAllAttributes>,
-    .traits = {.is_collective = true},
-};
+});
 
 Tensor all_to_all(In x, const CollectiveAxes& axes, std::int64_t split, std::int64_t concat) {
   SourceLocation where = effective_source(x.where);
@@ -361,15 +340,12 @@ void emit_collective_permute(const OpCall& call, OpEmission& out) {
 
 }  // namespace
 
-extern constinit const OpDef collective_permute_op = {
+extern constinit const OpDef collective_permute_op = collective::define({
     .name = "collective_permute",
-    .operands = "x",
     .doc = "Sends local values from some devices along manual axes to others.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
-        "collective_permute(t, \"x\", {{0, 0}}); })(x)",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
+               "collective_permute(t, \"x\", {{0, 0}}); })(x)",
     .infer = infer_collective_permute,
-    .sharding_rule = collective::rule,
     .emit = emit_collective_permute,
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
@@ -382,18 +358,15 @@ extern constinit const OpDef collective_permute_op = {
     .batch = batch_unchanged,
     .samples =
         [](SampleSource& source) {
-          std::vector<OpSample> all = collective::samples(
-              source, [](const Tensor& local) { return ring_shift(local, "x"); });
-          for (OpSample& sample : collective::samples(source, [](const Tensor& local) {
-                 return collective_permute(local, "x", {{0, 0}});
-               }))
-            all.push_back({"zeros for one, " + sample.name, sample.inputs, sample.call});
-          return all;
+          return collective::samples(
+              source, {{"", [](const Tensor& local) { return ring_shift(local, "x"); }},
+                       {"zeros for one", [](const Tensor& local) {
+                          return collective_permute(local, "x", {{0, 0}});
+                        }}});
         },
     .annotate = collective::annotate_same<CollectivePermuteAttributes>,
     .parse_attributes = parse_attributes<CollectivePermuteAttributes>,
-    .traits = {.is_collective = true},
-};
+});
 
 Tensor collective_permute(In x, const CollectiveAxes& axes, const Pairs& pairs) {
   Tensor operand = collective::local_operand(collective_permute_op, x);
@@ -434,17 +407,14 @@ void infer_reduce_scatter(const OpCall& call, ResultTypes& results) {
 
 }  // namespace
 
-extern constinit const OpDef reduce_scatter_op = {
+extern constinit const OpDef reduce_scatter_op = collective::define({
     .name = "reduce_scatter",
-    .operands = "x",
     .doc =
         "The sum of the local values of all devices along manual axes; each device keeps a part of "
         "it.",
-    .example =
-        "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
-        "reduce_scatter(t, \"x\", 0); })(x)",
+    .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return "
+               "reduce_scatter(t, \"x\", 0); })(x)",
     .infer = infer_reduce_scatter,
-    .sharding_rule = collective::rule,
     .emit =
         [](const OpCall& call, OpEmission& out) {
           const auto& attributes = call.as<ReduceScatterAttributes>();
@@ -453,7 +423,7 @@ extern constinit const OpDef reduce_scatter_op = {
           collective::write_groups(op.i64("scatter_dimension", attributes.dimension), out,
                                    attributes.axes)
               .unit("use_global_device_ids");
-          collective::write_reducer(op, out, "stablehlo.add", call.operand(0).dtype).done();
+          write_reducer(op, out, "stablehlo.add", call.operand(0).dtype).done();
         },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
@@ -464,12 +434,11 @@ extern constinit const OpDef reduce_scatter_op = {
     .samples =
         [](SampleSource& source) {
           return collective::samples(
-              source, [](const Tensor& local) { return reduce_scatter(local, "x", 0); });
+              source, {{"", [](const Tensor& local) { return reduce_scatter(local, "x", 0); }}});
         },
     .annotate = collective::annotate_same<ReduceScatterAttributes>,
     .parse_attributes = parse_attributes<ReduceScatterAttributes>,
-    .traits = {.is_collective = true},
-};
+});
 
 Tensor reduce_scatter(In x, const CollectiveAxes& axes, std::int64_t dimension) {
   Tensor operand = collective::local_operand(reduce_scatter_op, x);

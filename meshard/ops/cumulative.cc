@@ -14,7 +14,7 @@
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/definition/pad_emission.h"
 #include "meshard/ops/exponential.h"
-#include "meshard/ops/internal/sum_dtype.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/selection.h"
 
@@ -25,6 +25,9 @@ namespace {
 // Writes the combination of two tensors of one type, the second closer to the end, as `result`.
 using WriteCombination = void (*)(OpEmission& out, const TensorType& type, stablehlo::Value result,
                                   stablehlo::Value a, stablehlo::Value b);
+using SsaOf = stablehlo::Value;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Result type = operand type. @error bools; the dimension is out of range.
 void infer_cumulative(const OpCall& call, ResultTypes& results) {
@@ -34,19 +37,11 @@ void infer_cumulative(const OpCall& call, ResultTypes& results) {
   results.push_back(operand);
 }
 
-// All dimensions pass through except the one along which elements are combined.
-ShardingRule cumulative_rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  InlineVector<int, 6> factors =
-      factors_with_whole(builder, call.operand(0).shape, call.as<CumulativeAttributes>().dimension);
-  return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
-}
-
-// Writes the running combination. `identity` is the identity element of the combination, a scalar.
+// Writes the running combination. `identity` gives the identity element of the combination.
 // Doubling (Hillis and Steele 1986): after the step by n, each element combines the last 2n
 // elements. A reduce_window would take quadratic time on some backends.
-void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& identity,
-                     WriteCombination combine) {
+template <WriteCombination combine, HostArray (*identity)(DType)>
+void emit_cumulative(const OpCall& call, OpEmission& out) {
   const CumulativeAttributes& along = call.as<CumulativeAttributes>();
   auto dimension = static_cast<std::size_t>(along.dimension);
   const TensorType& type = call.operand(0);
@@ -58,7 +53,7 @@ void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& ident
   stablehlo::Value running = out.operands[0].value, start = out.writer.temporary();
   Dimensions unpadded(static_cast<std::size_t>(type.rank()), 0), low = unpadded, high = unpadded;
   TensorType scalar{type.dtype, {}};
-  out.writer.constant(start, identity);
+  out.writer.constant(start, identity(type.dtype));
   for (std::int64_t step = 1; step < size; step *= 2) {
     low[dimension] = along.reverse ? -step : step;
     high[dimension] = -low[dimension];
@@ -75,11 +70,8 @@ void emit_cumulative(const OpCall& call, OpEmission& out, const HostArray& ident
 // `fill` is shifted in.
 Tensor moved_on(const Tensor& x, const CumulativeAttributes& along, std::int64_t steps,
                 double fill) {
-  Dimensions low(static_cast<std::size_t>(x.rank()), 0), high = low;
-  auto d = static_cast<std::size_t>(along.dimension);
-  low[d] = along.reverse ? -steps : steps;
-  high[d] = -low[d];
-  return pad(x, element_wise::literal(fill, x), std::move(low), std::move(high));
+  std::int64_t before = along.reverse ? -steps : steps;
+  return pad_along(x, element_wise::literal(fill, x), along.dimension, before, -before);
 }
 
 // The total cotangents of running values y[k], each computed from its predecessor: c[k] + w[k+1] *
@@ -114,14 +106,14 @@ Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse,
   return reverse ? concat({running, first}, dimension) : concat({first, running}, dimension);
 }
 
-// Samples of a cumulative op.
-std::vector<OpSample> cumulative_samples(SampleSource& source,
-                                         Tensor (*op)(In, std::int64_t, bool)) {
+using Cumulative = Tensor (*)(In, std::int64_t, bool);
+
+std::vector<OpSample> cumulative_samples(SampleSource& source, Cumulative op, bool takes_bools) {
   auto along = [op](std::int64_t dimension, bool reverse = false) {
     return [=](std::span<const Tensor> x) { return op(x[0], dimension, reverse); };
   };
   DType f32 = DType::f32, f64 = DType::f64;
-  return {
+  std::vector<OpSample> samples{
       {"vector", {source.distinct(f64, {8})}, along(0)},
       {"rows", {source.distinct(f64, {4, 8})}, along(-1)},
       {"rows, reversed", {source.distinct(f64, {4, 8})}, along(1, true)},
@@ -131,100 +123,25 @@ std::vector<OpSample> cumulative_samples(SampleSource& source,
       {"empty", {source.uniform(f32, {4, 0})}, along(1)},
       {"integers", {source.uniform(DType::i32, {4, 8}, -3, 3)}, along(1)},
   };
-}
-
-}  // namespace
-
-extern constinit const OpDef cumulative_sum_op = {
-    .name = "cumulative_sum",
-    .operands = "x",
-    .example = "cumulative_sum(x, 1)",
-    .infer = infer_cumulative,
-    .sharding_rule = cumulative_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit_cumulative(
-              call, out, HostArray::zeros({call.operand(0).dtype, {}}),
-              [](OpEmission& to, const TensorType& type, stablehlo::Value result,
-                 stablehlo::Value a, stablehlo::Value b) {
-                to.writer.elementwise("stablehlo.add", result, {b, a}, type, to.location);
-              });
-        },
-    .vjp =
-        [](const VjpCall& call, std::span<Tensor> out) {
-          const auto& [dimension, reverse] = call.as<CumulativeAttributes>();
-          out[0] = cumulative_sum(call.cotangents[0], dimension, !reverse);
-        },
-    .batch = batch_along<CumulativeAttributes, &CumulativeAttributes::dimension>,
-    .samples =
-        [](SampleSource& source) {
-          std::vector<OpSample> samples = cumulative_samples(source, cumulative_sum);
-          samples.push_back({"bools",
-                             {source.uniform(DType::bool_, {8}, 0, 1)},
-                             [](std::span<const Tensor> x) { return cumulative_sum(x[0]); }});
-          return samples;
-        },
-    .parse_attributes = parse_attributes<CumulativeAttributes>,
-};
-
-Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse) {
-  SourceScope line(x.where);
-  Tensor operand = operand_tensor(cumulative_sum_op, x);
-  operand = astype(operand, sum_dtype(operand.dtype()));
-  return record_cumulative(cumulative_sum_op, operand, dimension, reverse, x.where);
-}
-
-Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse, bool include_initial) {
-  SourceScope line(x.where);
-  Tensor sums = cumulative_sum(x, dimension, reverse);
-  return include_initial ? with_initial(sums, dimension, reverse, 0) : sums;
-}
-
-namespace {
-
-using SsaOf = stablehlo::Value;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// A scalar of the dtype's highest (lowest) value: an infinity for floats.
-HostArray end_of(DType dtype, bool highest) {
-  if (is_floating(dtype)) return HostArray::full({dtype, {}}, highest ? kInfinity : -kInfinity);
-  return visit_dtype(dtype, [highest]<class T>() {
-    if constexpr (std::is_integral_v<T>)
-      return HostArray::scalar<T>(highest ? std::numeric_limits<T>::max()
-                                          : std::numeric_limits<T>::min());
-    return HostArray();
-  });
+  if (takes_bools)
+    samples.push_back({"bools", {source.uniform(DType::bool_, {8}, 0, 1)}, along(0)});
+  return samples;
 }
 
 // log(exp(a) + exp(b)): the larger one + log1p(exp(-|a - b|)). Where a - b is NaN (two equal
 // infinities, NaN), their sum.
 void write_logaddexp(OpEmission& out, const TensorType& type, SsaOf result, SsaOf a, SsaOf b) {
-  stablehlo::ModuleWriter& w = out.writer;
-  auto plain = [&](std::string_view mnemonic, std::initializer_list<SsaOf> operands) {
-    SsaOf made = w.temporary();
-    w.elementwise(mnemonic, made, operands, type, out.location);
-    return made;
-  };
-  SsaOf difference = plain("stablehlo.subtract", {a, b});
-  SsaOf near = plain("stablehlo.exponential",
-                     {plain("stablehlo.negate", {plain("stablehlo.abs", {difference})})});
-  SsaOf sum = plain("stablehlo.add",
-                    {plain("stablehlo.maximum", {a, b}), plain("stablehlo.log_plus_one", {near})});
-  SsaOf both = plain("stablehlo.add", {a, b});
-  TensorType bools{DType::bool_, type.shape};
-  SsaOf undefined = w.temporary();
-  w.op("stablehlo.compare", {{undefined, bools}}, {{difference, type}, {difference, type}},
-       out.location)
-      .enumeration("comparison_direction", "comparison_direction", "NE")
-      .done();
-  w.op("stablehlo.select", {{result, type}}, {{undefined, bools}, {both, type}, {sum, type}},
-       out.location)
-      .done();
+  ElementWriter w(type, out);
+  stablehlo::Typed x(a, type), y(b, type);
+  stablehlo::Typed difference = w.binary("stablehlo.subtract", x, y);
+  stablehlo::Typed distance = w.unary("stablehlo.abs", difference);
+  stablehlo::Typed near = w.unary("stablehlo.exponential", w.unary("stablehlo.negate", distance));
+  stablehlo::Typed larger = w.binary(kMaximum, x, y);
+  stablehlo::Typed sum = w.binary(kAdd, larger, w.unary("stablehlo.log_plus_one", near));
+  stablehlo::Typed both = w.binary(kAdd, x, y);
+  stablehlo::Typed undefined = w.compare("NE", difference, difference);
+  out.writer.op("stablehlo.select", {{result, type}}, {undefined, both, sum}, out.location).done();
 }
-
-constexpr char kMultiply[] = "stablehlo.multiply", kMaximum[] = "stablehlo.maximum",
-               kMinimum[] = "stablehlo.minimum";
 
 template <const char* mnemonic>
 void write_plain(OpEmission& out, const TensorType& type, SsaOf result, SsaOf a, SsaOf b) {
@@ -242,6 +159,11 @@ void pass_back(const VjpCall& call, std::span<Tensor> out, const Tensor& slope,
 // The running value before each element.
 Tensor before(const VjpCall& call, double fill) {
   return moved_on(call.results[0], call.as<CumulativeAttributes>(), 1, fill);
+}
+
+void sum_along_vjp(const VjpCall& call, std::span<Tensor> out) {
+  const auto& [dimension, reverse] = call.as<CumulativeAttributes>();
+  out[0] = cumulative_sum(call.cotangents[0], dimension, !reverse);
 }
 
 void prod_along_vjp(const VjpCall& call, std::span<Tensor> out) {
@@ -266,11 +188,9 @@ void logsumexp_along_vjp(const VjpCall& call, std::span<Tensor> out) {
   pass_back(call, out, share(before(call, -kInfinity)), share(call.operands[0]));
 }
 
-using Cumulative = Tensor (*)(In, std::int64_t, bool);
-
-template <Cumulative op>
+template <Cumulative op, WriteCombination combine, HostArray (*identity)(DType),
+          bool takes_bools = false>
 constexpr OpDef cumulative(std::string_view name, std::string_view doc, std::string_view example,
-                           void (*emit)(const OpCall&, OpEmission&),
                            void (*vjp)(const VjpCall&, std::span<Tensor>),
                            void (*infer)(const OpCall&, ResultTypes&) = infer_cumulative) {
   return {
@@ -279,11 +199,11 @@ constexpr OpDef cumulative(std::string_view name, std::string_view doc, std::str
       .doc = doc,
       .example = example,
       .infer = infer,
-      .sharding_rule = cumulative_rule,
-      .emit = emit,
+      .sharding_rule = along_rule<CumulativeAttributes, &CumulativeAttributes::dimension>,
+      .emit = emit_cumulative<combine, identity>,
       .vjp = vjp,
       .batch = batch_along<CumulativeAttributes, &CumulativeAttributes::dimension>,
-      .samples = [](SampleSource& source) { return cumulative_samples(source, op); },
+      .samples = [](SampleSource& source) { return cumulative_samples(source, op, takes_bools); },
       .parse_attributes = parse_attributes<CumulativeAttributes>,
   };
 }
@@ -295,36 +215,39 @@ void infer_float_along(const OpCall& call, ResultTypes& results) {
 
 }  // namespace
 
-extern constinit const OpDef cumulative_prod_op = cumulative<cumulative_prod>(
-    "cumulative_prod", "The cumulative products of the elements along a dimension.",
-    "cumulative_prod(x, 1)",
-    [](const OpCall& call, OpEmission& out) {
-      emit_cumulative(call, out, HostArray::full({call.operand(0).dtype, {}}, 1),
-                      write_plain<kMultiply>);
-    },
-    prod_along_vjp);
-extern constinit const OpDef cumulative_max_op = cumulative<cumulative_max>(
-    "cumulative_max", "The cumulative maxima of the elements along a dimension.",
-    "cumulative_max(x, 1)",
-    [](const OpCall& call, OpEmission& out) {
-      emit_cumulative(call, out, end_of(call.operand(0).dtype, false), write_plain<kMaximum>);
-    },
-    extreme_along_vjp);
-extern constinit const OpDef cumulative_min_op = cumulative<cumulative_min>(
-    "cumulative_min", "The cumulative minima of the elements along a dimension.",
-    "cumulative_min(x, 1)",
-    [](const OpCall& call, OpEmission& out) {
-      emit_cumulative(call, out, end_of(call.operand(0).dtype, true), write_plain<kMinimum>);
-    },
-    extreme_along_vjp);
-extern constinit const OpDef cumulative_logsumexp_op = cumulative<cumulative_logsumexp>(
-    "cumulative_logsumexp",
-    "The cumulative logarithms of sums of exponentials of the elements along a dimension.",
-    "cumulative_logsumexp(x, 1)",
-    [](const OpCall& call, OpEmission& out) {
-      emit_cumulative(call, out, end_of(call.operand(0).dtype, false), write_logaddexp);
-    },
-    logsumexp_along_vjp, infer_float_along);
+extern constinit const OpDef cumulative_sum_op =
+    cumulative<cumulative_sum, write_plain<kAdd>, scalar_of<0>, true>(
+        "cumulative_sum", {}, "cumulative_sum(x, 1)", sum_along_vjp);
+extern constinit const OpDef cumulative_prod_op =
+    cumulative<cumulative_prod, write_plain<kMultiply>, scalar_of<1>, true>(
+        "cumulative_prod", "The cumulative products of the elements along a dimension.",
+        "cumulative_prod(x, 1)", prod_along_vjp);
+extern constinit const OpDef cumulative_max_op =
+    cumulative<cumulative_max, write_plain<kMaximum>, lowest_of>(
+        "cumulative_max", "The cumulative maxima of the elements along a dimension.",
+        "cumulative_max(x, 1)", extreme_along_vjp);
+extern constinit const OpDef cumulative_min_op =
+    cumulative<cumulative_min, write_plain<kMinimum>, highest_of>(
+        "cumulative_min", "The cumulative minima of the elements along a dimension.",
+        "cumulative_min(x, 1)", extreme_along_vjp);
+extern constinit const OpDef cumulative_logsumexp_op =
+    cumulative<cumulative_logsumexp, write_logaddexp, lowest_of>(
+        "cumulative_logsumexp",
+        "The cumulative logarithms of sums of exponentials of the elements along a dimension.",
+        "cumulative_logsumexp(x, 1)", logsumexp_along_vjp, infer_float_along);
+
+Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse) {
+  SourceScope line(x.where);
+  Tensor operand = operand_tensor(cumulative_sum_op, x);
+  operand = astype(operand, sum_dtype(operand.dtype()));
+  return record_cumulative(cumulative_sum_op, operand, dimension, reverse, x.where);
+}
+
+Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse, bool include_initial) {
+  SourceScope line(x.where);
+  Tensor sums = cumulative_sum(x, dimension, reverse);
+  return include_initial ? with_initial(sums, dimension, reverse, 0) : sums;
+}
 
 Tensor cumulative_prod(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);

@@ -23,15 +23,7 @@ void infer_custom_call(const OpCall& call, ResultTypes& results) {
   if (attributes.target.empty()) call.fail("requires a target");
   if (attributes.api_version < 1 || attributes.api_version > kTypedFfi)
     call.fail("api_version ", attributes.api_version, " is outside 1..", kTypedFfi);
-  std::string_view text = attributes.results;
-  while (!text.empty()) {
-    std::size_t end = std::min(text.find(' '), text.size());
-    Result<TensorType> type = TensorType::parse(text.substr(0, end));
-    if (!type.ok()) call.fail("result types '", attributes.results, "': ", type.error().message());
-    results.push_back(std::move(type).value());
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  if (results.empty()) call.fail("requires at least one result");
+  add_named_types(call, attributes.results, results);
   if (attributes.sharding_rule.empty()) return;
   Result<ShardingRule> rule = ShardingRule::parse(attributes.sharding_rule);
   if (!rule.ok()) call.fail("sharding rule: ", rule.error().message());
@@ -46,17 +38,7 @@ void infer_custom_call(const OpCall& call, ResultTypes& results) {
 
 ShardingRule custom_call_rule(const OpCall& call) {
   const std::string& rule = call.as<CustomCallAttributes>().sharding_rule;
-  if (!rule.empty()) return ShardingRule::parse(rule).value();
-  ShardingRuleBuilder builder;
-  auto all_whole = [&](const TensorType& type) {
-    TensorFactors factors;
-    for (std::int64_t size : type.shape)
-      factors.push_back({builder.factor(size, FactorKind::kNeedReplication)});
-    return factors;
-  };
-  for (const TensorType* type : call.operands) builder.operand(all_whole(*type));
-  for (const TensorType* type : call.results) builder.result(all_whole(*type));
-  return builder.build();
+  return rule.empty() ? whole_rule(call) : ShardingRule::parse(rule).value();
 }
 
 void emit_custom_call(const OpCall& call, OpEmission& out) {
@@ -115,18 +97,12 @@ extern constinit const OpDef custom_call_op = {
 std::vector<Tensor> custom_call(const std::string& target, const std::vector<Tensor>& operands,
                                 const std::vector<TensorType>& results, CustomCallOptions options,
                                 SourceLocation where) {
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) pointers.push_back(&operand);
-  Tensor first =
-      record(custom_call_op,
-             make_attributes(CustomCallAttributes{
-                 target, join(results, " "), options.api_version, std::move(options.backend_config),
-                 options.has_side_effect, std::move(options.sharding_rule)}),
-             std::span<const Tensor* const>(pointers), where);
-  std::vector<Tensor> tensors;
-  for (std::uint32_t i = 0; i < results.size(); ++i)
-    tensors.emplace_back(Value(first.value().node(), i));
-  return tensors;
+  return record_all(
+      custom_call_op,
+      make_attributes(CustomCallAttributes{
+          target, join(results, " "), options.api_version, std::move(options.backend_config),
+          options.has_side_effect, std::move(options.sharding_rule)}),
+      operands, where);
 }
 
 }  // namespace meshard

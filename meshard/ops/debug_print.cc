@@ -12,7 +12,6 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reshape.h"
 #include "meshard/ops/slicing.h"
 
 namespace meshard {
@@ -64,17 +63,11 @@ void infer_debug_print(const OpCall& call, ResultTypes& results) {
 
 ShardingRule debug_print_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
-  TensorFactors passed;
-  for (std::int64_t size : call.operand(0).shape) passed.push_back({builder.factor(size)});
+  TensorFactors passed = own_factors(builder, call.operand(0).shape);
   builder.operand(passed);
-  for (std::size_t i = 1; i < call.operands.size(); ++i) {
-    TensorFactors whole;
-    for (std::int64_t size : call.operand(i).shape)
-      whole.push_back({builder.factor(size, FactorKind::kNeedReplication)});
-    builder.operand(whole);
-  }
-  builder.result(passed);
-  return builder.build();
+  for (std::size_t i = 1; i < call.operands.size(); ++i)
+    builder.operand(own_factors(builder, call.operand(i).shape, FactorKind::kNeedReplication));
+  return builder.result(passed).build();
 }
 
 // The result varies as operand 0 does, whatever the printed values do.
@@ -88,20 +81,9 @@ AnnotationsPtr annotate_debug_print(const Node& node) {
 
 Tensor record_print(const In& x, DebugPrintAttributes attributes,
                     const std::vector<Tensor>& values) {
-  Tensor operand = operand_tensor(debug_print_op, x);
-  std::vector<const Tensor*> operands = {&operand};
-  for (const Tensor& value : values) operands.push_back(&value);
-  return record(debug_print_op, make_attributes(std::move(attributes)),
-                std::span<const Tensor* const>(operands), x.where);
-}
-
-Tensor member_of(const BatchCall& call, std::size_t operand, std::int64_t member) {
-  const Tensor& all = call.operands[operand];
-  if (!call.batched[operand]) return all;
-  Dimensions start(static_cast<std::size_t>(all.rank()), 0), stop = all.shape().sizes();
-  start[0] = member;
-  stop[0] = member + 1;
-  return reshape(slice(all, start, stop), call.member(operand).shape);
+  std::vector<Tensor> operands{operand_tensor(debug_print_op, x)};
+  operands.insert(operands.end(), values.begin(), values.end());
+  return record_all(debug_print_op, make_attributes(std::move(attributes)), operands, x.where)[0];
 }
 
 // Prints a line for each member, or one line if all members share the values.
@@ -118,7 +100,7 @@ void batch_debug_print(const BatchCall& call, std::span<Tensor> results) {
   for (std::int64_t member = 0; member < (differs ? call.size : 1); ++member) {
     std::vector<Tensor> values;
     for (std::size_t i = 1; i < call.operands.size(); ++i)
-      values.push_back(member_of(call, i, member));
+      values.push_back(member_operand(call, i, member));
     results[0] = with_debug_print(In(results[0], call.node.where()), format, values);
   }
 }

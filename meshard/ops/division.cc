@@ -39,26 +39,17 @@ std::vector<OpSample> division_samples(SampleSource& source, Tensor (*op)(In, In
   return samples;
 }
 
-// Operand 1, the divisor of a remainder, with 0 replaced by 1 for integers. A remainder by 1 is 0,
-// which NumPy and JAX return for a divisor of 0; StableHLO leaves the result to the backend. A
-// float divisor is unchanged.
-OpEmission::Typed nonzero_divisor(const OpCall& call, OpEmission& out) {
-  const TensorType& type = call.operand(1);
-  if (!is_integer(type.dtype)) return out.operands[1];
-  stablehlo::ModuleWriter& w = out.writer;
-  TensorType bools{DType::bool_, type.shape};
-  OpEmission::Typed zero(w.temporary(), type), one(w.temporary(), type);
-  OpEmission::Typed is_zero(w.temporary(), bools), result(w.temporary(), type);
-  w.splat(zero.value, type, 0, out.location);
-  w.splat(one.value, type, 1, out.location);
-  w.op("stablehlo.compare", {is_zero}, {out.operands[1], zero}, out.location)
-      .enumeration("comparison_direction", "comparison_direction", "EQ")
-      .done();
-  w.op("stablehlo.select", {result}, {is_zero, one, out.operands[1]}, out.location).done();
-  return result;
-}
-
 using Typed = OpEmission::Typed;
+
+// The divisor of a remainder, with 0 replaced by 1 for integers. A remainder by 1 is 0, which NumPy
+// and JAX return for a divisor of 0; StableHLO leaves the result to the backend. A float divisor is
+// unchanged.
+Typed nonzero(ElementWriter& w, Typed divisor) {
+  if (!is_integer(divisor.type->dtype)) return divisor;
+  Typed zero = w.number(0), one = w.number(1);
+  Typed is_zero = w.compare("EQ", divisor, zero);
+  return w.select(is_zero, one, divisor);
+}
 
 // True where the remainder is not zero and its sign differs from the divisor's. The sign of zero is
 // zero: of an integer divided by 0 all remains, so that the result on CPUs equals JAX's.
@@ -112,10 +103,6 @@ void emit_floor_divide(const OpCall& call, OpEmission& out) {
   is_integer(type.dtype) ? emit_integers(w, a, b) : emit_floats(w, a, b);
 }
 
-std::vector<OpSample> floor_divide_samples(SampleSource& source) {
-  return division_samples(source, floor_divide, /*with_unsigned=*/true);
-}
-
 }  // namespace
 
 extern constinit const OpDef floor_divide_op = element_wise::define({
@@ -125,7 +112,7 @@ extern constinit const OpDef floor_divide_op = element_wise::define({
     .domain = DTypeDomain::kNumber,
     .emit = emit_floor_divide,
     .vjp = element_wise::zero_vjp,
-    .samples = floor_divide_samples,
+    .samples = [](SampleSource& source) { return division_samples(source, floor_divide, true); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -174,13 +161,7 @@ extern constinit const OpDef truncated_divide_op = element_wise::define({
 
 Tensor truncated_divide(In a, In b) { return element_wise::binary(truncated_divide_op, a, b); }
 
-namespace {
-
-std::vector<OpSample> fmod_samples(SampleSource& source) {
-  return division_samples(source, fmod, /*with_unsigned=*/false);
-}
-
-}  // namespace
+namespace {}  // namespace
 
 extern constinit const OpDef fmod_op = element_wise::define({
     .name = "fmod",
@@ -189,10 +170,8 @@ extern constinit const OpDef fmod_op = element_wise::define({
     .domain = DTypeDomain::kNumber,
     .emit =
         [](const OpCall& call, OpEmission& out) {
-          OpEmission::Typed divisor = nonzero_divisor(call, out);
-          out.writer.elementwise("stablehlo.remainder", out.results[0].value,
-                                 {out.operands[0].value, divisor.value}, call.result(),
-                                 out.location);
+          ElementWriter w(call.result(), out);
+          w.finish_with("stablehlo.remainder", out.operands[0], nonzero(w, out.operands[1]));
         },
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
@@ -202,7 +181,7 @@ extern constinit const OpDef fmod_op = element_wise::define({
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .samples = fmod_samples,
+    .samples = [](SampleSource& source) { return division_samples(source, fmod, false); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -215,7 +194,7 @@ namespace {
 void emit_remainder(const OpCall& call, OpEmission& out) {
   const TensorType& type = call.result();
   ElementWriter w(type, out);
-  Typed dividend = out.operands[0], divisor = out.operands[1], by = nonzero_divisor(call, out);
+  Typed dividend = out.operands[0], divisor = out.operands[1], by = nonzero(w, divisor);
   if (is_unsigned_integer(type.dtype)) return w.finish_with("stablehlo.remainder", dividend, by);
   Typed zero = w.number(0);
   Typed rest = w.binary("stablehlo.remainder", dividend, by);
@@ -230,10 +209,6 @@ void emit_remainder(const OpCall& call, OpEmission& out) {
   Typed negative_zero = w.number(-0.0);
   Typed signed_zero = w.select(divisor_sign, negative_zero, zero);
   w.finish_with_select(has_rest, result, signed_zero);
-}
-
-std::vector<OpSample> remainder_samples(SampleSource& source) {
-  return division_samples(source, remainder, /*with_unsigned=*/true);
 }
 
 }  // namespace
@@ -258,7 +233,7 @@ extern constinit const OpDef remainder_op = element_wise::define({
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .samples = remainder_samples,
+    .samples = [](SampleSource& source) { return division_samples(source, remainder, true); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 

@@ -12,7 +12,6 @@
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/identity.h"
-#include "meshard/ops/internal/holds.h"
 #include "meshard/ops/internal/single_row.h"
 #include "meshard/ops/movement.h"
 

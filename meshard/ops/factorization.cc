@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
@@ -17,6 +16,7 @@
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/identity.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
@@ -87,9 +87,10 @@ extern constinit const OpDef cholesky_op = {
         },
     .sharding_rule =
         [](const OpCall& call) {
-          ShardingRuleBuilder builder;
-          auto factors = factors_with_whole_last(builder, call.operand(0).shape, 2);
-          return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
+          int rank = call.operand(0).rank();
+          return one_shape_rule(call, [=](int d) {
+            return d < rank - 2 ? FactorKind::kPassThrough : FactorKind::kNeedReplication;
+          });
         },
     .emit = [](const OpCall&,
                OpEmission& out) { out.op("stablehlo.cholesky").boolean("lower", true).done(); },
@@ -101,17 +102,11 @@ extern constinit const OpDef cholesky_op = {
 
 Tensor cholesky(In x, bool upper) {
   SourceScope line(x.where);
-  SourceLocation where = effective_source(x.where);
-  Tensor operand = operand_tensor(cholesky_op, x);
-  DType dtype = operand.dtype();
-  if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
-  if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
-    throw_invalid(where, "[cholesky] takes square matrices in the last two dimensions, not ",
-                  operand.type());
+  Tensor given = square_matrices("cholesky", x), operand = for_factors(given);
   Tensor half = element_wise::literal(0.5, operand);
   Tensor symmetric = multiply(add(operand, adjoint(operand)), half);
-  Tensor lower = tril(record(cholesky_op, nullptr, {&symmetric}, where));
-  if (is_floating(dtype)) lower = astype(lower, dtype);
+  Tensor lower = tril(record(cholesky_op, nullptr, {&symmetric}, x.where));
+  lower = from_factors(lower, given.dtype());
   return upper ? adjoint(lower) : lower;
 }
 
@@ -130,13 +125,9 @@ void infer_eigh(const OpCall& call, ResultTypes& results) {
 // The partitioner cannot split the custom call: every dimension is needed whole.
 ShardingRule eigh_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
-  auto factors = factors_with_whole_last(builder, call.operand(0).shape, call.operand(0).rank());
-  InlineVector<int, 6> values = factors;
-  values.pop_back();
-  return builder.operand(one_factor_each(factors))
-      .result(one_factor_each(values))
-      .result(one_factor_each(factors))
-      .build();
+  TensorFactors factors = own_factors(builder, call.operand(0).shape, FactorKind::kNeedReplication);
+  TensorFactors values(factors.begin(), factors.end() - 1);
+  return builder.operand(factors).result(std::move(values)).result(factors).build();
 }
 
 // XLA expands the custom call `Eigh`. Its configuration: read the lower triangle, sort the
@@ -208,26 +199,18 @@ extern constinit const OpDef eigh_op = {
 
 Eigh eigh(In x) {
   SourceScope line(x.where);
-  SourceLocation where = effective_source(x.where);
-  Tensor operand = operand_tensor(eigh_op, x);
-  DType dtype = operand.dtype();
-  if (is_complex(dtype)) throw_invalid(where, "[eigh] takes real numbers, not ", operand.type());
-  operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
-  if (operand.shape().rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
-    throw_invalid(where, "[eigh] takes square matrices in the last two dimensions, not ",
-                  operand.type());
+  Tensor given = operand_tensor(eigh_op, x);
+  if (is_complex(given.dtype()))
+    throw_invalid(effective_source(x.where), "[eigh] takes real numbers, not ", given.type());
+  Tensor operand = for_factors(square_matrices("eigh", x));
   Tensor symmetric = (operand + transposed(operand)) * element_wise::literal(0.5, operand);
-  Tensor values = record(eigh_op, nullptr, {&symmetric}, where);
-  Tensor vectors(Value(values.value().node(), 1));
-  if (!is_floating(dtype)) return {values, vectors};
-  return {astype(values, dtype), astype(vectors, dtype)};
+  std::vector<Tensor> made = record_all(eigh_op, nullptr, {&symmetric, 1}, x.where);
+  return {from_factors(made[0], given.dtype()), from_factors(made[1], given.dtype())};
 }
 
 Tensor eigvalsh(In x) { return eigh(x).eigenvalues; }
 
 namespace {
-
-using SsaValue = stablehlo::Value;
 
 Dimensions batch_sizes(const Shape& shape) { return Dimensions(shape.begin(), shape.end() - 2); }
 
@@ -249,97 +232,54 @@ void infer_qr(const OpCall& call, ResultTypes& results) {
   results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
 }
 
-// The partitioner cannot split the custom call: every dimension is needed whole.
-ShardingRule qr_rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  auto whole = [&](const Shape& shape) {
-    return one_factor_each(factors_with_whole_last(builder, shape, shape.rank()));
-  };
-  builder.operand(whole(call.operand(0).shape));
-  for (const TensorType* result : call.results) builder.result(whole(result->shape));
-  return builder.build();
+using stablehlo::Typed;
+
+// The part at the beginning of each dimension, of the sizes of `to`.
+Typed corner(OpEmission& out, Typed x, const TensorType& to) {
+  if (*x.type == to) return x;
+  Dimensions zeros(static_cast<std::size_t>(to.rank()), 0), ones(zeros.size(), 1);
+  Typed part(out.writer.temporary(), to);
+  out.writer.op("stablehlo.slice", {part}, {x}, out.location)
+      .i64_array("start_indices", zeros)
+      .i64_array("limit_indices", to.shape.sizes())
+      .i64_array("strides", ones)
+      .done();
+  return part;
 }
 
-// Writes the steps of qr.
-class QrWriter {
- public:
-  explicit QrWriter(OpEmission& out) : out_(out) {}
-
-  SsaValue corner(SsaValue x, const TensorType& from, const TensorType& to) {
-    if (from == to) return x;
-    Dimensions zeros(static_cast<std::size_t>(from.rank()), 0), ones(zeros.size(), 1);
-    SsaValue part = out_.writer.temporary();
-    out_.writer.op("stablehlo.slice", {{part, to}}, {{x, from}}, out_.location)
-        .i64_array("start_indices", zeros)
-        .i64_array("limit_indices", to.shape.sizes())
-        .i64_array("strides", ones)
+void write_upper_triangle(OpEmission& out, Typed result, Typed x) {
+  const TensorType& type = *result.type;
+  TensorType counts{DType::i32, type.shape};
+  Typed row(out.writer.temporary(), counts), column(out.writer.temporary(), counts);
+  for (auto [value, dimension] :
+       {std::pair{row, type.rank() - 2}, std::pair{column, type.rank() - 1}})
+    out.writer.op("stablehlo.iota", {value}, {}, out.location)
+        .i64("iota_dimension", dimension)
         .done();
-    return part;
-  }
+  ElementWriter w(type, out);
+  Typed upper = w.compare("LE", row, column), zero = w.number(0);
+  out.writer.op("stablehlo.select", {result}, {upper, x, zero}, out.location).done();
+}
 
-  SsaValue filled(const TensorType& type, double value) {
-    SsaValue result = out_.writer.temporary();
-    out_.writer.splat(result, type, value);
-    return result;
-  }
-
-  SsaValue compare(std::string_view direction, SsaValue a, SsaValue b, const TensorType& type,
-                   const TensorType& truth) {
-    SsaValue result = out_.writer.temporary();
-    out_.writer.op("stablehlo.compare", {{result, truth}}, {{a, type}, {b, type}}, out_.location)
-        .enumeration("comparison_direction", "comparison_direction", direction)
-        .done();
-    return result;
-  }
-
-  void select(SsaValue result, SsaValue condition, SsaValue a, SsaValue b, const TensorType& type,
-              const TensorType& truth) {
-    out_.writer
-        .op("stablehlo.select", {{result, type}}, {{condition, truth}, {a, type}, {b, type}},
-            out_.location)
-        .done();
-  }
-
-  void upper_triangle(SsaValue result, SsaValue x, const TensorType& type) {
-    TensorType counts{DType::i32, type.shape}, truth{DType::bool_, type.shape};
-    SsaValue row = out_.writer.temporary(), column = out_.writer.temporary();
-    for (auto [value, dimension] :
-         {std::pair{row, type.rank() - 2}, std::pair{column, type.rank() - 1}})
-      out_.writer.op("stablehlo.iota", {{value, counts}}, {}, out_.location)
-          .i64("iota_dimension", dimension)
-          .done();
-    SsaValue upper = compare("LE", row, column, counts, truth);
-    select(result, upper, x, filled(type, 0), type, truth);
-  }
-
-  // The determinant of q: each reflection that is applied changes its sign.
-  void sign(SsaValue result, SsaValue factors, const TensorType& type, const TensorType& to) {
-    TensorType truth{DType::bool_, type.shape}, scalar{type.dtype, {}};
-    SsaValue absent = compare("EQ", factors, filled(type, 0), type, truth);
-    SsaValue signs = out_.writer.temporary();
-    select(signs, absent, filled(type, 1), filled(type, -1), type, truth);
-    SsaValue one = out_.writer.scalar(type.dtype, 1);
-    SsaValue a = out_.writer.block_argument(), b = out_.writer.block_argument();
-    out_.writer
-        .op("stablehlo.reduce", {{result, to}}, {{signs, type}, {one, scalar}}, out_.location)
-        .i64_array("dimensions", {type.rank() - 1})
-        .region({{a, scalar}, {b, scalar}},
-                [&] {
-                  SsaValue both = out_.writer.temporary();
-                  out_.writer.elementwise("stablehlo.multiply", both, {a, b}, scalar);
-                  out_.writer.terminate({{both, scalar}});
-                })
-        .done();
-  }
-
- private:
-  OpEmission& out_;
-};
+// The determinant of q: each reflection that is applied changes its sign.
+void write_sign(OpEmission& out, Typed result, Typed factors) {
+  const TensorType& type = *factors.type;
+  ElementWriter w(type, out);
+  Typed absent = w.compare("EQ", factors, w.number(0));
+  Typed one = w.number(1), minus_one = w.number(-1);
+  Typed signs = w.select(absent, one, minus_one);
+  TensorType scalar{type.dtype, {}};
+  Typed start(out.writer.scalar(type.dtype, 1), scalar);
+  stablehlo::OpWriter op =
+      out.writer.op("stablehlo.reduce", {result}, {signs, start}, out.location);
+  op.i64_array("dimensions", {type.rank() - 1});
+  write_reducer(op, out, kMultiply, type.dtype).done();
+}
 
 // XLA expands the custom calls `Qr` (into R with the Householder vectors below it, and their
 // factors) and `ProductOfElementaryHouseholderReflectors`.
 void emit_qr(const OpCall& call, OpEmission& out) {
-  const TensorType &x = call.operand(0), &q = call.result(0), &r = call.result(1);
+  const TensorType &x = call.operand(0), &r = call.result(1);
   std::int64_t rows = x.shape[-2], common = r.shape[-2];
   if (rows == 1 && out.quirks.has(Quirk::kQrOfOneRow)) {  // nothing to reflect
     for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
@@ -349,18 +289,15 @@ void emit_qr(const OpCall& call, OpEmission& out) {
   Dimensions sizes = batch_sizes(x.shape);
   sizes.push_back(common);
   TensorType factor_type{x.dtype, Shape(sizes)};
-  SsaValue packed = out.writer.temporary(), factors = out.writer.temporary();
-  out.writer.custom_call("Qr", {{packed, x}, {factors, factor_type}}, out.operands, out.location)
-      .done();
-  QrWriter writer(out);
-  writer.upper_triangle(out.results[1].value, writer.corner(packed, x, r), r);
+  Typed packed(out.writer.temporary(), x), factors(out.writer.temporary(), factor_type);
+  out.writer.custom_call("Qr", {packed, factors}, out.operands, out.location).done();
+  write_upper_triangle(out, out.results[1], corner(out, packed, r));
   TensorType vectors{x.dtype, with_matrix(x.shape, rows, common)};
-  SsaValue below = writer.corner(packed, x, vectors);
   out.writer
-      .custom_call("ProductOfElementaryHouseholderReflectors", {{out.results[0].value, q}},
-                   {{below, vectors}, {factors, factor_type}}, out.location)
+      .custom_call("ProductOfElementaryHouseholderReflectors", {out.results[0]},
+                   {corner(out, packed, vectors), factors}, out.location)
       .done();
-  writer.sign(out.results[2].value, factors, factor_type, call.result(2));
+  write_sign(out, out.results[2], factors);
 }
 
 // S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018), for
@@ -379,13 +316,6 @@ Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Ten
       r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});
 }
 
-Tensor columns(const Tensor& x, std::int64_t from, std::int64_t to) {
-  Dimensions start(static_cast<std::size_t>(x.rank()), 0), stop = x.shape().sizes();
-  start.back() = from;
-  stop.back() = to;
-  return slice(x, start, stop);
-}
-
 // A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. The cotangent of v
 // propagates to b, and through q to a.
 void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
@@ -399,14 +329,14 @@ void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
     out[0] = tall_qr_vjp(q, of_determinant ? regular_factor(r) : r, dq, dr);
     return;
   }
-  Tensor u = columns(r, 0, rows), b = columns(x, rows, all);
+  Tensor u = slice_along(r, -1, 0, rows), b = slice_along(x, -1, rows, all);
   if (!dr.defined()) {
     out[0] = concat({tall_qr_vjp(q, u, dq, dr), zeros_like(b)}, -1);
     return;
   }
-  Tensor dv = columns(dr, rows, all), through_v = matmul(b, transposed(dv));
+  Tensor dv = slice_along(dr, -1, rows, all), through_v = matmul(b, transposed(dv));
   Tensor all_dq = dq.defined() ? add(dq, through_v) : through_v;
-  out[0] = concat({tall_qr_vjp(q, u, all_dq, columns(dr, 0, rows)), matmul(q, dv)}, -1);
+  out[0] = concat({tall_qr_vjp(q, u, all_dq, slice_along(dr, -1, 0, rows)), matmul(q, dv)}, -1);
 }
 
 std::vector<OpSample> qr_samples(SampleSource& source) {
@@ -439,7 +369,8 @@ extern constinit const OpDef qr_op = {
     .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal factor.",
     .example = "qr(x).r",
     .infer = infer_qr,
-    .sharding_rule = qr_rule,
+    // The partitioner cannot split the custom call.
+    .sharding_rule = whole_rule,
     .emit = emit_qr,
     .vjp = qr_vjp,
     .batch = batch_unchanged,
@@ -456,13 +387,10 @@ Tensor regular_factor(const Tensor& r) {
 
 SignedQr signed_qr(In x) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor(qr_op, x);
-  DType dtype = operand.dtype();
-  if (!is_complex(dtype)) operand = astype(operand, dtype == DType::f64 ? dtype : kDefaultFloat);
-  Tensor q = record(qr_op, nullptr, {&operand}, x.where);
-  Tensor r(Value(q.value().node(), 1)), sign(Value(q.value().node(), 2));
-  if (!is_floating(dtype)) return {q, r, sign};
-  return {astype(q, dtype), astype(r, dtype), astype(sign, dtype)};
+  Tensor given = operand_tensor(qr_op, x), operand = for_factors(given);
+  std::vector<Tensor> made = record_all(qr_op, nullptr, {&operand, 1}, x.where);
+  for (Tensor& each : made) each = from_factors(each, given.dtype());
+  return {made[0], made[1], made[2]};
 }
 
 Qr qr(In x) {

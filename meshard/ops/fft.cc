@@ -11,7 +11,6 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
 
 namespace meshard {
 namespace {
@@ -97,6 +96,12 @@ Tensor irfft_weights(DType dtype, const Dimensions& lengths) {
   return constant(HostArray::from_vector(std::move(weights), {n / 2 + 1}).astype(dtype));
 }
 
+// `x` truncated or padded with zeros to `size` along a dimension.
+Tensor resized(const Tensor& x, std::int64_t dimension, std::int64_t size) {
+  std::int64_t present = x.shape()[dimension];
+  return present == size ? x : pad_along(x, 0, dimension, 0, size - present);
+}
+
 // The transforms are linear, and the matrices of fft and ifft are symmetric: they are their own
 // transposes.
 void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
@@ -105,9 +110,8 @@ void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (kind == FftKind::kRfft) {
     // The transpose of rfft: the real part of fft, of the cotangent padded with the elements beyond
     // n / 2.
-    Dimensions low(static_cast<std::size_t>(cotangent.rank()), 0), high = low;
-    high.back() = lengths.back() - cotangent.shape()[-1];
-    out[0] = real(fft(pad(cotangent, 0, low, high), FftKind::kFft, lengths));
+    Tensor whole = resized(cotangent, cotangent.rank() - 1, lengths.back());
+    out[0] = real(fft(whole, FftKind::kFft, lengths));
   } else if (kind == FftKind::kIrfft) {
     // x = sum of w_k Re(z_k exp(2 pi i k j / n)) / n: conj(rfft) with the weights w_k / n.
     Tensor weights = irfft_weights(cotangent.dtype(), lengths);
@@ -159,15 +163,6 @@ Tensor fft_operand(const Tensor& x, FftKind kind) {
   if (kind == FftKind::kRfft)
     return astype(x, real_dtype(dtype) == DType::f64 ? DType::f64 : DType::f32);
   return astype(x, complex_dtype(dtype));
-}
-
-// `x` truncated or padded with zeros to `size` along a dimension.
-Tensor resized(const Tensor& x, std::int64_t dimension, std::int64_t size) {
-  auto d = static_cast<std::size_t>(dimension);
-  if (x.shape().sizes()[d] == size) return x;
-  Dimensions low(static_cast<std::size_t>(x.rank()), 0), high = low;
-  high[d] = size - x.shape().sizes()[d];
-  return pad(x, 0, low, high);
 }
 
 Tensor fft_along(std::string_view name, FftKind kind, const In& given,

@@ -7,7 +7,6 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/internal/holds.h"
 #include "meshard/ops/internal/index_dimensions.h"
 #include "meshard/ops/scatter.h"
 
@@ -79,13 +78,7 @@ void gather_vjp(const VjpCall& call, std::span<Tensor> out) {
   const auto& dims = call.as<GatherAttributes>();
   const TensorType& operand = call.operands[0].type();
   Tensor indices = clamp_indices(call.operands[1], dims, operand.shape, dims.slice_sizes);
-  out[0] = scatter_add(filled(operand, 0), indices, call.cotangents[0],
-                       {.update_window_dims = dims.offset_dims,
-                        .inserted_window_dims = dims.collapsed_slice_dims,
-                        .input_batching_dims = dims.operand_batching_dims,
-                        .scatter_indices_batching_dims = dims.start_indices_batching_dims,
-                        .scatter_dims_to_operand_dims = dims.start_index_map,
-                        .index_vector_dim = dims.index_vector_dim},
+  out[0] = scatter_add(filled(operand, 0), indices, call.cotangents[0], scatter_of(dims),
                        dims.indices_are_sorted);
 }
 

@@ -35,8 +35,7 @@ namespace {
 ShardingRule optimization_barrier_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   for (const TensorType* type : call.operands) {
-    TensorFactors factors;
-    for (std::int64_t size : type->shape) factors.push_back({builder.factor(size)});
+    TensorFactors factors = own_factors(builder, type->shape);
     builder.operand(factors).result(factors);
   }
   return builder.build();
@@ -89,14 +88,7 @@ extern constinit const OpDef optimization_barrier_op = {
 
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& tensors, SourceLocation where) {
   if (tensors.empty()) return {};
-  std::vector<const Tensor*> operands;
-  for (const Tensor& tensor : tensors) operands.push_back(&tensor);
-  Tensor first =
-      record(optimization_barrier_op, nullptr, std::span<const Tensor* const>(operands), where);
-  std::vector<Tensor> results;
-  for (std::uint32_t i = 0; i < tensors.size(); ++i)
-    results.emplace_back(Value(first.value().node(), i));
-  return results;
+  return record_all(optimization_barrier_op, nullptr, tensors, where);
 }
 
 Tensor optimization_barrier(In x) {

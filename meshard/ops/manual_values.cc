@@ -97,7 +97,7 @@ extern constinit const OpDef full_to_shard_op = {
     .doc = "The part of a full value that each device holds: the entry to manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return exp(t); })(x)",
     .infer = infer_full_to_shard,
-    .sharding_rule = collective::rule,
+    .sharding_rule = whole_rule,
     // On one device the shard is the whole. Over several, lowering makes it an argument of a
     // region.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
@@ -109,7 +109,7 @@ extern constinit const OpDef full_to_shard_op = {
     .batch = batch_full_to_shard,
     .samples =
         [](SampleSource& source) {
-          return collective::samples(source, [](const Tensor& local) { return local; });
+          return collective::samples(source, {{"", [](const Tensor& local) { return local; }}});
         },
     .annotate = annotate_full_to_shard,
     .parse_attributes = parse_attributes<FullToShardAttributes>,
@@ -180,7 +180,7 @@ extern constinit const OpDef shard_to_full_op = {
     .doc = "The full value of which each device holds a part: the exit from manual axes.",
     .example = "manual(Mesh({{\"x\", 1}}), P(\"x\"), P(\"x\"), [](Tensor t) { return t; })(x)",
     .infer = infer_shard_to_full,
-    .sharding_rule = collective::rule,
+    .sharding_rule = whole_rule,
     // On one device the shard is the whole. Over several, lowering makes it a result of a region.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp =
@@ -191,7 +191,7 @@ extern constinit const OpDef shard_to_full_op = {
     .batch = batch_shard_to_full,
     .samples =
         [](SampleSource& source) {
-          return collective::samples(source, [](const Tensor& local) { return local; });
+          return collective::samples(source, {{"", [](const Tensor& local) { return local; }}});
         },
     .annotate = annotate_shard_to_full,
     .parse_attributes = parse_attributes<ShardToFullAttributes>,

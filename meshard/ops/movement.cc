@@ -47,11 +47,8 @@ ShardingRule permute_dims_rule(const OpCall& call) {
 }
 
 void permute_dims_vjp(const VjpCall& call, std::span<Tensor> out) {
-  const Dimensions& permutation = call.as<PermuteDimsAttributes>().permutation;
-  Dimensions inverse(permutation.size());
-  for (std::size_t i = 0; i < permutation.size(); ++i)
-    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
-  out[0] = permute_dims(call.cotangents[0], std::move(inverse));
+  out[0] =
+      permute_dims(call.cotangents[0], inverse_of(call.as<PermuteDimsAttributes>().permutation));
 }
 
 void batch_permute_dims(const BatchCall& call, std::span<Tensor> results) {
@@ -120,29 +117,15 @@ Tensor permute_dims(In x) {
 namespace {
 
 void infer_flip(const OpCall& call, ResultTypes& results) {
-  const Dimensions& dimensions = call.as<FlipAttributes>().dimensions;
-  const TensorType& operand = call.operand(0);
-  for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    if (dimensions[i] < 0 || dimensions[i] >= operand.rank())
-      call.fail("dimension ", dimensions[i], " is outside 0..", operand.rank() - 1, " of ",
-                operand);
-    if (i > 0 && dimensions[i] <= dimensions[i - 1])
-      call.fail("dimensions [", join(dimensions, ", "), "] are not ascending");
-  }
-  results.push_back(operand);
+  check_ascending(call, call.as<FlipAttributes>().dimensions);
+  results.push_back(call.operand(0));
 }
 
 ShardingRule flip_rule(const OpCall& call) {
   const Dimensions& dimensions = call.as<FlipAttributes>().dimensions;
-  const Shape& shape = call.operand(0).shape;
-  ShardingRuleBuilder builder;
-  InlineVector<int, 6> factors;
-  for (int d = 0; d < shape.rank(); ++d) {
-    bool flipped = std::find(dimensions.begin(), dimensions.end(), d) != dimensions.end();
-    factors.push_back(
-        builder.factor(shape[d], flipped ? FactorKind::kPermutation : FactorKind::kPassThrough));
-  }
-  return builder.operand(one_factor_each(factors)).result(one_factor_each(factors)).build();
+  return one_shape_rule(call, [&](int d) {
+    return holds(dimensions, d) ? FactorKind::kPermutation : FactorKind::kPassThrough;
+  });
 }
 
 std::vector<OpSample> flip_samples(SampleSource& source) {
@@ -240,13 +223,11 @@ ShardingRule concat_rule(const OpCall& call) {
 }
 
 void concat_vjp(const VjpCall& call, std::span<Tensor> out) {
-  auto along = static_cast<std::size_t>(call.as<ConcatAttributes>().dimension);
-  Dimensions start(static_cast<std::size_t>(call.cotangents[0].rank()), 0);
+  std::int64_t along = call.as<ConcatAttributes>().dimension, start = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
-    Dimensions stop = call.operands[i].shape().sizes();
-    stop[along] += start[along];
-    if (call.needs(i)) out[i] = slice(call.cotangents[0], start, stop);
-    start[along] = stop[along];
+    std::int64_t stop = start + call.operands[i].shape()[along];
+    if (call.needs(i)) out[i] = slice_along(call.cotangents[0], along, start, stop);
+    start = stop;
   }
 }
 
@@ -308,11 +289,8 @@ Tensor concat(const std::vector<Tensor>& tensors, std::int64_t dimension, Source
   for (const Tensor& tensor : tensors)
     dtype = promote(dtype, operand_tensor(concat_op, In(tensor, where)).dtype(), where);
   for (const Tensor& tensor : tensors) operands.push_back(astype(In(tensor, where), dtype));
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) pointers.push_back(&operand);
   std::int64_t along = normalize_dimension(dimension, tensors[0].shape().rank(), "concat", where);
-  return record(concat_op, make_attributes(ConcatAttributes{along}),
-                std::span<const Tensor* const>(pointers), where);
+  return record_all(concat_op, make_attributes(ConcatAttributes{along}), operands, where)[0];
 }
 
 namespace {

@@ -52,44 +52,16 @@ std::vector<HostArray> checked(const HostFunction& function, std::span<const Hos
 }
 
 void infer_pure_callback(const OpCall& call, ResultTypes& results) {
-  std::string_view text = call.as<PureCallbackAttributes>().results;
-  while (!text.empty()) {
-    std::size_t end = std::min(text.find(' '), text.size());
-    Result<TensorType> type = TensorType::parse(text.substr(0, end));
-    if (!type.ok()) call.fail("result types: ", type.error().message());
-    results.push_back(std::move(type).value());
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  if (results.empty()) call.fail("requires at least one result type");
-}
-
-// The function may compute any element from any other.
-ShardingRule pure_callback_rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  auto whole = [&](const TensorType& type) {
-    TensorFactors factors;
-    for (std::int64_t size : type.shape)
-      factors.push_back({builder.factor(size, FactorKind::kNeedReplication)});
-    return factors;
-  };
-  for (const TensorType* type : call.operands) builder.operand(whole(*type));
-  for (const TensorType* type : call.results) builder.result(whole(*type));
-  return builder.build();
+  add_named_types(call, call.as<PureCallbackAttributes>().results, results);
 }
 
 std::vector<Tensor> record_pure_callback(std::int64_t function,
                                          const std::vector<Tensor>& arguments,
                                          const std::vector<TensorType>& results,
                                          SourceLocation where) {
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& argument : arguments) pointers.push_back(&argument);
-  Tensor first = record(pure_callback_op,
-                        make_attributes(PureCallbackAttributes{function, join(results, " ")}),
-                        std::span<const Tensor* const>(pointers), where);
-  std::vector<Tensor> tensors;
-  for (std::uint32_t i = 0; i < results.size(); ++i)
-    tensors.emplace_back(Value(first.value().node(), i));
-  return tensors;
+  return record_all(pure_callback_op,
+                    make_attributes(PureCallbackAttributes{function, join(results, " ")}),
+                    arguments, where);
 }
 
 std::vector<OpSample> pure_callback_samples(SampleSource& source) {
@@ -115,7 +87,8 @@ extern constinit const OpDef pure_callback_op = {
         "pure_callback([](std::span<const HostArray> a) { return std::vector{a[0]}; }, {x}, "
         "{x.type()})[0]",
     .infer = infer_pure_callback,
-    .sharding_rule = pure_callback_rule,
+    // The function may compute any element from any other.
+    .sharding_rule = whole_rule,
     .emit = emit_host_call,
     .vjp = kNotDifferentiable,
     .batch = batch_one_by_one,

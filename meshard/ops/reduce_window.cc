@@ -9,6 +9,7 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/window.h"
 #include "meshard/ops/internal/window_elements.h"
 #include "meshard/ops/movement.h"
@@ -61,37 +62,24 @@ ShardingRule reduce_window_rule(const OpCall& call) {
 // The identity element of the reduction.
 HostArray neutral(WindowFold fold, DType dtype) {
   if (fold == WindowFold::kSum) return HostArray::zeros({dtype, {}});
-  if (is_floating(dtype)) {
-    double infinity = std::numeric_limits<double>::infinity();
-    return HostArray::full({dtype, {}}, fold == WindowFold::kMax ? -infinity : infinity);
-  }
-  auto [least, most] = integer_limits(dtype);
-  return fold == WindowFold::kMax ? HostArray::scalar(least).astype(dtype)
-                                  : HostArray::scalar(most).astype(dtype);
+  return fold == WindowFold::kMax ? lowest_of(dtype) : highest_of(dtype);
 }
 
 template <WindowFold fold>
 void emit_reduce_window(const OpCall& call, OpEmission& out) {
-  constexpr std::string_view kBody[] = {"stablehlo.add", "stablehlo.maximum", "stablehlo.minimum"};
+  constexpr std::string_view kBody[] = {kAdd, kMaximum, kMinimum};
   const auto& attributes = call.as<ReduceWindowAttributes>();
   TensorType scalar{call.operand(0).dtype, {}};
   stablehlo::Value start = out.writer.temporary();
   out.writer.constant(start, neutral(fold, scalar.dtype));
-  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  out.writer
-      .op("stablehlo.reduce_window", out.results, {out.operands[0], {start, scalar}}, out.location)
-      .i64_array("window_dimensions", attributes.window)
+  stablehlo::OpWriter op = out.writer.op("stablehlo.reduce_window", out.results,
+                                         {out.operands[0], {start, scalar}}, out.location);
+  op.i64_array("window_dimensions", attributes.window)
       .i64_array("window_strides", attributes.strides)
       .i64_array("base_dilations", attributes.base_dilation)
       .i64_array("window_dilations", attributes.window_dilation)
-      .dense("padding", padding_array(windows_of(attributes)))
-      .region({{a, scalar}, {b, scalar}},
-              [&] {
-                stablehlo::Value both = out.writer.temporary();
-                out.writer.elementwise(kBody[static_cast<int>(fold)], both, {a, b}, scalar);
-                out.writer.terminate({{both, scalar}});
-              })
-      .done();
+      .dense("padding", padding_array(windows_of(attributes)));
+  write_reducer(op, out, kBody[static_cast<int>(fold)], scalar.dtype).done();
 }
 
 // Every element receives the sum of the cotangents of the windows that contain it: again a sum of
@@ -319,29 +307,21 @@ void emit_select_and_scatter(const OpCall& call, OpEmission& out) {
   TensorType scalar{call.operand(0).dtype, {}}, truth{DType::bool_, {}};
   stablehlo::Value zero = out.writer.scalar(scalar.dtype, 0);
   stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  stablehlo::Value c = out.writer.block_argument(), d = out.writer.block_argument();
-  out.writer
-      .op("stablehlo.select_and_scatter", out.results,
-          {out.operands[0], out.operands[1], {zero, scalar}}, out.location)
-      .i64_array("window_dimensions", attributes.window)
+  stablehlo::OpWriter op =
+      out.writer.op("stablehlo.select_and_scatter", out.results,
+                    {out.operands[0], out.operands[1], {zero, scalar}}, out.location);
+  op.i64_array("window_dimensions", attributes.window)
       .i64_array("window_strides", attributes.strides)
       .dense("padding", padding_array(scatter_windows(attributes)))
-      .region({{a, scalar}, {b, scalar}},
-              [&] {
-                stablehlo::Value keep = out.writer.temporary();
-                out.writer.op("stablehlo.compare", {{keep, truth}}, {{a, scalar}, {b, scalar}})
-                    .enumeration("comparison_direction", "comparison_direction",
-                                 attributes.select == WindowSelect::kGreatest ? "GE" : "LE")
-                    .done();
-                out.writer.terminate({{keep, truth}});
-              })
-      .region({{c, scalar}, {d, scalar}},
-              [&] {
-                stablehlo::Value both = out.writer.temporary();
-                out.writer.elementwise("stablehlo.add", both, {c, d}, scalar);
-                out.writer.terminate({{both, scalar}});
-              })
-      .done();
+      .region({{a, scalar}, {b, scalar}}, [&] {
+        stablehlo::Value keep = out.writer.temporary();
+        out.writer.op("stablehlo.compare", {{keep, truth}}, {{a, scalar}, {b, scalar}})
+            .enumeration("comparison_direction", "comparison_direction",
+                         attributes.select == WindowSelect::kGreatest ? "GE" : "LE")
+            .done();
+        out.writer.terminate({{keep, truth}});
+      });
+  write_reducer(op, out, kAdd, scalar.dtype).done();
 }
 
 // The op is linear in the source: each element receives the cotangent from the position to which it

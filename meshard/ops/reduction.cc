@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <type_traits>
 
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/cast.h"
@@ -13,8 +11,8 @@
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/ordered_bits.h"
-#include "meshard/ops/internal/sum_dtype.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 
@@ -24,15 +22,11 @@ namespace {
 
 const Dimensions& reduced(const VjpCall& call) { return call.as<ReductionAttributes>().dimensions; }
 
-bool is_reduced(const Dimensions& dimensions, std::int64_t d) {
-  return std::find(dimensions.begin(), dimensions.end(), d) != dimensions.end();
-}
-
 // The dimensions of a tensor of `rank` that are not reduced.
 Dimensions kept(const Dimensions& dimensions, int rank) {
   Dimensions out;
   for (int d = 0; d < rank; ++d)
-    if (!is_reduced(dimensions, d)) out.push_back(d);
+    if (!holds(dimensions, d)) out.push_back(d);
   return out;
 }
 
@@ -41,13 +35,7 @@ void infer_reduction(const OpCall& call, ResultTypes& results) {
   const TensorType& operand = call.operand(0);
   if (is_float8(operand.dtype))
     call.fail("8-bit floats cannot be reduced directly; convert to f32 first: ", operand);
-  for (std::size_t i = 0; i < dimensions.size(); ++i) {
-    if (dimensions[i] < 0 || dimensions[i] >= operand.rank())
-      call.fail("dimension ", dimensions[i], " is outside 0..", operand.rank() - 1, " of ",
-                operand);
-    if (i > 0 && dimensions[i] <= dimensions[i - 1])
-      call.fail("dimensions [", join(dimensions, ", "), "] are not ascending");
-  }
+  check_ascending(call, dimensions);
   Dimensions sizes;
   for (std::int64_t d : kept(dimensions, operand.rank())) sizes.push_back(operand.shape[d]);
   results.push_back({operand.dtype, Shape(std::move(sizes))});
@@ -80,7 +68,7 @@ ShardingRule reduction_rule(const OpCall& call) {
   ShardingRuleBuilder builder;
   InlineVector<int, 6> in, out;
   for (int d = 0; d < shape.rank(); ++d) {
-    bool gone = is_reduced(dimensions, d);
+    bool gone = holds(dimensions, d);
     in.push_back(
         builder.factor(shape[d], gone ? FactorKind::kReduction : FactorKind::kPassThrough));
     if (!gone) out.push_back(in.back());
@@ -88,52 +76,16 @@ ShardingRule reduction_rule(const OpCall& call) {
   return builder.operand(one_factor_each(in)).result(one_factor_each(out)).build();
 }
 
-// A scalar: the lowest value of a dtype, negative infinity if it has one.
-HostArray lowest(DType dtype) {
-  if (is_floating(dtype))
-    return HostArray::full({dtype, {}}, -std::numeric_limits<double>::infinity());
-  return visit_dtype(dtype, []<class T>() {
-    if constexpr (std::is_integral_v<T>) return HostArray::scalar<T>(std::numeric_limits<T>::min());
-    return HostArray();
-  });
-}
-HostArray highest(DType dtype) {
-  if (is_floating(dtype))
-    return HostArray::full({dtype, {}}, std::numeric_limits<double>::infinity());
-  return visit_dtype(dtype, []<class T>() {
-    if constexpr (std::is_integral_v<T>) return HostArray::scalar<T>(std::numeric_limits<T>::max());
-    return HostArray();
-  });
-}
-
-// Writes a reduce whose body is the binary op `mnemonic`, starting from the initial value
-// `initial`.
-void emit(const OpCall& call, OpEmission& out, std::string_view mnemonic,
-          const HostArray& initial) {
-  stablehlo::Value start = out.writer.temporary();
-  out.writer.constant(start, initial);
+// Writes a reduce whose body is the binary op `mnemonic`, from the initial value `initial`.
+template <const char* mnemonic, HostArray (*initial)(DType)>
+void emit_reduce(const OpCall& call, OpEmission& out) {
   TensorType scalar{call.operand(0).dtype, {}};
-  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  out.writer.op("stablehlo.reduce", out.results, {out.operands[0], {start, scalar}}, out.location)
-      .i64_array("dimensions", call.as<ReductionAttributes>().dimensions)
-      .region({{a, scalar}, {b, scalar}},
-              [&] {
-                stablehlo::Value both = out.writer.temporary();
-                out.writer.elementwise(mnemonic, both, {a, b}, scalar);
-                out.writer.terminate({{both, scalar}});
-              })
-      .done();
-}
-
-void emit_max(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && loses_nans(call, out))
-    return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_max);
-  emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
-}
-void emit_min(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && loses_nans(call, out))
-    return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_min);
-  emit(call, out, "stablehlo.minimum", highest(call.operand(0).dtype));
+  stablehlo::Value start = out.writer.temporary();
+  out.writer.constant(start, initial(scalar.dtype));
+  stablehlo::OpWriter op = out.writer.op("stablehlo.reduce", out.results,
+                                         {out.operands[0], {start, scalar}}, out.location);
+  op.i64_array("dimensions", call.as<ReductionAttributes>().dimensions);
+  write_reducer(op, out, mnemonic, scalar.dtype).done();
 }
 
 // Broadcasts a tensor of the result's shape back over the reduced dimensions.
@@ -154,15 +106,11 @@ void extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
 // log2(size) products of the whole tensor and no division, so that all derivatives are correct with
 // zeros.
 Tensor products_beside(const Tensor& x, bool before) {
-  int last = x.shape().rank() - 1;
   auto shifted = [&](const Tensor& t, std::int64_t by) {
-    Dimensions low(static_cast<std::size_t>(last) + 1, 0), high = low;
-    low.back() = before ? by : -by;
-    high.back() = -low.back();
-    return pad(t, 1, std::move(low), std::move(high));
+    return pad_along(t, 1, -1, before ? by : -by, before ? -by : by);
   };
   Tensor products = shifted(x, 1);
-  for (std::int64_t reach = 1; reach + 1 < x.shape()[last]; reach *= 2)
+  for (std::int64_t reach = 1; reach + 1 < x.shape()[-1]; reach *= 2)
     products = multiply(products, shifted(products, reach));
   return products;
 }
@@ -182,10 +130,7 @@ void prod_vjp(const VjpCall& call, std::span<Tensor> out) {
   const Shape& permuted = lined_up.shape();
   Tensor x = reshape(lined_up, sizes);
   Tensor others = reshape(multiply(products_beside(x, true), products_beside(x, false)), permuted);
-  Dimensions inverse(order.size());
-  for (std::size_t i = 0; i < order.size(); ++i)
-    inverse[static_cast<std::size_t>(order[i])] = static_cast<std::int64_t>(i);
-  out[0] = multiply(stretch(call.cotangents[0], call), permute_dims(others, std::move(inverse)));
+  out[0] = multiply(stretch(call.cotangents[0], call), permute_dims(others, inverse_of(order)));
 }
 
 Tensor reduce(const OpDef& op, const In& x, const DimensionList& list, bool keepdims,
@@ -267,23 +212,26 @@ std::unique_ptr<const Attributes> read_reduce(const OpText& text) {
   return make_attributes(ReductionAttributes{std::move(dimensions)});
 }
 
+// The definition of a reduction: `op`, and what all of them have in common.
+constexpr OpDef reduction(OpDef op) {
+  op.operands = "x";
+  op.sharding_rule = reduction_rule;
+  op.batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>;
+  op.parse_attributes = parse_attributes<ReductionAttributes>;
+  return op;
+}
+
 }  // namespace
 
-extern constinit const OpDef sum_op = {
+extern constinit const OpDef sum_op = reduction({
     .name = "sum",
-    .operands = "x",
     .doc = "The sum of the elements along dimensions.",
     .example = "sum(x, 0)",
     .infer = infer_number,
-    .sharding_rule = reduction_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit(call, out, "stablehlo.add", HostArray::zeros({call.operand(0).dtype, {}}));
-        },
+    .emit = emit_reduce<kAdd, scalar_of<0>>,
     .read = {.mnemonic = "stablehlo.reduce", .attributes = read_reduce, .own_operands = 1},
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = stretch(call.cotangents[0], call); },
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples =
         [](SampleSource& source) {
           auto samples = number_samples(source, sum);
@@ -291,22 +239,14 @@ extern constinit const OpDef sum_op = {
           samples.push_back({"nothing", {source.uniform(DType::f32, {4, 0})}, over(sum, 1)});
           return samples;
         },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef prod_op = {
+});
+extern constinit const OpDef prod_op = reduction({
     .name = "prod",
-    .operands = "x",
     .doc = "The product of the elements along dimensions.",
     .example = "prod(x, 0)",
     .infer = infer_number,
-    .sharding_rule = reduction_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit(call, out, "stablehlo.multiply", HostArray::full({call.operand(0).dtype, {}}, 1));
-        },
+    .emit = emit_reduce<kMultiply, scalar_of<1>>,
     .vjp = prod_vjp,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples =
         [](SampleSource& source) {
           auto samples = number_samples(source, prod);
@@ -319,36 +259,23 @@ extern constinit const OpDef prod_op = {
           samples.push_back({"nothing", {source.uniform(DType::f32, {4, 0})}, over(prod, 1)});
           return samples;
         },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef max_op = {
+});
+extern constinit const OpDef max_op = reduction({
     .name = "max",
-    .operands = "x",
     .doc = "The largest element along dimensions.",
     .example = "max(x, 0)",
     .infer = infer_extreme,
-    .sharding_rule = reduction_rule,
-    .emit = emit_max,
+    .emit = emit_keeping_nans<NanEnd::kGreatest, emit_reduce<kMaximum, lowest_of>>,
     .vjp = extreme_vjp,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, max); },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef max_of_numbers_op = {
+});
+extern constinit const OpDef max_of_numbers_op = reduction({
     .name = "max_of_numbers",
-    .operands = "x",
     .doc = "The largest element along dimensions if none is NaN; otherwise any element.",
     .example = "max_of_numbers(x, 0)",
     .infer = infer_extreme,
-    .sharding_rule = reduction_rule,
-    .emit =
-        [](const OpCall& call, OpEmission& out) {
-          emit(call, out, "stablehlo.maximum", lowest(call.operand(0).dtype));
-        },
+    .emit = emit_reduce<kMaximum, lowest_of>,
     .vjp = extreme_vjp,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples =
         [](SampleSource& source) {
           auto samples = number_samples(source, max_of_numbers);
@@ -358,52 +285,34 @@ extern constinit const OpDef max_of_numbers_op = {
           samples.push_back({"infinities", {ends}, over(max_of_numbers, 0), false});
           return samples;
         },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef min_op = {
+});
+extern constinit const OpDef min_op = reduction({
     .name = "min",
-    .operands = "x",
     .doc = "The smallest element along dimensions.",
     .example = "min(x, 0)",
     .infer = infer_extreme,
-    .sharding_rule = reduction_rule,
-    .emit = emit_min,
+    .emit = emit_keeping_nans<NanEnd::kLeast, emit_reduce<kMinimum, highest_of>>,
     .vjp = extreme_vjp,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return extreme_samples(source, min); },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef any_op = {
+});
+extern constinit const OpDef any_op = reduction({
     .name = "any",
-    .operands = "x",
     .doc = "True if any element along dimensions is true.",
     .example = "any(x, 0)",
     .infer = infer_bool,
-    .sharding_rule = reduction_rule,
-    .emit = [](const OpCall& call,
-               OpEmission& out) { emit(call, out, "stablehlo.or", HostArray::scalar(false)); },
+    .emit = emit_reduce<kOr, scalar_of<0>>,
     .vjp = kNotDifferentiable,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return bool_samples(source, any); },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
-
-extern constinit const OpDef all_op = {
+});
+extern constinit const OpDef all_op = reduction({
     .name = "all",
-    .operands = "x",
     .doc = "True if all elements along dimensions are true.",
     .example = "all(x, 0)",
     .infer = infer_bool,
-    .sharding_rule = reduction_rule,
-    .emit = [](const OpCall& call,
-               OpEmission& out) { emit(call, out, "stablehlo.and", HostArray::scalar(true)); },
+    .emit = emit_reduce<kAnd, scalar_of<1>>,
     .vjp = kNotDifferentiable,
-    .batch = batch_along_all<ReductionAttributes, &ReductionAttributes::dimensions>,
     .samples = [](SampleSource& source) { return bool_samples(source, all); },
-    .parse_attributes = parse_attributes<ReductionAttributes>,
-};
+});
 
 Tensor sum(In x, DimensionList dimensions, bool keepdims) {
   return add_up(sum_op, x, dimensions, keepdims);

@@ -2,6 +2,7 @@
 
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/internal/element_writer.h"
 
 namespace meshard {
 namespace {
@@ -28,19 +29,11 @@ std::vector<OpSample> samples_of(SampleSource& source, Tensor (*op)(In)) {
 
 // Rounds up below zero and down elsewhere.
 void emit_trunc(const OpCall& call, OpEmission& out) {
-  const TensorType& type = call.result();
-  TensorType bools{DType::bool_, type.shape};
-  stablehlo::ModuleWriter& w = out.writer;
-  OpEmission::Typed x = out.operands[0], zero(w.temporary(), type);
-  w.splat(zero.value, type, 0, out.location);
-  OpEmission::Typed below(w.temporary(), bools);
-  w.op("stablehlo.compare", {below}, {x, zero}, out.location)
-      .enumeration("comparison_direction", "comparison_direction", "LT")
-      .done();
-  OpEmission::Typed up(w.temporary(), type), down(w.temporary(), type);
-  w.elementwise("stablehlo.ceil", up.value, {x.value}, type, out.location);
-  w.elementwise("stablehlo.floor", down.value, {x.value}, type, out.location);
-  w.op("stablehlo.select", {out.results[0]}, {below, up, down}, out.location).done();
+  internal::ElementWriter w(call.result(), out);
+  OpEmission::Typed x = out.operands[0], zero = w.number(0);
+  OpEmission::Typed below = w.compare("LT", x, zero);
+  OpEmission::Typed up = w.unary("stablehlo.ceil", x), down = w.unary("stablehlo.floor", x);
+  w.finish_with_select(below, up, down);
 }
 
 template <Tensor (*op)(In)>

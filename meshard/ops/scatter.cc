@@ -13,6 +13,7 @@
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/index_dimensions.h"
 #include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/internal/single_row.h"
@@ -41,9 +42,7 @@ Tensor fits(const Tensor& indices, const Tensor& clamped, const ScatterAttribute
   if (dims.index_vector_dim < same.rank()) same = all(same, dims.index_vector_dim);
   Dimensions to;
   for (int d = 0; d < updates.rank(); ++d)
-    if (std::find(dims.update_window_dims.begin(), dims.update_window_dims.end(), d) ==
-        dims.update_window_dims.end())
-      to.push_back(d);
+    if (!holds(dims.update_window_dims, d)) to.push_back(d);
   return broadcast_in_dim(same, updates, std::move(to));
 }
 
@@ -81,33 +80,33 @@ void infer_scatter(const OpCall& call, ResultTypes& results) {
 
 // The sharding rule of a scatter. `of_updates` is the kind of the factors that the updates and the
 // indices share.
-ShardingRule scatter_rule(const OpCall& call, FactorKind of_updates) {
+template <FactorKind of_updates>
+ShardingRule scatter_rule(const OpCall& call) {
   return indexing_rule(call.as<ScatterAttributes>(), call.operand(0).shape, call.operand(1).shape,
                        call.operand(2).shape, /*scatter=*/true, of_updates);
 }
 
-// Writes a scatter that combines an element and its update by the binary op `mnemonic`; if that is
-// empty, the update replaces the element.
-void emit_scatter(const OpCall& call, OpEmission& out, std::string_view mnemonic) {
+// Writes a scatter that combines an element and its update by the binary op `mnemonic`; without
+// one, the update replaces the element.
+template <const char* mnemonic = nullptr>
+void emit_scatter(const OpCall& call, OpEmission& out) {
   const auto& dims = call.as<ScatterAttributes>();
-  TensorType scalar{call.operand(0).dtype, {}};
-  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
   TensorType index_type = written_index_type(call.operand(1), out.quirks);
   stablehlo::Value indices = written_indices(out, index_type);
-  out.writer
-      .op("stablehlo.scatter", out.results,
-          {out.operands[0], {indices, index_type}, out.operands[2]}, out.location)
-      .dimension_numbers("scatter_dimension_numbers", dims)
+  stablehlo::OpWriter op =
+      out.writer.op("stablehlo.scatter", out.results,
+                    {out.operands[0], {indices, index_type}, out.operands[2]}, out.location);
+  op.dimension_numbers("scatter_dimension_numbers", dims)
       .boolean("indices_are_sorted", dims.indices_are_sorted)
-      .boolean("unique_indices", dims.unique_indices)
-      .region({{a, scalar}, {b, scalar}},
-              [&] {
-                if (mnemonic.empty()) return out.writer.terminate({{b, scalar}});
-                stablehlo::Value both = out.writer.temporary();
-                out.writer.elementwise(mnemonic, both, {a, b}, scalar);
-                out.writer.terminate({{both, scalar}});
-              })
-      .done();
+      .boolean("unique_indices", dims.unique_indices);
+  DType dtype = call.operand(0).dtype;
+  if constexpr (mnemonic != nullptr) {
+    write_reducer(op, out, mnemonic, dtype).done();
+  } else {
+    TensorType scalar{dtype, {}};
+    stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
+    op.region({{a, scalar}, {b, scalar}}, [&] { out.writer.terminate({{b, scalar}}); }).done();
+  }
 }
 
 // Records a scatter.
@@ -151,68 +150,14 @@ Tensor scattered_windows(const Tensor& x, const VjpCall& call) {
   const Shape& updates = call.operands[2].shape();
   Dimensions sizes = window_sizes(dims, operand.rank(), updates);
   Tensor clamped = clamp_indices(call.operands[1], dims, operand, sizes);
-  Tensor windows = gather(x, clamped,
-                          {.offset_dims = dims.update_window_dims,
-                           .collapsed_slice_dims = dims.inserted_window_dims,
-                           .operand_batching_dims = dims.input_batching_dims,
-                           .start_indices_batching_dims = dims.scatter_indices_batching_dims,
-                           .start_index_map = dims.scatter_dims_to_operand_dims,
-                           .index_vector_dim = dims.index_vector_dim},
-                          sizes, dims.indices_are_sorted);
+  Tensor windows = gather(x, clamped, gather_of(dims), sizes, dims.indices_are_sorted);
   // Dropped updates have no influence.
   return where(fits(call.operands[1], clamped, dims, updates), windows, 0);
-}
-
-void infer_scatter_add(const OpCall& call, ResultTypes& results) {
-  if (call.operand(0).dtype == DType::bool_)
-    call.fail("takes integers or floats, not ", call.operand(0));
-  infer_scatter(call, results);
-}
-
-ShardingRule scatter_add_rule(const OpCall& call) {
-  return scatter_rule(call, FactorKind::kReduction);
 }
 
 void scatter_add_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(0)) out[0] = call.cotangents[0];
   if (call.needs(2)) out[2] = scattered_windows(call.cotangents[0], call);
-}
-
-std::vector<OpSample> scatter_add_samples(SampleSource& source) {
-  auto by = [](ScatterDimensions dims) {
-    return [=](std::span<const Tensor> x) { return scatter_add(x[0], x[1], x[2], dims); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  auto of = [&](DType dtype, Shape operand, HostArray indices, Shape updates) {
-    return std::vector<HostArray>{source.uniform(dtype, operand), std::move(indices),
-                                  source.uniform(dtype, updates)};
-  };
-  ScatterDimensions rows{.update_window_dims = {1},
-                         .inserted_window_dims = {0},
-                         .scatter_dims_to_operand_dims = {0},
-                         .index_vector_dim = 1};
-  return {
-      {"rows", of(f64, {8, 4}, source.uniform(i32, {12}, 0, 7), {12, 4}), by(rows)},
-      {"rows, outside", of(f64, {4, 8}, source.uniform(i32, {8}, -2, 5), {8, 8}), by(rows)},
-      {"integers", of(DType::i32, {8, 4}, source.uniform(i32, {4}, 0, 7), {4, 4}), by(rows)},
-      {"points", of(f64, {4, 8}, source.uniform(i32, {2, 8}, 0, 3), {8}),
-       by({.inserted_window_dims = {0, 1}, .scatter_dims_to_operand_dims = {1, 0}})},
-      {"boxes, outside", of(f64, {6, 8}, source.uniform(DType::i8, {4, 2}, -2, 7), {2, 4, 3}),
-       by({.update_window_dims = {0, 2},
-           .scatter_dims_to_operand_dims = {0, 1},
-           .index_vector_dim = 1})},
-      {"batches", of(f64, {4, 8, 2}, source.uniform(i32, {4, 3, 1}, 0, 7), {4, 3, 2}),
-       by({.update_window_dims = {2},
-           .inserted_window_dims = {1},
-           .input_batching_dims = {0},
-           .scatter_indices_batching_dims = {0},
-           .scatter_dims_to_operand_dims = {1},
-           .index_vector_dim = 2})},
-      {"one window", of(f32, {8, 4}, source.uniform(i32, {}, 0, 7), {4}),
-       by({.update_window_dims = {0},
-           .inserted_window_dims = {0},
-           .scatter_dims_to_operand_dims = {0}})},
-  };
 }
 
 // Reads a scatter whose body adds, or one whose body does not: only the shards of the former can be
@@ -230,48 +175,12 @@ std::unique_ptr<const Attributes> read_scatter(const OpText& text, bool adds) {
        list_in(numbers, "scatter_dims_to_operand_dims"), number_in(numbers, "index_vector_dim")}});
 }
 
-}  // namespace
-
-extern constinit const OpDef scatter_add_op = {
-    .name = "scatter_add",
-    .operands = "operand, indices, updates",
-    .example =
-        "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
-        ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, "
-        ".index_vector_dim = 1})",
-    .infer = infer_scatter_add,
-    .sharding_rule = scatter_add_rule,
-    .emit = [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.add"); },
-    .read = {.mnemonic = "stablehlo.scatter",
-             .attributes = [](const OpText& text) { return read_scatter(text, true); },
-             .dtypes_as_written = true},
-    .vjp = scatter_add_vjp,
-    .batch = batch_scatter,
-    .samples = scatter_add_samples,
-    .parse_attributes = parse_attributes<ScatterAttributes>,
-};
-
-Tensor scatter_add(In operand, In indices, In updates, ScatterDimensions dimensions,
-                   bool indices_are_sorted, bool unique_indices) {
-  return record_scatter(scatter_add_op, operand, indices, updates, std::move(dimensions),
-                        indices_are_sorted, unique_indices);
-}
-
-namespace {
-
 using Scatter = Tensor (*)(In, In, In, ScatterDimensions, bool, bool);
 
 // Scatters other tensors at the positions of `call`.
 Tensor again(Scatter op, const VjpCall& call, const Tensor& operand, const Tensor& updates) {
   const auto& dims = call.as<ScatterAttributes>();
-  return op(operand, call.operands[1], updates,
-            {.update_window_dims = dims.update_window_dims,
-             .inserted_window_dims = dims.inserted_window_dims,
-             .input_batching_dims = dims.input_batching_dims,
-             .scatter_indices_batching_dims = dims.scatter_indices_batching_dims,
-             .scatter_dims_to_operand_dims = dims.scatter_dims_to_operand_dims,
-             .index_vector_dim = dims.index_vector_dim},
-            dims.indices_are_sorted, dims.unique_indices);
+  return op(operand, call.operands[1], updates, dims, dims.indices_are_sorted, dims.unique_indices);
 }
 
 void scatter_set_vjp(const VjpCall& call, std::span<Tensor> out) {
@@ -319,21 +228,10 @@ void scatter_extreme_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(2)) out[2] = multiply(chosen, scattered_windows(share, call));
 }
 
-void emit_replacement(const OpCall& call, OpEmission& out) { emit_scatter(call, out, ""); }
 void emit_scatter_set(const OpCall& call, OpEmission& out) {
   if (out.quirks.has(Quirk::kSingleWindows) && !out.partitioned && has_single_window(call))
-    return emit_window_twice(call, out, emit_replacement);
-  emit_replacement(call, out);
-}
-void emit_scatter_max(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && loses_nans(call, out))
-    return emit_in_order_of_bits(call, out, NanEnd::kGreatest, emit_scatter_max);
-  emit_scatter(call, out, "stablehlo.maximum");
-}
-void emit_scatter_min(const OpCall& call, OpEmission& out) {
-  if (out.partitioned && loses_nans(call, out))
-    return emit_in_order_of_bits(call, out, NanEnd::kLeast, emit_scatter_min);
-  emit_scatter(call, out, "stablehlo.minimum");
+    return emit_window_twice(call, out, emit_scatter<>);
+  emit_scatter<>(call, out);
 }
 
 std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
@@ -374,6 +272,10 @@ std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
       {"integers", of(i32, {8, 4}, source.uniform(i32, {4}, 0, 7), {4, 4}), by(rows)},
       {"points", of(f64, {4, 8}, source.uniform(i32, {2, 8}, 0, 3), {8}),
        by({.inserted_window_dims = {0, 1}, .scatter_dims_to_operand_dims = {1, 0}})},
+      {"boxes, outside", of(f64, {6, 8}, source.uniform(DType::i8, {4, 2}, -2, 7), {2, 4, 3}),
+       by({.update_window_dims = {0, 2},
+           .scatter_dims_to_operand_dims = {0, 1},
+           .index_vector_dim = 1})},
       {"batches", of(f64, {4, 8, 2}, source.uniform(i32, {4, 3, 1}, 0, 7), {4, 3, 2}), by(batches)},
       {"one window of a batch of one",
        of(f64, {1, 8, 2}, source.uniform(i32, {1, 1, 1}, 0, 7), {1, 1, 2}), by(batches)},
@@ -392,7 +294,7 @@ void infer_number_scatter(const OpCall& call, ResultTypes& results) {
 
 // `infer` is an argument because under sanitizers comparing function addresses is not a constant
 // expression.
-template <Scatter op>
+template <Scatter op, FactorKind of_updates = FactorKind::kNeedReplication>
 constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
                         void (*infer)(const OpCall&, ResultTypes&),
                         void (*emit)(const OpCall&, OpEmission&),
@@ -403,9 +305,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
       .doc = doc,
       .example = example,
       .infer = infer,
-      // Only the shards of scatter_add can be combined, by summing.
-      .sharding_rule =
-          [](const OpCall& call) { return scatter_rule(call, FactorKind::kNeedReplication); },
+      .sharding_rule = scatter_rule<of_updates>,
       .emit = emit,
       .read = read,
       .vjp = vjp,
@@ -417,6 +317,15 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
 
 }  // namespace
 
+// Only the shards of scatter_add can be combined, by summing.
+extern constinit const OpDef scatter_add_op = scatter<scatter_add, FactorKind::kReduction>(
+    "scatter_add", {},
+    "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
+    ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+    infer_number_scatter, emit_scatter<kAdd>, scatter_add_vjp,
+    {.mnemonic = "stablehlo.scatter",
+     .attributes = [](const OpText& text) { return read_scatter(text, true); },
+     .dtypes_as_written = true});
 extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     "scatter_set", "The operand with its elements at given indices replaced by windows of updates.",
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
@@ -433,24 +342,29 @@ extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
     "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
     ".inserted_window_dims = {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter,
-    [](const OpCall& call, OpEmission& out) { emit_scatter(call, out, "stablehlo.multiply"); },
-    scatter_multiply_vjp);
+    infer_number_scatter, emit_scatter<kMultiply>, scatter_multiply_vjp);
 extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
     "scatter_min",
     "The operand with the smaller of its elements and windows of updates at given indices.",
     "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter, emit_scatter_min, scatter_extreme_vjp);
+    infer_number_scatter, emit_keeping_nans<NanEnd::kLeast, emit_scatter<kMinimum>>,
+    scatter_extreme_vjp);
 extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
     "scatter_max",
     "The operand with the larger of its elements and windows of updates at given indices.",
     "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter, emit_scatter_max, scatter_extreme_vjp);
+    infer_number_scatter, emit_keeping_nans<NanEnd::kGreatest, emit_scatter<kMaximum>>,
+    scatter_extreme_vjp);
 
+Tensor scatter_add(In operand, In indices, In updates, ScatterDimensions dimensions,
+                   bool indices_are_sorted, bool unique_indices) {
+  return record_scatter(scatter_add_op, operand, indices, updates, std::move(dimensions),
+                        indices_are_sorted, unique_indices);
+}
 Tensor scatter_set(In operand, In indices, In updates, ScatterDimensions dimensions,
                    bool indices_are_sorted, bool unique_indices) {
   return record_scatter(scatter_set_op, operand, indices, updates, std::move(dimensions),

@@ -252,10 +252,8 @@ Tensor dynamic_slice(In x, const std::vector<In>& starts, Dimensions sizes) {
   std::vector<Tensor> operands = start_tensors(dynamic_slice_op, starts);
   operands.insert(operands.begin(), operand_tensor(dynamic_slice_op, x));
   check_numbers(dynamic_slice_op, starts, operands[0].shape(), sizes, x.where);
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) pointers.push_back(&operand);
-  return record(dynamic_slice_op, make_attributes(DynamicSliceAttributes{std::move(sizes)}),
-                std::span<const Tensor* const>(pointers), x.where);
+  return record_all(dynamic_slice_op, make_attributes(DynamicSliceAttributes{std::move(sizes)}),
+                    operands, x.where)[0];
 }
 
 namespace {
@@ -369,10 +367,7 @@ Tensor dynamic_update_slice(In x, In update, const std::vector<In>& starts) {
     check_numbers(dynamic_update_slice_op, starts, operand.shape(), update.tensor->shape().sizes(),
                   x.where);
   operands.insert(operands.begin(), {operand, element_wise::to_tensor(update, operand.dtype())});
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& each : operands) pointers.push_back(&each);
-  return record(dynamic_update_slice_op, nullptr, std::span<const Tensor* const>(pointers),
-                x.where);
+  return record_all(dynamic_update_slice_op, nullptr, operands, x.where)[0];
 }
 
 namespace {
@@ -380,17 +375,7 @@ namespace {
 constinit thread_local std::uint64_t slices_recorded = 0;
 
 // The slice as a part of the stack: with a first dimension of size 1.
-Shape row_of(const Shape& stacked) {
-  Dimensions sizes = stacked.sizes();
-  sizes[0] = 1;
-  return Shape(std::move(sizes));
-}
-
-Dimensions first_only(std::int64_t first, int rank) {
-  Dimensions all(static_cast<std::size_t>(rank), 0);
-  all[0] = first;
-  return all;
-}
+Shape row_of(const Shape& stacked) { return stacked.with(0, 1); }
 
 void infer_layer_slice(const OpCall& call, ResultTypes& results) {
   std::int64_t layer = call.as<LayerSliceAttributes>().layer;
@@ -398,8 +383,7 @@ void infer_layer_slice(const OpCall& call, ResultTypes& results) {
   if (stacked.rank() == 0) call.fail("x is ", stacked, ": it has no dimension for the layers");
   if (layer < 0 || layer >= stacked.shape[0])
     call.fail("layer ", layer, " is not one of the ", stacked.shape[0], " layers of ", stacked);
-  Dimensions sizes;
-  for (int d = 1; d < stacked.shape.rank(); ++d) sizes.push_back(stacked.shape[d]);
+  Dimensions sizes(stacked.shape.begin() + 1, stacked.shape.end());
   results.push_back({stacked.dtype, Shape(std::move(sizes))});
 }
 
@@ -417,11 +401,12 @@ ShardingRule layer_slice_rule(const OpCall& call) {
 void emit_layer_slice(const OpCall& call, OpEmission& out) {
   std::int64_t layer = call.as<LayerSliceAttributes>().layer;
   TensorType row{call.operand(0).dtype, row_of(call.operand(0).shape)};
-  Dimensions limits = call.operand(0).shape.sizes();
+  Dimensions starts(row.shape.sizes().size(), 0), limits = call.operand(0).shape.sizes();
+  starts[0] = layer;
   limits[0] = layer + 1;
   OpEmission::Typed cut{out.writer.temporary(), row};
   out.writer.op("stablehlo.slice", {cut}, {out.operands[0]}, out.location)
-      .i64_array("start_indices", first_only(layer, row.shape.rank()))
+      .i64_array("start_indices", starts)
       .i64_array("limit_indices", limits)
       .i64_array("strides", Dimensions(limits.size(), 1))
       .done();
@@ -433,8 +418,7 @@ void layer_slice_vjp(const VjpCall& call, std::span<Tensor> out) {
   std::int64_t layer = call.as<LayerSliceAttributes>().layer;
   const Shape& stacked = call.operands[0].shape();
   Tensor row = reshape(call.cotangents[0], row_of(stacked));
-  out[0] = pad(row, 0, first_only(layer, stacked.rank()),
-               first_only(stacked[0] - 1 - layer, stacked.rank()));
+  out[0] = pad_along(row, 0, 0, layer, stacked[0] - 1 - layer);
 }
 
 // The layers stay the first dimension of the operand; the batch follows them.

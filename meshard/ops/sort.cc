@@ -34,15 +34,6 @@ void infer_sort(const OpCall& call, ResultTypes& results) {
   }
 }
 
-ShardingRule sort_rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  InlineVector<int, 6> factors =
-      factors_with_whole(builder, call.operand(0).shape, call.as<SortAttributes>().dimension);
-  for (std::size_t i = 0; i < call.operands.size(); ++i)
-    builder.operand(one_factor_each(factors)).result(one_factor_each(factors));
-  return builder.build();
-}
-
 // Writes comparisons of two elements, with NaN as the largest.
 class Comparator {
  public:
@@ -172,7 +163,7 @@ extern constinit const OpDef sort_op = {
     .operands = "tensors...",
     .example = "sort(x, 1)",
     .infer = infer_sort,
-    .sharding_rule = sort_rule,
+    .sharding_rule = along_rule<SortAttributes, &SortAttributes::dimension>,
     .emit = emit_sort,
     .read = {.mnemonic = "stablehlo.sort",
              .attributes =
@@ -189,16 +180,10 @@ extern constinit const OpDef sort_op = {
 std::vector<Tensor> sort(const std::vector<Tensor>& tensors, std::int64_t dimension,
                          bool descending, std::int64_t keys, SourceLocation where) {
   where = effective_source(where);
-  std::vector<const Tensor*> operands;
-  for (const Tensor& tensor : tensors) operands.push_back(&tensor);
   if (!tensors.empty())
     dimension = normalize_dimension(dimension, tensors[0].type(where).shape.rank(), "sort", where);
-  Tensor first = record(sort_op, make_attributes(SortAttributes{dimension, descending, keys}),
-                        std::span<const Tensor* const>(operands), where);
-  std::vector<Tensor> sorted;
-  for (std::size_t i = 0; i < tensors.size(); ++i)
-    sorted.emplace_back(Value(first.value().node(), static_cast<std::uint32_t>(i)));
-  return sorted;
+  return record_all(sort_op, make_attributes(SortAttributes{dimension, descending, keys}), tensors,
+                    where);
 }
 
 Tensor sort(In x, std::int64_t dimension, bool descending) {

@@ -96,21 +96,23 @@ Tensor digamma(In x) { return element_wise::unary(digamma_op, x); }
 
 namespace {
 
-// The first operand is a constant, because there is no derivative with respect to it.
-std::vector<OpSample> polygamma_samples(SampleSource& source) {
-  auto of = [](std::vector<float> order, Shape shape, DType dtype = DType::f32) {
+// Samples of a function with the orders of a vector. They are constants, because there is no
+// derivative with respect to the order.
+std::vector<OpSample> samples_of_orders(SampleSource& source, Tensor (*op)(In, In),
+                                        std::vector<float> orders) {
+  auto of = [op](std::vector<float> order, Shape shape, DType dtype = DType::f32) {
     HostArray first = HostArray::from_vector(std::move(order), std::move(shape)).astype(dtype);
-    return [=](std::span<const Tensor> x) { return polygamma(constant(first), x[0]); };
+    return [=](std::span<const Tensor> x) { return op(constant(first), x[0]); };
   };
   DType f32 = DType::f32, f64 = DType::f64;
   return {
-      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of({1, 2, 3, 1}, {4}, f64)},
+      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of(std::move(orders), {4}, f64)},
       {"matrix", {source.uniform(f64, {4, 8}, 0.5, 4)}, of({2}, {}, f64)},
       {"rank 3", {source.uniform(f32, {4, 2, 8}, 0.5, 4)}, of({3}, {1})},
       {"bf16", {source.uniform(DType::bf16, {4, 8}, 0.5, 4)}, of({2}, {}, DType::bf16), false},
       {"both broadcast",
        {source.uniform(f32, {4, 1}, 2, 3), source.uniform(f32, {1, 8}, 0.5, 4)},
-       [](std::span<const Tensor> x) { return polygamma(floor(x[0]), x[1]); },
+       [op](std::span<const Tensor> x) { return op(floor(x[0]), x[1]); },
        false},
   };
 }
@@ -129,34 +131,14 @@ extern constinit const OpDef polygamma_op = element_wise::define({
           if (call.needs(0)) fail_at(call.node, "has no derivative with respect to the order");
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], polygamma(add(order, 1), x));
         },
-    .samples = polygamma_samples,
+    .samples =
+        [](SampleSource& source) {
+          return samples_of_orders(source, polygamma, {1, 2, 3, 1});
+        },
     .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor polygamma(In order, In x) { return element_wise::binary(polygamma_op, order, x); }
-
-namespace {
-
-// The first operand is a constant, because there is no derivative with respect to it.
-std::vector<OpSample> zeta_samples(SampleSource& source) {
-  auto of = [](std::vector<float> s, Shape shape, DType dtype = DType::f32) {
-    HostArray first = HostArray::from_vector(std::move(s), std::move(shape)).astype(dtype);
-    return [=](std::span<const Tensor> x) { return zeta(constant(first), x[0]); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of({2, 3, 1.5, 4}, {4}, f64)},
-      {"matrix", {source.uniform(f64, {4, 8}, 0.5, 4)}, of({2}, {}, f64)},
-      {"rank 3", {source.uniform(f32, {4, 2, 8}, 0.5, 4)}, of({3}, {1})},
-      {"bf16", {source.uniform(DType::bf16, {4, 8}, 0.5, 4)}, of({2}, {}, DType::bf16), false},
-      {"both broadcast",
-       {source.uniform(f32, {4, 1}, 2, 3), source.uniform(f32, {1, 8}, 0.5, 4)},
-       [](std::span<const Tensor> x) { return zeta(x[0], x[1]); },
-       false},
-  };
-}
-
-}  // namespace
 
 extern constinit const OpDef zeta_op = element_wise::define({
     .name = "zeta",
@@ -172,7 +154,10 @@ extern constinit const OpDef zeta_op = element_wise::define({
           if (call.needs(1))
             out[1] = negative(multiply(call.cotangents[0], multiply(s, zeta(add(s, 1), q))));
         },
-    .samples = zeta_samples,
+    .samples =
+        [](SampleSource& source) {
+          return samples_of_orders(source, zeta, {2, 3, 1.5, 4});
+        },
     .traits = {.recomputation = Recomputation::kSeries},
 });
 

@@ -1,7 +1,6 @@
 #include "meshard/ops/triangular_solve.h"
 
 #include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/matmul.h"
@@ -145,10 +144,10 @@ extern constinit const OpDef triangular_solve_op = {
 Tensor triangular_solve(In a, In b, TriangularSolveOptions options) {
   SourceScope line(a.where);
   DType dtype = element_wise::common_dtype(triangular_solve_op, a, b);
-  DType computed = is_complex(dtype) || dtype == DType::f64 ? dtype : kDefaultFloat;
-  Tensor matrix = element_wise::to_tensor(a, computed), side = element_wise::to_tensor(b, computed);
+  Tensor matrix = for_factors(element_wise::to_tensor(a, dtype));
+  Tensor side = for_factors(element_wise::to_tensor(b, dtype));
   Tensor solved = record(triangular_solve_op, make_attributes(options), {&matrix, &side}, a.where);
-  return is_floating(dtype) ? astype(solved, dtype) : solved;
+  return from_factors(solved, dtype);
 }
 
 }  // namespace meshard

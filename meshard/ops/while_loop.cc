@@ -10,6 +10,7 @@
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/internal/collective.h"
+#include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
@@ -114,7 +115,7 @@ class LoopByAll {
     stablehlo::OpWriter all = out_.writer.op("stablehlo.all_reduce", {{most, kNumber}},
                                              {{number, kNumber}}, out_.location);
     internal::collective::write_groups(all, out_, out_.manual_axes).unit("use_global_device_ids");
-    internal::collective::write_reducer(all, out_, "stablehlo.maximum", DType::i32).done();
+    internal::write_reducer(all, out_, internal::kMaximum, DType::i32).done();
     out_.writer.op("stablehlo.compare", {{any, kTruth}}, {{most, kNumber}, {zero, kNumber}})
         .enumeration("comparison_direction", "comparison_direction", "GT")
         .done();

@@ -10,6 +10,7 @@
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/matrix_operand.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
@@ -68,13 +69,6 @@ Shape matrix(std::string_view op, std::int64_t rows, std::optional<std::int64_t>
   check_count(op, "rows", rows, where);
   check_count(op, "columns", columns.value_or(rows), where);
   return {rows, columns.value_or(rows)};
-}
-
-Tensor matrices(std::string_view op, const In& x) {
-  Tensor operand = operand_tensor(op, x);
-  if (operand.rank() < 2)
-    throw_invalid(effective_source(x.where), "[", op, "] takes matrices, not ", operand.type());
-  return operand;
 }
 
 }  // namespace
@@ -194,7 +188,7 @@ Tensor tri(std::int64_t rows, std::optional<std::int64_t> columns, std::int64_t 
 // If all or no elements are kept, this is known from the shape.
 Tensor tril(In x, std::int64_t k) {
   SourceScope line(x.where);
-  Tensor operand = matrices("tril", x);
+  Tensor operand = internal::matrices("tril", x);
   Shape last{operand.dim(-2), operand.dim(-1)};
   if (k >= last[1] - 1) return operand;
   if (k <= -last[0]) return zeros_like(operand);
@@ -203,7 +197,7 @@ Tensor tril(In x, std::int64_t k) {
 
 Tensor triu(In x, std::int64_t k) {
   SourceScope line(x.where);
-  Tensor operand = matrices("triu", x);
+  Tensor operand = internal::matrices("triu", x);
   Shape last{operand.dim(-2), operand.dim(-1)};
   if (k <= 1 - last[0]) return operand;
   if (k >= last[1]) return zeros_like(operand);

@@ -23,13 +23,9 @@ Tensor diff(In x, std::int64_t dimension, std::int64_t n, Tensor prepend, Tensor
   if (append.defined()) parts.push_back(append);
   if (parts.size() > 1) result = concat(parts, along, where);
   for (std::int64_t i = 0; i < n; ++i) {
-    auto d = static_cast<std::size_t>(along);
-    Dimensions start(static_cast<std::size_t>(result.rank()), 0), stop = result.shape().sizes();
-    Dimensions first = start;
-    start[d] = std::min<std::int64_t>(1, stop[d]);
-    Tensor later = slice(result, start, stop);
-    stop[d] = std::max<std::int64_t>(0, stop[d] - 1);
-    Tensor earlier = slice(result, first, stop);
+    std::int64_t size = result.shape()[along];
+    Tensor later = slice_along(result, along, std::min<std::int64_t>(1, size), size);
+    Tensor earlier = slice_along(result, along, 0, std::max<std::int64_t>(0, size - 1));
     result = result.dtype() == DType::bool_ ? not_equal(later, earlier) : subtract(later, earlier);
   }
   return result;

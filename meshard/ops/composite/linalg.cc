@@ -1,7 +1,6 @@
 #include "meshard/ops/composite/linalg.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "meshard/ops/arithmetic.h"
@@ -31,27 +30,6 @@
 namespace meshard {
 using namespace internal;
 namespace {
-
-// The operand, checked to be square matrices.
-Tensor square_matrices(std::string_view name, const In& x) {
-  Tensor operand = operand_tensor(name, x);
-  const Shape& shape = operand.shape();
-  if (shape.rank() < 2 || shape[-1] != shape[-2])
-    throw_invalid(effective_source(x.where), "[", name,
-                  "] takes square matrices in the last two dimensions, not ", operand.type());
-  return operand;
-}
-
-// Converts integers and narrow floats to f32.
-Tensor for_factors(const Tensor& x) {
-  bool wide = is_complex(x.dtype()) || x.dtype() == DType::f64;
-  return wide ? x : astype(x, kDefaultFloat);
-}
-
-// The result of a computation on for_factors(operands of `dtype`), in `dtype` if it is a float.
-Tensor from_factors(const Tensor& result, DType dtype) {
-  return is_floating(dtype) ? astype(result, dtype) : result;
-}
 
 // Complex matrices as real ones of twice the size: [[re, -im], [im, re]].
 Tensor as_real(const Tensor& x) {
@@ -195,18 +173,12 @@ Tensor matrix_power(In x, std::int64_t n) {
 
 Tensor matrix_transpose(In x) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("matrix_transpose", x);
-  if (operand.shape().rank() < 2)
-    throw_invalid(effective_source(x.where), "[matrix_transpose] takes matrices, not ",
-                  operand.type());
-  return transposed(operand);
+  return transposed(matrices("matrix_transpose", x));
 }
 
 Tensor diagonal(In x, std::int64_t offset) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("diagonal", x);
-  if (operand.shape().rank() < 2)
-    throw_invalid(effective_source(x.where), "[diagonal] takes matrices, not ", operand.type());
+  Tensor operand = matrices("diagonal", x);
   std::int64_t rows = operand.shape()[-2], columns = operand.shape()[-1];
   std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
   std::int64_t count = std::max<std::int64_t>(std::min(rows - row, columns - column), 0);
@@ -282,9 +254,7 @@ Tensor vector_norm(In x, DimensionList dimensions, bool keepdims, double order) 
 
 Tensor matrix_norm(In x, bool keepdims, MatrixNorm norm) {
   SourceScope line(x.where);
-  Tensor operand = operand_tensor("matrix_norm", x);
-  if (operand.shape().rank() < 2)
-    throw_invalid(effective_source(x.where), "[matrix_norm] takes matrices, not ", operand.type());
+  Tensor operand = matrices("matrix_norm", x);
   if (norm == MatrixNorm::kFrobenius) return vector_norm(operand, {-2, -1}, keepdims);
   Tensor result;
   if (norm == MatrixNorm::kSpectral) {

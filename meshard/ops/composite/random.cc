@@ -99,10 +99,7 @@ std::vector<Words> split_each(const Words& keys, std::int64_t count) {
   Words words =
       encrypt(keys.first, keys.second, broadcast_to(word(0), all), iota(DType::u32, all, 0));
   auto number = [&](const Tensor& x, std::int64_t i) {
-    Dimensions start(sizes.size(), 0), stop = sizes;
-    start[0] = i;
-    stop[0] = i + 1;
-    return reshape(slice(x, start, stop), one);
+    return reshape(slice_along(x, 0, i, i + 1), one);
   };
   std::vector<Words> out;
   for (std::int64_t i = 0; i < count; ++i)

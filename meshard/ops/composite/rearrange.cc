@@ -18,7 +18,7 @@ Tensor squeeze(In x, DimensionList dimensions) {
   const Shape& shape = operand.shape();
   Dimensions gone = dimensions.resolve(shape.rank(), "squeeze", where), sizes;
   for (int d = 0; d < shape.rank(); ++d) {
-    if (std::find(gone.begin(), gone.end(), d) == gone.end())
+    if (!holds(gone, d))
       sizes.push_back(shape[d]);
     else if (shape[d] != 1)
       throw_invalid(where, "[squeeze] dimension ", d, " = ", shape[d], " of ", operand.type(),
@@ -73,7 +73,7 @@ Tensor moveaxis(In x, Dimensions source, Dimensions destination) {
     int from = normalize_dimension(source[i], rank, "moveaxis", where);
     int to = normalize_dimension(destination[i], rank, "moveaxis", where);
     std::int64_t& place = order[static_cast<std::size_t>(to)];
-    if (place != -1 || std::find(moved.begin(), moved.end(), from) != moved.end())
+    if (place != -1 || holds(moved, from))
       throw_invalid(where, "[moveaxis] a dimension is named twice: from [", join(source, ", "),
                     "] to [", join(destination, ", "), "]");
     place = from;
@@ -82,7 +82,7 @@ Tensor moveaxis(In x, Dimensions source, Dimensions destination) {
   std::int64_t next = 0;
   for (std::int64_t& place : order) {
     if (place != -1) continue;
-    while (std::find(moved.begin(), moved.end(), next) != moved.end()) ++next;
+    while (holds(moved, next)) ++next;
     place = next++;
   }
   return permute_dims(In(operand, where), std::move(order));
@@ -123,22 +123,20 @@ std::vector<Tensor> split_sizes(In x, Dimensions sizes, std::int64_t dimension) 
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("split_sizes", x);
   const Shape& shape = operand.shape();
-  auto along =
-      static_cast<std::size_t>(normalize_dimension(dimension, shape.rank(), "split_sizes", where));
+  int along = normalize_dimension(dimension, shape.rank(), "split_sizes", where);
   std::int64_t total = 0;
   for (std::int64_t size : sizes) {
     if (size < 0) throw_invalid(where, "[split_sizes] size ", size, " is negative");
     total += size;
   }
-  if (total != shape.sizes()[along])
+  if (total != shape[along])
     throw_invalid(where, "[split_sizes] sizes [", join(sizes, ", "), "] add up to ", total,
-                  ", but dimension ", along, " of ", operand.type(), " is ", shape.sizes()[along]);
+                  ", but dimension ", along, " of ", operand.type(), " is ", shape[along]);
   std::vector<Tensor> parts;
-  Dimensions start(static_cast<std::size_t>(shape.rank()), 0), stop = shape.sizes();
+  std::int64_t start = 0;
   for (std::int64_t size : sizes) {
-    stop[along] = start[along] + size;
-    parts.push_back(slice(operand, start, stop));
-    start[along] = stop[along];
+    parts.push_back(slice_along(operand, along, start, start + size));
+    start += size;
   }
   return parts;
 }
@@ -204,10 +202,7 @@ Tensor repeat(In x, const Dimensions& repeats, std::optional<std::int64_t> dimen
     check_repetitions("repeat", repeats[i], where);
     from.insert(from.end(), static_cast<std::size_t>(repeats[i]), static_cast<std::int32_t>(i));
   }
-  if (from.empty()) {
-    Dimensions start(static_cast<std::size_t>(operand.rank()), 0);
-    return slice(operand, start, operand.shape().with(along, 0).sizes());
-  }
+  if (from.empty()) return slice_along(operand, along, 0, 0);
   return take(operand, constant(HostArray::from_vector(std::move(from))), along);
 }
 
@@ -235,15 +230,10 @@ Tensor roll(In x, std::int64_t shift, std::optional<std::int64_t> dimension) {
   std::int64_t size = operand.shape()[along];
   std::int64_t by = size == 0 ? 0 : ((shift % size) + size) % size;
   Tensor moved = operand;
-  if (by != 0) {
-    auto d = static_cast<std::size_t>(along);
-    Dimensions start(static_cast<std::size_t>(operand.rank()), 0), stop = operand.shape().sizes();
-    start[d] = size - by;
-    Tensor tail = slice(operand, start, stop);
-    start[d] = 0;
-    stop[d] = size - by;
-    moved = concat({tail, slice(operand, start, stop)}, along);
-  }
+  if (by != 0)
+    moved = concat(
+        {slice_along(operand, along, size - by, size), slice_along(operand, along, 0, size - by)},
+        along);
   return dimension ? moved : reshape(moved, operand_tensor("roll", x).shape());
 }
 

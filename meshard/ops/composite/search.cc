@@ -82,14 +82,12 @@ TopK top_k(In x, std::int64_t k, std::int64_t dimension) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor("top_k", x);
   dimension = normalize_dimension(dimension, operand.shape().rank(), "top_k", where);
-  auto along = static_cast<std::size_t>(dimension);
-  Dimensions start(static_cast<std::size_t>(operand.rank()), 0), stop = operand.shape().sizes();
-  if (k < 0 || k > stop[along])
-    throw_invalid(where, "[top_k] k = ", k, " is outside 0..", stop[along],
-                  ", the size of dimension ", dimension, " of ", operand.type());
-  stop[along] = k;
+  std::int64_t size = operand.shape()[dimension];
+  if (k < 0 || k > size)
+    throw_invalid(where, "[top_k] k = ", k, " is outside 0..", size, ", the size of dimension ",
+                  dimension, " of ", operand.type());
   std::vector<Tensor> sorted = with_places(operand, dimension, true, where);
-  return {slice(sorted[0], start, stop), slice(sorted[1], start, stop)};
+  return {slice_along(sorted[0], dimension, 0, k), slice_along(sorted[1], dimension, 0, k)};
 }
 
 Tensor count_nonzero(In x, DimensionList dimensions, bool keepdims) {

@@ -1,7 +1,5 @@
 #include "meshard/ops/composite/segment.h"
 
-#include <limits>
-#include <type_traits>
 #include <utility>
 
 #include "meshard/graph/record.h"
@@ -52,26 +50,15 @@ Tensor combined_rows(std::string_view name,
                  false, false);
 }
 
-// The lowest (sign -1) or highest (1) number of `dtype`.
-HostArray outermost(DType dtype, int sign) {
-  if (is_floating(dtype))
-    return HostArray::full({dtype, {}}, sign * std::numeric_limits<double>::infinity());
-  return visit_dtype(dtype, [sign]<class T>() {
-    if constexpr (std::is_integral_v<T>)
-      return HostArray::scalar<T>(sign < 0 ? std::numeric_limits<T>::min()
-                                           : std::numeric_limits<T>::max());
-    return HostArray();
-  });
-}
-
 Tensor extreme_rows(std::string_view name,
-                    Tensor (*scatter)(In, In, In, ScatterDimensions, bool, bool), int sign,
-                    const In& argument, const In& segments, std::int64_t count) {
+                    Tensor (*scatter)(In, In, In, ScatterDimensions, bool, bool),
+                    HostArray (*nothing)(DType), const In& argument, const In& segments,
+                    std::int64_t count) {
   Tensor x = operand_tensor(name, argument);
   if (x.dtype() == DType::bool_ || is_complex(x.dtype()))
     throw_invalid(effective_source(argument.where), "[", name, "] takes integers or floats, not ",
                   x.type());
-  return combined_rows(name, scatter, outermost(x.dtype(), sign), x, segments, count);
+  return combined_rows(name, scatter, nothing(x.dtype()), x, segments, count);
 }
 
 }  // namespace
@@ -92,12 +79,12 @@ Tensor segment_prod(In x, In segments, std::int64_t count) {
 
 Tensor segment_max(In x, In segments, std::int64_t count) {
   SourceScope line(x.where);
-  return extreme_rows("segment_max", scatter_max, -1, x, segments, count);
+  return extreme_rows("segment_max", scatter_max, lowest_of, x, segments, count);
 }
 
 Tensor segment_min(In x, In segments, std::int64_t count) {
   SourceScope line(x.where);
-  return extreme_rows("segment_min", scatter_min, 1, x, segments, count);
+  return extreme_rows("segment_min", scatter_min, highest_of, x, segments, count);
 }
 
 Tensor segment_mean(In argument, In segments, std::int64_t count) {

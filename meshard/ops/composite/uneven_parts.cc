@@ -17,7 +17,6 @@
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/iota.h"
 #include "meshard/ops/manual_values.h"
-#include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
 
 namespace meshard {
@@ -30,17 +29,6 @@ namespace {
 
 DType integer_for(std::int64_t size) {
   return size > std::numeric_limits<std::int32_t>::max() ? DType::i64 : kDefaultInteger;
-}
-
-// The greatest or least element of a dtype.
-HostArray extreme(DType dtype, bool greatest) {
-  if (is_floating(dtype)) {
-    double infinity = std::numeric_limits<double>::infinity();
-    return HostArray::full({dtype, {}}, greatest ? infinity : -infinity);
-  }
-  if (dtype == DType::bool_) return HostArray::full({dtype, {}}, greatest ? 1 : 0);
-  IntegerLimits limits = integer_limits(dtype);
-  return scalar_array(greatest ? Scalar(limits.max) : Scalar(limits.min), dtype);
 }
 
 // The value that enters the innermost region as `part`; nullptr if `part` does not enter one. Marks
@@ -95,7 +83,7 @@ HostArray PadValue::in(DType dtype, SourceLocation where) const {
   if (is_complex(dtype))
     throw_invalid(where, "[manual] the ", enum_name(kind), " of ", dtype,
                   " is not defined, so nothing can be its padding: give a number");
-  return extreme(dtype, kind == ReduceKind::kMin);
+  return kind == ReduceKind::kMin ? highest_of(dtype) : lowest_of(dtype);
 }
 
 Tensor valid_size(In part, std::int64_t dimension) {

@@ -48,14 +48,17 @@ std::vector<Tensor> batched_operands(const BatchCall& call) {
   return operands;
 }
 
+Tensor member_operand(const BatchCall& call, std::size_t i, std::int64_t member) {
+  const Tensor& all = call.operands[i];
+  return call.batched[i] ? reshape(slice_along(all, 0, member, member + 1), call.member(i).shape)
+                         : all;
+}
+
 void record_batched(const BatchCall& call, std::unique_ptr<const Attributes> attributes,
                     std::span<const Tensor> operands, std::span<Tensor> results) {
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) pointers.push_back(&operand);
-  Tensor first = record(call.node.op(), std::move(attributes),
-                        std::span<const Tensor* const>(pointers), call.node.where());
-  for (std::size_t i = 0; i < results.size(); ++i)
-    results[i] = Tensor(Value(first.value().node(), static_cast<std::uint32_t>(i)));
+  std::vector<Tensor> made =
+      record_all(call.node.op(), std::move(attributes), operands, call.node.where());
+  std::move(made.begin(), made.end(), results.begin());
 }
 
 void batch_unchanged(const BatchCall& call, std::span<Tensor> results) {
@@ -66,16 +69,9 @@ void batch_unchanged(const BatchCall& call, std::span<Tensor> results) {
 void batch_one_by_one(const BatchCall& call, std::span<Tensor> results) {
   std::vector<std::vector<Tensor>> made(results.size());
   for (std::int64_t member = 0; member < call.size; ++member) {
-    std::vector<Tensor> operands(call.operands.begin(), call.operands.end());
-    for (std::size_t i = 0; i < operands.size(); ++i) {
-      if (!call.batched[i]) continue;
-      Dimensions start(static_cast<std::size_t>(operands[i].rank()), 0);
-      Dimensions stop = operands[i].shape().sizes();
-      start[0] = member;
-      stop[0] = member + 1;
-      operands[i] = reshape(slice(operands[i], start, stop), call.member(i).shape);
-    }
-    std::vector<Tensor> of_member(results.size());
+    std::vector<Tensor> operands, of_member(results.size());
+    for (std::size_t i = 0; i < call.operands.size(); ++i)
+      operands.push_back(member_operand(call, i, member));
     const Attributes* attributes = call.node.attributes();
     record_batched(call, attributes ? attributes->clone() : nullptr, operands, of_member);
     for (std::size_t i = 0; i < results.size(); ++i)

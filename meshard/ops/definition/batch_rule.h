@@ -25,6 +25,9 @@ Tensor batched_operand(const BatchCall& call, std::size_t i);
 /// All operands, each as by batched_operand.
 std::vector<Tensor> batched_operands(const BatchCall& call);
 
+/// Operand i for one member.
+Tensor member_operand(const BatchCall& call, std::size_t i, std::int64_t member);
+
 /// Records the op of the call again with these attributes and operands, and stores its results in
 /// `results`.
 void record_batched(const BatchCall& call, std::unique_ptr<const Attributes> attributes,

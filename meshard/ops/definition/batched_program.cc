@@ -11,6 +11,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/manual_values.h"
 
 namespace meshard {
@@ -103,15 +104,11 @@ class BatchPass {
 
   // Records a node whose operands were replaced by unbatched values: all members share its results.
   void record_again(const Node& node, std::span<const Tensor> operands) {
-    std::vector<const Tensor*> pointers;
-    for (const Tensor& operand : operands) pointers.push_back(&operand);
     internal::InheritSource line(node.where());
-    Tensor first = record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
-                          std::span<const Tensor* const>(pointers), node.where());
-    InlineVector<Tensor, 1> results;
-    for (std::uint32_t i = 0; i < node.num_outputs(); ++i)
-      results.push_back(Tensor(Value(first.value().node(), i)));
-    states_[&node].batched = std::move(results);
+    std::vector<Tensor> results =
+        record_all(node.op(), node.attributes() ? node.attributes()->clone() : nullptr, operands,
+                   node.where());
+    states_[&node].batched.assign(results.begin(), results.end());
   }
 
   void batch(const Node& node, std::span<const Tensor> operands, std::span<const bool> is_batched) {

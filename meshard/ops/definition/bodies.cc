@@ -11,6 +11,7 @@
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/definition/weak_number.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/internal/branch_collectives.h"
@@ -111,13 +112,8 @@ std::optional<ManualAxes> place_of(const Node& node) {
 
 std::vector<Tensor> record_call(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                                 std::span<const Tensor> operands, SourceLocation where) {
-  std::vector<const Tensor*> pointers;
-  for (const Tensor& operand : operands) pointers.push_back(&operand);
-  Tensor first = record(op, std::move(attributes), std::span<const Tensor* const>(pointers), where);
-  internal::check_branch_collectives(*first.value().node());
-  std::vector<Tensor> results;
-  for (std::uint32_t i = 0; i < first.value()->num_outputs(); ++i)
-    results.emplace_back(Value(first.value().node(), i));
+  std::vector<Tensor> results = record_all(op, std::move(attributes), operands, where);
+  internal::check_branch_collectives(*results[0].value().node());
   return results;
 }
 
@@ -166,21 +162,16 @@ AnnotationsPtr annotate_by_body(const Node& node, const Body& body, std::size_t 
 ShardingRule pass_through_rule(const OpCall& call,
                                std::span<const std::pair<std::size_t, std::size_t>> together) {
   ShardingRuleBuilder builder;
-  auto fresh = [&](const TensorType& type) {
-    TensorFactors factors;
-    for (std::int64_t size : type.shape) factors.push_back({builder.factor(size)});
-    return factors;
-  };
   std::vector<TensorFactors> operands;
   for (const TensorType* type : call.operands) {
-    operands.push_back(fresh(*type));
+    operands.push_back(own_factors(builder, type->shape));
     builder.operand(operands.back());
   }
   for (std::size_t i = 0; i < call.results.size(); ++i) {
     const TensorFactors* known = nullptr;
     for (const auto& [operand, result] : together)
       if (result == i) known = &operands[operand];
-    builder.result(known ? *known : fresh(call.result(i)));
+    builder.result(known ? *known : own_factors(builder, call.result(i).shape));
   }
   return builder.build();
 }

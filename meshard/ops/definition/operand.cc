@@ -1,9 +1,13 @@
 // Tested in meshard/ops/movement_test.cc.
 #include "meshard/ops/definition/operand.h"
 
+#include <limits>
+
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
+#include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 
@@ -22,8 +26,78 @@ Tensor operand_tensor(std::string_view op, const In& x) {
 
 Tensor operand_tensor(const OpDef& op, const In& x) { return operand_tensor(op.name, x); }
 
+std::vector<Tensor> record_all(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                               std::span<const Tensor> operands, SourceLocation where) {
+  InlineVector<const Tensor*, 4> pointers;
+  for (const Tensor& operand : operands) pointers.push_back(&operand);
+  Tensor first = record(op, std::move(attributes),
+                        std::span<const Tensor* const>(pointers.data(), pointers.size()), where);
+  std::vector<Tensor> results;
+  for (std::uint32_t i = 0; i < first.value()->num_outputs(); ++i)
+    results.emplace_back(Value(first.value().node(), i));
+  return results;
+}
+
+void add_named_types(const OpCall& call, std::string_view text, ResultTypes& results) {
+  for (std::string_view left = text; !left.empty();) {
+    std::size_t end = std::min(left.find(' '), left.size());
+    Result<TensorType> type = TensorType::parse(left.substr(0, end));
+    if (!type.ok()) call.fail("result types '", text, "': ", type.error().message());
+    results.push_back(std::move(type).value());
+    left.remove_prefix(std::min(end + 1, left.size()));
+  }
+  if (results.empty()) call.fail("requires at least one result type");
+}
+
 Tensor filled(const TensorType& type, double value) {
   return broadcast_to(constant(HostArray::full(TensorType{type.dtype, {}}, value)), type.shape);
+}
+
+HostArray lowest_of(DType dtype) {
+  if (is_floating(dtype))
+    return HostArray::full({dtype, {}}, -std::numeric_limits<double>::infinity());
+  return HostArray::scalar(integer_limits(dtype).min).astype(dtype);
+}
+
+HostArray highest_of(DType dtype) {
+  if (is_floating(dtype))
+    return HostArray::full({dtype, {}}, std::numeric_limits<double>::infinity());
+  return HostArray::scalar(integer_limits(dtype).max).astype(dtype);
+}
+
+Tensor slice_along(const Tensor& x, std::int64_t dimension, std::int64_t start, std::int64_t stop) {
+  Dimensions first(static_cast<std::size_t>(x.rank()), 0), end = x.shape().sizes();
+  auto d = static_cast<std::size_t>(dimension < 0 ? dimension + x.rank() : dimension);
+  first[d] = start;
+  end[d] = stop;
+  return slice(x, std::move(first), std::move(end));
+}
+
+Tensor pad_along(const Tensor& x, In value, std::int64_t dimension, std::int64_t low,
+                 std::int64_t high) {
+  Dimensions before(static_cast<std::size_t>(x.rank()), 0), after = before;
+  auto d = static_cast<std::size_t>(dimension < 0 ? dimension + x.rank() : dimension);
+  before[d] = low;
+  after[d] = high;
+  return pad(x, value, std::move(before), std::move(after));
+}
+
+DType sum_dtype(DType dtype) {
+  switch (dtype) {
+    case DType::bool_:
+    case DType::i8:
+    case DType::i16: return kDefaultInteger;
+    case DType::u8:
+    case DType::u16: return DType::u32;
+    default: return dtype;
+  }
+}
+
+Dimensions inverse_of(const Dimensions& permutation) {
+  Dimensions inverse(permutation.size());
+  for (std::size_t i = 0; i < permutation.size(); ++i)
+    inverse[static_cast<std::size_t>(permutation[i])] = static_cast<std::int64_t>(i);
+  return inverse;
 }
 
 void check_one_each(const OpCall& call, std::string_view what, std::size_t count,
@@ -38,13 +112,27 @@ void check_dimension(const OpCall& call, std::string_view what, std::int64_t dim
     call.fail(what, " ", dimension, " is outside 0..", operand.rank() - 1, " of ", operand);
 }
 
-InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,
-                                        std::int64_t dimension) {
-  InlineVector<int, 6> factors;
-  for (int d = 0; d < shape.rank(); ++d)
-    factors.push_back(builder.factor(
-        shape[d], d == dimension ? FactorKind::kNeedReplication : FactorKind::kPassThrough));
+void check_ascending(const OpCall& call, const Dimensions& dimensions) {
+  for (std::size_t i = 0; i < dimensions.size(); ++i) {
+    check_dimension(call, "dimension", dimensions[i]);
+    if (i > 0 && dimensions[i] <= dimensions[i - 1])
+      call.fail("dimensions [", join(dimensions, ", "), "] are not ascending");
+  }
+}
+
+TensorFactors own_factors(ShardingRuleBuilder& builder, const Shape& shape, FactorKind kind) {
+  TensorFactors factors;
+  for (std::int64_t size : shape) factors.push_back({builder.factor(size, kind)});
   return factors;
+}
+
+ShardingRule whole_rule(const OpCall& call) {
+  ShardingRuleBuilder builder;
+  for (const TensorType* type : call.operands)
+    builder.operand(own_factors(builder, type->shape, FactorKind::kNeedReplication));
+  for (const TensorType* type : call.results)
+    builder.result(own_factors(builder, type->shape, FactorKind::kNeedReplication));
+  return builder.build();
 }
 
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors) {

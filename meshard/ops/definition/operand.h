@@ -1,5 +1,12 @@
 // Helpers for the operands of ops that are not element-wise.
 #pragma once
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/tensor.h"
@@ -12,8 +19,40 @@ Tensor operand_tensor(const OpDef& op, const In& x);
 /// The same for a composite, which has only a name.
 Tensor operand_tensor(std::string_view op, const In& x);
 
+/// Records one call of `op` and returns its results in order.
+/// @error as record()
+std::vector<Tensor> record_all(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                               std::span<const Tensor> operands, SourceLocation where);
+
+/// Adds the result types that an attribute names as text, `f32[4,8] i32[]`.
+/// @error through call.fail: a malformed type, or none
+void add_named_types(const OpCall& call, std::string_view text, ResultTypes& results);
+
 /// A constant tensor with every element equal to `value`.
 Tensor filled(const TensorType& type, double value);
+/// A scalar of the lowest (highest) value of a real dtype: an infinity of floats.
+HostArray lowest_of(DType dtype);
+HostArray highest_of(DType dtype);
+
+/// The elements `start` to `stop` - 1 along a dimension, which may count from the last.
+Tensor slice_along(const Tensor& x, std::int64_t dimension, std::int64_t start, std::int64_t stop);
+/// `x` with `low` and `high` copies of `value` at the ends of a dimension, which may count from the
+/// last. Negative numbers remove elements.
+Tensor pad_along(const Tensor& x, In value, std::int64_t dimension, std::int64_t low,
+                 std::int64_t high);
+
+/// The dtype of sums and products of elements of `dtype`, following the array API standard. Bools
+/// and integers narrower than the default integer are widened to its width, keeping their
+/// signedness; other dtypes are unchanged.
+DType sum_dtype(DType dtype);
+
+/// True if a dimension is in the list.
+template <class List>
+bool holds(const List& list, std::int64_t dimension) {
+  return std::find(list.begin(), list.end(), dimension) != list.end();
+}
+/// The permutation that undoes `permutation`.
+Dimensions inverse_of(const Dimensions& permutation);
 
 /// Checks that an attribute has one entry per dimension of `operand`.
 /// @error through call.fail if `count` differs from the operand's rank.
@@ -24,9 +63,37 @@ void check_one_each(const OpCall& call, std::string_view what, std::size_t count
 /// @error through call.fail if it has no such dimension.
 void check_dimension(const OpCall& call, std::string_view what, std::int64_t dimension);
 
-/// One factor per dimension of `shape`: all pass through except one, which the op needs whole.
-InlineVector<int, 6> factors_with_whole(ShardingRuleBuilder& builder, const Shape& shape,
-                                        std::int64_t dimension);
+/// Checks an attribute that lists dimensions of operand 0, each once.
+/// @error through call.fail if it has no such dimension, or if they are not ascending.
+void check_ascending(const OpCall& call, const Dimensions& dimensions);
+
+// Sharding rules.
+
+/// A new factor for each dimension of `shape`.
+TensorFactors own_factors(ShardingRuleBuilder& builder, const Shape& shape,
+                          FactorKind kind = FactorKind::kPassThrough);
+/// The rule of an op that needs all dimensions of all operands and results whole.
+ShardingRule whole_rule(const OpCall& call);
+/// The rule of an op whose operands and results have one shape, of whose dimensions d is of
+/// `kind(d)`.
+template <class Kind>
+ShardingRule one_shape_rule(const OpCall& call, Kind kind) {
+  ShardingRuleBuilder builder;
+  TensorFactors factors;
+  const Shape& shape = call.operand(0).shape;
+  for (int d = 0; d < shape.rank(); ++d) factors.push_back({builder.factor(shape[d], kind(d))});
+  for (std::size_t i = 0; i < call.operands.size(); ++i) builder.operand(factors);
+  for (std::size_t i = 0; i < call.results.size(); ++i) builder.result(factors);
+  return builder.build();
+}
+/// The same, of whose dimensions one is needed whole, which field `at` of the attributes T names,
+/// and all others pass through.
+template <class T, std::int64_t T::*at>
+ShardingRule along_rule(const OpCall& call) {
+  return one_shape_rule(call, [&](int d) {
+    return d == call.as<T>().*at ? FactorKind::kNeedReplication : FactorKind::kPassThrough;
+  });
+}
 
 /// The entry of a sharding rule for a tensor whose dimension d has the single factor factors[d].
 TensorFactors one_factor_each(const InlineVector<int, 6>& factors);

@@ -1,7 +1,6 @@
 // Tested in meshard/ops/collectives_test.cc.
 #include "meshard/ops/internal/collective.h"
 
-#include <algorithm>
 #include <type_traits>
 
 #include "meshard/graph/annotate.h"
@@ -10,10 +9,10 @@
 #include "meshard/ops/collectives.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/manual_values.h"
 
 namespace meshard::internal::collective {
+
 Tensor local_operand(const OpDef& op, const In& x) {
   SourceLocation where = effective_source(x.where);
   Tensor operand = operand_tensor(op, x);
@@ -146,46 +145,26 @@ std::string rows_text(const std::vector<std::vector<std::int64_t>>& rows) {
              "xi64>");
 }
 
-stablehlo::OpWriter& write_reducer(stablehlo::OpWriter& op, const OpEmission& out,
-                                   std::string_view mnemonic, DType dtype) {
-  TensorType scalar{dtype, {}};
-  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
-  return op.region({{a, scalar}, {b, scalar}}, [&] {
-    stablehlo::Value both = out.writer.temporary();
-    out.writer.elementwise(mnemonic, both, {a, b}, scalar);
-    out.writer.terminate({{both, scalar}});
-  });
-}
-
-ShardingRule rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  auto whole = [&](const Shape& shape) {
-    TensorFactors factors;
-    for (std::int64_t size : shape.sizes())
-      factors.push_back({builder.factor(size, FactorKind::kNeedReplication)});
-    return factors;
-  };
-  for (std::size_t i = 0; i < call.operands.size(); ++i)
-    builder.operand(whole(call.operand(i).shape));
-  for (std::size_t i = 0; i < call.results.size(); ++i) builder.result(whole(call.result(i).shape));
-  return builder.build();
-}
-
-std::vector<OpSample> samples(SampleSource& source, Tensor (*op)(const Tensor&)) {
-  auto over = [op](std::int64_t devices) {
-    return [op, devices](std::span<const Tensor> x) {
-      return manual(Mesh({{"x", devices}}), P("x"), P("x"),
-                    [op](const Tensor& local) { return varying_over(op(local), {"x"}); })(x[0]);
+std::vector<OpSample> samples(SampleSource& source, std::initializer_list<NamedCall> ops) {
+  std::vector<OpSample> all;
+  for (const auto& [name, op] : ops) {
+    auto add = [&, op = op](std::string_view sample, HostArray input, std::int64_t devices) {
+      auto call = [op, devices](std::span<const Tensor> x) {
+        return manual(Mesh({{"x", devices}}), P("x"), P("x"),
+                      [op](const Tensor& local) { return varying_over(op(local), {"x"}); })(x[0]);
+      };
+      all.push_back({name.empty() ? std::string(sample) : cat(name, ", ", sample),
+                     {std::move(input)},
+                     std::move(call)});
     };
-  };
-  return {
-      {"one device", {source.uniform(DType::f32, {4, 8})}, over(1)},
-      {"two devices", {source.uniform(DType::f32, {8, 8})}, over(2)},
-      {"f64", {source.distinct(DType::f64, {8, 4})}, over(2)},
-      {"vector", {source.uniform(DType::f32, {8})}, over(2)},
-      {"rank 3", {source.uniform(DType::f32, {8, 4, 2})}, over(2)},
-      {"integers", {source.uniform(DType::i32, {8, 4}, -9, 9)}, over(2)},
-  };
+    add("one device", source.uniform(DType::f32, {4, 8}), 1);
+    add("two devices", source.uniform(DType::f32, {8, 8}), 2);
+    add("f64", source.distinct(DType::f64, {8, 4}), 2);
+    add("vector", source.uniform(DType::f32, {8}), 2);
+    add("rank 3", source.uniform(DType::f32, {8, 4, 2}), 2);
+    add("integers", source.uniform(DType::i32, {8, 4}, -9, 9), 2);
+  }
+  return all;
 }
 
 }  // namespace meshard::internal::collective

@@ -1,8 +1,10 @@
 // Common parts of the collectives: their device groups, and how results vary.
 #pragma once
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshard/graph/annotation.h"
@@ -11,6 +13,7 @@
 #include "meshard/mesh/axis_ref.h"
 #include "meshard/ops/collectives.h"
 #include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard::internal::collective {
 
@@ -78,15 +81,19 @@ stablehlo::OpWriter& write_channel(stablehlo::OpWriter& op, const OpEmission& ou
 /// true; returns false for larger groups. XLA's partitioner rejects such a collective if all manual
 /// axes have size 1.
 bool write_alone(std::int64_t group_size, OpEmission& out);
-/// Writes the region of a reduction: a scalar op of two scalars of `dtype`.
-stablehlo::OpWriter& write_reducer(stablehlo::OpWriter& op, const OpEmission& out,
-                                   std::string_view mnemonic, DType dtype);
+/// The definition of a collective: `op`, and what all of them have in common. Every dimension must
+/// be replicated.
+constexpr OpDef define(OpDef op) {
+  op.operands = "x";
+  op.sharding_rule = whole_rule;
+  op.traits.is_collective = true;
+  return op;
+}
 
-/// The sharding rule of a collective: every dimension must be replicated.
-ShardingRule rule(const OpCall& call);
-
-/// Samples of `op` on local values, for one and for two devices. Axis "x" splits dimension 0 of the
-/// input, in several dtypes and shapes; the results are concatenated along dimension 0.
-std::vector<OpSample> samples(SampleSource& source, Tensor (*op)(const Tensor&));
+/// Samples of ops on local values, for one and for two devices; the name of each op precedes those
+/// of its samples. Axis "x" splits dimension 0 of the input, in several dtypes and shapes; the
+/// results are concatenated along dimension 0.
+using NamedCall = std::pair<std::string_view, Tensor (*)(const Tensor&)>;
+std::vector<OpSample> samples(SampleSource& source, std::initializer_list<NamedCall> ops);
 
 }  // namespace meshard::internal::collective

@@ -5,6 +5,17 @@ namespace meshard::internal {
 
 using Typed = OpEmission::Typed;
 
+stablehlo::OpWriter& write_reducer(stablehlo::OpWriter& op, const OpEmission& out,
+                                   std::string_view mnemonic, DType dtype) {
+  TensorType scalar{dtype, {}};
+  stablehlo::Value a = out.writer.block_argument(), b = out.writer.block_argument();
+  return op.region({{a, scalar}, {b, scalar}}, [&] {
+    stablehlo::Value both = out.writer.temporary();
+    out.writer.elementwise(mnemonic, both, {a, b}, scalar);
+    out.writer.terminate({{both, scalar}});
+  });
+}
+
 Typed ElementWriter::made(std::string_view mnemonic, const TensorType& type,
                           std::initializer_list<Typed> operands) {
   Typed result = temporary(type);

@@ -1,3 +1,4 @@
+// Writes ops that are several lines of StableHLO, and the regions of reductions.
 // Tested in meshard/ops/division_test.cc.
 #pragma once
 #include <initializer_list>
@@ -6,6 +7,20 @@
 #include "meshard/ops/definition/emission.h"
 
 namespace meshard::internal {
+
+inline constexpr char kAdd[] = "stablehlo.add", kMultiply[] = "stablehlo.multiply",
+                      kMaximum[] = "stablehlo.maximum", kMinimum[] = "stablehlo.minimum",
+                      kAnd[] = "stablehlo.and", kOr[] = "stablehlo.or";
+
+/// A scalar with the value `number`: the initial value of sums (0) and products (1).
+template <int number>
+HostArray scalar_of(DType dtype) {
+  return HostArray::full({dtype, {}}, number);
+}
+
+/// Writes the region of a reduction: a binary op of two scalars of `dtype`.
+stablehlo::OpWriter& write_reducer(stablehlo::OpWriter& op, const OpEmission& out,
+                                   std::string_view mnemonic, DType dtype);
 
 /// Writes an element-wise op that is several lines of StableHLO. All values have the shape of the
 /// result, and its dtype, the dtype of its parts (of complex numbers), or bools. Write one call per
@@ -31,6 +46,9 @@ class ElementWriter {
   Typed compare(std::string_view direction, Typed a, Typed b);
   Typed is_finite(Typed x);
   Typed select(Typed condition, Typed when_true, Typed when_false);
+  /// Another op from operands of any types. @pre `type` outlives the result
+  Typed made(std::string_view mnemonic, const TensorType& type,
+             std::initializer_list<Typed> operands);
 
   // Complex numbers.
   Typed real(Typed z);
@@ -45,10 +63,6 @@ class ElementWriter {
 
  private:
   Typed temporary(const TensorType& type) { return Typed(out_.writer.temporary(), type); }
-
-  // Another op from operands of any types.
-  Typed made(std::string_view mnemonic, const TensorType& type,
-             std::initializer_list<Typed> operands);
 
   const TensorType& type_;
   TensorType parts_, bools_;

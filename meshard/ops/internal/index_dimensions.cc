@@ -7,7 +7,6 @@
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dimension_list.h"
-#include "meshard/ops/internal/holds.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
 

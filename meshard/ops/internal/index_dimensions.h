@@ -32,6 +32,24 @@ struct IndexDimensions {
   std::int64_t index_vector_dim;
 };
 
+/// The scatter that writes where a gather reads, and the gather that reads where a scatter writes.
+inline ScatterDimensions scatter_of(const GatherDimensions& of) {
+  return {.update_window_dims = of.offset_dims,
+          .inserted_window_dims = of.collapsed_slice_dims,
+          .input_batching_dims = of.operand_batching_dims,
+          .scatter_indices_batching_dims = of.start_indices_batching_dims,
+          .scatter_dims_to_operand_dims = of.start_index_map,
+          .index_vector_dim = of.index_vector_dim};
+}
+inline GatherDimensions gather_of(const ScatterDimensions& of) {
+  return {.offset_dims = of.update_window_dims,
+          .collapsed_slice_dims = of.inserted_window_dims,
+          .operand_batching_dims = of.input_batching_dims,
+          .start_indices_batching_dims = of.scatter_indices_batching_dims,
+          .start_index_map = of.scatter_dims_to_operand_dims,
+          .index_vector_dim = of.index_vector_dim};
+}
+
 /// Checks all of StableHLO's rules that gather and scatter have in common. `windows_rank` is the
 /// rank of the gather's result or of the scatter's updates.
 /// @error through call.fail.

@@ -1,7 +1,10 @@
 // Tested in meshard/ops/triangular_solve_test.cc.
 #include "meshard/ops/internal/matrix_operand.h"
 
+#include "meshard/graph/record.h"
+#include "meshard/ops/cast.h"
 #include "meshard/ops/complex.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/movement.h"
 
 namespace meshard::internal {
@@ -16,14 +19,28 @@ void check_matrix(const OpCall& call, const TensorType& operand, bool square) {
               operand);
 }
 
-InlineVector<int, 6> factors_with_whole_last(ShardingRuleBuilder& builder, const Shape& shape,
-                                             int last) {
-  InlineVector<int, 6> factors;
-  for (int d = 0; d < shape.rank(); ++d)
-    factors.push_back(builder.factor(shape[d], d >= shape.rank() - last
-                                                   ? FactorKind::kNeedReplication
-                                                   : FactorKind::kPassThrough));
-  return factors;
+Tensor matrices(std::string_view name, const In& x) {
+  Tensor operand = operand_tensor(name, x);
+  if (operand.rank() < 2)
+    throw_invalid(effective_source(x.where), "[", name, "] takes matrices, not ", operand.type());
+  return operand;
+}
+
+Tensor square_matrices(std::string_view name, const In& x) {
+  Tensor operand = operand_tensor(name, x);
+  if (operand.rank() < 2 || operand.shape()[-1] != operand.shape()[-2])
+    throw_invalid(effective_source(x.where), "[", name,
+                  "] takes square matrices in the last two dimensions, not ", operand.type());
+  return operand;
+}
+
+Tensor for_factors(const Tensor& x) {
+  bool wide = is_complex(x.dtype()) || x.dtype() == DType::f64;
+  return wide ? x : astype(x, kDefaultFloat);
+}
+
+Tensor from_factors(const Tensor& result, DType dtype) {
+  return is_floating(dtype) ? astype(result, dtype) : result;
 }
 
 Tensor transposed(const Tensor& x) {

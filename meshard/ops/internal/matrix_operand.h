@@ -8,9 +8,13 @@ namespace meshard::internal {
 /// complex or a float of 32 bits or more. @error through call.fail
 void check_matrix(const OpCall& call, const TensorType& operand, bool square);
 
-/// One factor per dimension: the last `last` of them are needed whole, the others pass through.
-InlineVector<int, 6> factors_with_whole_last(ShardingRuleBuilder& builder, const Shape& shape,
-                                             int last);
+/// The operand of a function of (square) matrices. @error invalid argument for anything else
+Tensor matrices(std::string_view name, const In& x);
+Tensor square_matrices(std::string_view name, const In& x);
+/// Converts integers and narrow floats to f32, in which matrices are factorized.
+Tensor for_factors(const Tensor& x);
+/// The result of a computation on for_factors(operands of `dtype`), in `dtype` if it is a float.
+Tensor from_factors(const Tensor& result, DType dtype);
 
 /// The matrices, transposed.
 Tensor transposed(const Tensor& x);

@@ -1,7 +1,8 @@
 // Tested in meshard/ops/reduction_test.cc.
 #include "meshard/ops/internal/ordered_bits.h"
 
-#include <limits>
+#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/element_writer.h"
 
 namespace meshard::internal {
 namespace {
@@ -22,63 +23,45 @@ class BitOrder {
 
   SsaBits to_bits(SsaBits x, const Shape& shape, NanEnd nan) {
     TensorType narrow{dtype_, shape}, wide{wide_, shape}, bits{bits_, shape};
-    TensorType bools{DType::bool_, shape};
-    if (dtype_ != wide_) x = unary("stablehlo.convert", {x, narrow}, wide);
-    SsaBits ordered = flipped(unary("stablehlo.bitcast_convert", {x, wide}, bits), bits);
-    SsaBits end = end_of_integers(nan, bits), is_nan = out_.writer.temporary();
-    out_.writer.op("stablehlo.compare", {{is_nan, bools}}, {{x, wide}, {x, wide}}, out_.location)
-        .enumeration("comparison_direction", "comparison_direction", "NE")
-        .done();
-    SsaBits result = out_.writer.temporary();
-    out_.writer
-        .op("stablehlo.select", {{result, bits}}, {{is_nan, bools}, {end, bits}, {ordered, bits}},
-            out_.location)
-        .done();
-    return result;
+    ElementWriter w(wide, out_);
+    Typed number(x, narrow);
+    if (dtype_ != wide_) number = w.made("stablehlo.convert", wide, {number});
+    Typed ordered = flipped(w.made("stablehlo.bitcast_convert", bits, {number}));
+    Typed end = end_of_integers(nan, bits), is_nan = w.compare("NE", number, number);
+    return w.select(is_nan, end, ordered).value;
   }
 
   // The extreme integers, with all bits or all but the sign set, become NaN.
   void to_floats(Typed result, SsaBits ordered) {
     const Shape& shape = result.type->shape;
     TensorType wide{wide_, shape}, bits{bits_, shape};
-    Typed patterns(flipped(ordered, bits), bits);
+    Typed patterns = flipped({ordered, bits});
     if (dtype_ == wide_)
       return out_.writer.op("stablehlo.bitcast_convert", {result}, {patterns}, out_.location)
           .done();
-    SsaBits floats = unary("stablehlo.bitcast_convert", patterns, wide);
-    out_.writer.op("stablehlo.convert", {result}, {{floats, wide}}, out_.location).done();
+    Typed floats = ElementWriter(wide, out_).made("stablehlo.bitcast_convert", wide, {patterns});
+    out_.writer.op("stablehlo.convert", {result}, {floats}, out_.location).done();
   }
 
  private:
-  SsaBits unary(std::string_view mnemonic, Typed x, const TensorType& type) {
-    SsaBits result = out_.writer.temporary();
-    out_.writer.op(mnemonic, {{result, type}}, {x}, out_.location).done();
-    return result;
-  }
-
   // Inverts all bits except the sign of negative numbers, so that integers are ordered as the
   // floats are. It is its own inverse.
-  SsaBits flipped(SsaBits x, const TensorType& type) {
-    stablehlo::ModuleWriter& w = out_.writer;
-    SsaBits rest = end_of_integers(NanEnd::kGreatest, type), width = w.temporary();
-    SsaBits sign = w.temporary(), turned = w.temporary(), result = w.temporary();
-    w.splat(width, type, bits_ == DType::i64 ? 63 : 31, out_.location);
-    w.elementwise("stablehlo.shift_right_arithmetic", sign, {x, width}, type, out_.location);
-    w.elementwise("stablehlo.and", turned, {sign, rest}, type, out_.location);
-    w.elementwise("stablehlo.xor", result, {x, turned}, type, out_.location);
-    return result;
+  Typed flipped(Typed x) {
+    ElementWriter w(*x.type, out_);
+    Typed rest = end_of_integers(NanEnd::kGreatest, *x.type);
+    Typed width = w.number(bits_ == DType::i64 ? 63 : 31);
+    Typed sign = w.binary("stablehlo.shift_right_arithmetic", x, width);
+    Typed turned = w.binary("stablehlo.and", sign, rest);
+    return w.binary("stablehlo.xor", x, turned);
   }
 
   // A tensor of the largest (smallest) integer.
-  SsaBits end_of_integers(NanEnd end, const TensorType& type) {
-    auto scalar = [end]<class T>(std::numeric_limits<T> limits) {
-      return HostArray::scalar<T>(end == NanEnd::kGreatest ? limits.max() : limits.min());
-    };
+  Typed end_of_integers(NanEnd end, const TensorType& type) {
     TensorType one{bits_, {}};
-    SsaBits number = out_.writer.temporary(), result = out_.writer.temporary();
-    out_.writer.constant(number, bits_ == DType::i64 ? scalar(std::numeric_limits<std::int64_t>())
-                                                     : scalar(std::numeric_limits<std::int32_t>()));
-    out_.writer.op("stablehlo.broadcast_in_dim", {{result, type}}, {{number, one}}, out_.location)
+    Typed number(out_.writer.temporary(), one), result(out_.writer.temporary(), type);
+    out_.writer.constant(number.value,
+                         end == NanEnd::kGreatest ? highest_of(bits_) : lowest_of(bits_));
+    out_.writer.op("stablehlo.broadcast_in_dim", {result}, {number}, out_.location)
         .i64_array("broadcast_dimensions", Dimensions{})
         .done();
     return result;

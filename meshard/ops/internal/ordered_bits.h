@@ -19,4 +19,14 @@ enum class NanEnd : std::uint8_t { kGreatest, kLeast };
 void emit_in_order_of_bits(const OpCall& call, OpEmission& out, NanEnd nan,
                            void (*emit)(const OpCall& call, OpEmission& out));
 
+/// The OpDef::emit of an op whose result may be a maximum or minimum over devices, and which `emit`
+/// writes otherwise.
+template <NanEnd nan, void (*emit)(const OpCall& call, OpEmission& out)>
+void emit_keeping_nans(const OpCall& call, OpEmission& out) {
+  if (out.partitioned && loses_nans(call, out))
+    emit_in_order_of_bits(call, out, nan, emit);
+  else
+    emit(call, out);
+}
+
 }  // namespace meshard::internal

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/internal/holds.h"
 #include "meshard/ops/scatter.h"
 
 namespace meshard::internal {

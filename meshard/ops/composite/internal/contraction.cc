@@ -6,16 +6,13 @@
 
 #include "meshard/base/error.h"
 #include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 
 namespace meshard::internal {
 namespace {
-
-bool holds(const Labels& labels, int label) {
-  return std::find(labels.begin(), labels.end(), label) != labels.end();
-}
 
 std::int64_t position(const Labels& labels, int label) {
   return std::find(labels.begin(), labels.end(), label) - labels.begin();
