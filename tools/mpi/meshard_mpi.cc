@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,7 @@ struct MpiState {
   int size = 1;
   bool started_here = false;
   bool several_threads = false;
+  bool is_crowded = false;  // on some machine, threads that wait share a core
   std::uint64_t largest = kLargestMessage;
   MPI_Op float_min = MPI_OP_NULL;
   MPI_Op float_max = MPI_OP_NULL;
@@ -80,6 +82,29 @@ MpiState& mpi_state() {
   static auto* state = new MpiState;  // never destroyed: the program may end in any order
   return *state;
 }
+
+/// What a thread does between two looks at what MPI has not ended. Where threads share a core, it
+/// lets the others have it: it sleeps for a fraction of the time that it has waited.
+class Pauses {
+ public:
+  explicit Pauses(const MpiState& state) : is_crowded_(state.is_crowded) {}
+
+  void take() {
+    const Clock::duration pause = is_crowded_ ? (Clock::now() - begin_) / 4 : Clock::duration{};
+    if (pause < kShortest)
+      ::sched_yield();
+    else
+      std::this_thread::sleep_for(std::min<Clock::duration>(pause, kLongest));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kShortest{50};
+  static constexpr std::chrono::microseconds kLongest{1000};
+
+  const bool is_crowded_;
+  const Clock::time_point begin_ = Clock::now();
+};
 
 bool PendingExchange::ask(MpiState& state) {
   std::unique_lock<std::mutex> turn(state.serialized, std::defer_lock);
@@ -239,6 +264,25 @@ GroupCommunicator& communicator_of(MeshardMpiGroup group, MpiState& state) {
   return *entry;
 }
 
+/// Waits until a request has ended.
+void wait_for(MPI_Request& request, const MpiState& state) {
+  if (!state.is_crowded) return check(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  Pauses pauses(state);
+  for (int has_ended = 0;; pauses.take()) {
+    check(MPI_Test(&request, &has_ended, MPI_STATUS_IGNORE));
+    if (has_ended) return;
+  }
+}
+
+/// Waits until all members of a group are here, before a collective operation. Open MPI waits for
+/// them in a busy loop, so this is done first if others need the core.
+void meet(const GroupCommunicator& members, const MpiState& state) {
+  if (!state.is_crowded) return;
+  MPI_Request arrival = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(members.comm, &arrival));
+  wait_for(arrival, state);
+}
+
 /// Bytes at a stride: one element is `size` bytes, the next begins `stride` bytes later.
 class StridedType {
  public:
@@ -273,19 +317,23 @@ void in_pieces(std::uint64_t count, std::uint64_t most, Step step) {
 }
 
 // Open MPI polls in a busy loop, which is slow if another process waits for the core. It reads the
-// variable when it starts.
-void yield_if_crowded(int threads) {
+// variable when it starts. If it is 0, it stays 0, and nothing is regarded as crowded.
+constexpr const char* kYieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle";
+
+bool is_crowded_here(int threads) {
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  if (local != nullptr && std::atol(local) * threads > ::sysconf(_SC_NPROCESSORS_ONLN))
-    ::setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+  const char* yields = std::getenv(kYieldWhenIdle);
+  return local != nullptr && std::atol(local) * threads > ::sysconf(_SC_NPROCESSORS_ONLN) &&
+         (yields == nullptr || std::strcmp(yields, "0") != 0);
 }
 
 int initialize(int threads, int* rank, int* size, MeshardMpiError* error) {
   return guarded(error, [&](MpiState& state) {
     int started = 0, level = MPI_THREAD_SINGLE;
+    int is_crowded = is_crowded_here(threads);
     check(MPI_Initialized(&started));
     if (!started) {
-      yield_if_crowded(threads);
+      if (is_crowded) ::setenv(kYieldWhenIdle, "1", 0);
       check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level));
       state.started_here = true;
     } else {
@@ -297,6 +345,9 @@ int initialize(int threads, int* rank, int* size, MeshardMpiError* error) {
         check(MPI_Comm_dup(MPI_COMM_WORLD, comm));
         check(MPI_Comm_set_errhandler(*comm, MPI_ERRORS_RETURN));
       }
+      // In all processes, because all members of a group must meet or none.
+      check(MPI_Allreduce(MPI_IN_PLACE, &is_crowded, 1, MPI_INT, MPI_MAX, state.all));
+      state.is_crowded = is_crowded != 0;
       int* largest = nullptr;
       int known = 0;
       check(MPI_Comm_get_attr(state.messages, MPI_TAG_UB, &largest, &known));
@@ -354,6 +405,7 @@ int all_reduce(MeshardMpiGroup group, MeshardMpiReduction op, MeshardMpiType typ
   return guarded(error, [&](MpiState& state) {
     GroupCommunicator& members = communicator_of(group, state);
     std::lock_guard lock(members.mutex);
+    meet(members, state);
     MPI_Datatype datatype = datatype_of(type);
     std::uint64_t size = bytes_of(datatype);
     in_pieces(count, state.largest / size, [&](std::uint64_t begin, std::uint64_t piece) {
@@ -369,6 +421,7 @@ int reduce_scatter(MeshardMpiGroup group, MeshardMpiReduction op, MeshardMpiType
   return guarded(error, [&](MpiState& state) {
     GroupCommunicator& members = communicator_of(group, state);
     std::lock_guard lock(members.mutex);
+    meet(members, state);
     MPI_Datatype datatype = datatype_of(type);
     std::uint64_t size = bytes_of(datatype), parts = static_cast<std::uint64_t>(group.size);
     std::uint64_t most = state.largest / size / parts;
@@ -393,6 +446,7 @@ int all_gather(MeshardMpiGroup group, const void* in, void* out, std::uint64_t b
   return guarded(error, [&](MpiState& state) {
     GroupCommunicator& members = communicator_of(group, state);
     std::lock_guard lock(members.mutex);
+    meet(members, state);
     std::uint64_t most = state.largest / static_cast<std::uint64_t>(group.size);
     in_pieces(bytes, most, [&](std::uint64_t begin, std::uint64_t piece) {
       int count = static_cast<int>(piece);
@@ -412,6 +466,7 @@ int all_to_all(MeshardMpiGroup group, const void* in, void* out, std::uint64_t b
   return guarded(error, [&](MpiState& state) {
     GroupCommunicator& members = communicator_of(group, state);
     std::lock_guard lock(members.mutex);
+    meet(members, state);
     std::uint64_t most = state.largest / static_cast<std::uint64_t>(group.size);
     in_pieces(bytes, most, [&](std::uint64_t begin, std::uint64_t piece) {
       int count = static_cast<int>(piece);
@@ -431,6 +486,7 @@ int broadcast(MeshardMpiGroup group, int root, void* data, std::uint64_t bytes,
   return guarded(error, [&](MpiState& state) {
     GroupCommunicator& members = communicator_of(group, state);
     std::lock_guard lock(members.mutex);
+    meet(members, state);
     in_pieces(bytes, state.largest, [&](std::uint64_t begin, std::uint64_t piece) {
       check(
           MPI_Bcast(bytes_at(data, begin), static_cast<int>(piece), MPI_BYTE, root, members.comm));
@@ -443,11 +499,14 @@ int permute(int to, int from, const void* in, void* out, std::uint64_t bytes,
   return guarded(error, [&](MpiState& state) {
     constexpr int kTag = 1;
     in_pieces(bytes, state.largest, [&](std::uint64_t begin, std::uint64_t piece) {
-      int count = static_cast<int>(piece);
-      check(MPI_Sendrecv(bytes_at(in, begin), to < 0 ? 0 : count, MPI_BYTE,
-                         to < 0 ? MPI_PROC_NULL : to, kTag, bytes_at(out, begin),
-                         from < 0 ? 0 : count, MPI_BYTE, from < 0 ? MPI_PROC_NULL : from, kTag,
-                         state.all, MPI_STATUS_IGNORE));
+      const int count = static_cast<int>(piece);
+      MPI_Request receive = MPI_REQUEST_NULL, send = MPI_REQUEST_NULL;
+      if (from >= 0)
+        check(MPI_Irecv(bytes_at(out, begin), count, MPI_BYTE, from, kTag, state.all, &receive));
+      if (to >= 0)
+        check(MPI_Isend(bytes_at(in, begin), count, MPI_BYTE, to, kTag, state.all, &send));
+      wait_for(receive, state);
+      wait_for(send, state);
     });
   });
 }
@@ -473,6 +532,7 @@ void check_tags(const MeshardMpiMessage* messages, std::uint64_t count, const Mp
 /// threads that wait: with four threads in MPI_Waitall, Open MPI 4.1.4 takes over 100 times as
 /// long.
 void wait_for_end(PendingExchange& own, MpiState& state) {
+  Pauses pauses(state);
   std::unique_lock lock(state.pending_mutex);
   state.pending.push_back(&own);
   while (!own.has_ended) {
@@ -486,7 +546,7 @@ void wait_for_end(PendingExchange& own, MpiState& state) {
     std::vector<PendingExchange*> ended;
     for (PendingExchange* each : all)
       if (each->ask(state)) ended.push_back(each);
-    if (ended.empty()) ::sched_yield();
+    if (ended.empty()) pauses.take();
     lock.lock();
     for (PendingExchange* each : ended) {
       each->has_ended = true;
