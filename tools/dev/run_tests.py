@@ -333,6 +333,8 @@ def main():
     # others.
     alone = [p for p in programs if p[2].get("RUN_SERIAL")]
     together = [p for p in programs if not p[2].get("RUN_SERIAL")]
+    # Long ones first, so that no core is idle at the end.
+    together.sort(key=lambda program: -float(program[2].get("COST", 0)))
     outcomes = []
 
     def job(program):

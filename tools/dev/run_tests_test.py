@@ -68,6 +68,10 @@ class RunTests(unittest.TestCase):
     def test_all_pass(self):
         self.check({"a": self.gtest(("x", ""), ("y", "")), "b": self.shell("true")}, 0, "3 passed, 0 failed")
 
+    def test_long_ones_run_first(self):
+        _, lines = self.run_programs({"a": self.shell("true"), "b": self.shell("true", "COST 5")}, "--jobs", "1")
+        self.assertEqual([line.split()[0] for line in lines[:2]], ["b", "a"])
+
     def test_failure_and_skip_are_named(self):
         self.check({"a": self.gtest(("x", ""), ("y", "<failure/>"), ("z", '<skipped message="no plugin"/>'),
                                     end="sys.exit(1)")},
