@@ -9,7 +9,7 @@
 namespace meshard {
 namespace {
 
-const ScatterDimensions kRows{.update_window_dims = {1},
+const ScatterDimensions kUpdatedRows{.update_window_dims = {1},
                               .inserted_window_dims = {0},
                               .scatter_dims_to_operand_dims = {0},
                               .index_vector_dim = 1};
@@ -18,29 +18,29 @@ TEST(ScatterAdd, Errors) {
   Tensor x = input({8, 4}), at = input({12}, DType::i32);
   EXPECT_TRUE(throws_error(
       [&] {
-        scatter_add(x, at, input({11, 4}), kRows);
+        scatter_add(x, at, input({11, 4}), kUpdatedRows);
       },
       ErrorCode::kInvalidArgument,
       {"scatter_test.cc:", "updates dimension 0 = 11", "indices dimension 0 = 12"}));
   EXPECT_TRUE(throws_error(
       [&] {
-        scatter_add(x, at, input({12, 5}), kRows);
+        scatter_add(x, at, input({12, 5}), kUpdatedRows);
       },
       ErrorCode::kInvalidArgument, {"updates dimension 1 = 5", "operand dimension 1 = 4"}));
   EXPECT_TRUE(throws_error(
       [&] {
-        scatter_add(x, at, input({12, 4}, DType::f64), kRows);
+        scatter_add(x, at, input({12, 4}, DType::f64), kUpdatedRows);
       },
       ErrorCode::kInvalidArgument, {"f32[8,4]", "f64[12,4]"}));
   EXPECT_TRUE(throws_error(
       [&] {
-        scatter_add(x, at, input({12, 4, 1}), kRows);
+        scatter_add(x, at, input({12, 4, 1}), kUpdatedRows);
       },
       ErrorCode::kInvalidArgument, {"have rank 3"}));
 }
 
 TEST(ScatterAdd, EmitsAndRule) {
-  Tensor y = scatter_add(input({8, 4}), input({12}, DType::i32), input({12, 4}), kRows);
+  Tensor y = scatter_add(input({8, 4}), input({12}, DType::i32), input({12, 4}), kUpdatedRows);
   EXPECT_EQ(
       emitted(y),
       "%0 = \"stablehlo.scatter\"(%arg0, %arg1, %arg2) <{scatter_dimension_numbers = "
@@ -57,7 +57,7 @@ TEST(ScatterAdd, EmitsAndRule) {
 
 // The partitioner ends the process if indices are narrower than 32 bits.
 TEST(ScatterAdd, NarrowIndicesAreWidened) {
-  Tensor y = scatter_add(input({8, 4}), input({12}, DType::u8), input({12, 4}), kRows);
+  Tensor y = scatter_add(input({8, 4}), input({12}, DType::u8), input({12, 4}), kUpdatedRows);
   std::string text = emitted(y);
   EXPECT_TRUE(text.starts_with("%t0 = \"stablehlo.convert\"(%arg1)")) << text;
   EXPECT_NE(text.find("\"stablehlo.scatter\"(%arg0, %t0, %arg2)"), std::string::npos) << text;

@@ -67,7 +67,7 @@ const CallTable& products() {
   return table;
 }
 
-const CallTable& decompositions() {
+const CallTable& decomposition_calls() {
   static const CallTable table{
       {"cholesky", one_result([](Operands x, const Attributes& at) {
          return cholesky(symmetric_part(x[0]), at.flag("upper"));
@@ -105,7 +105,7 @@ const CallTable& contraction_calls() {
                   {"fftn", over_dimensions(fftn)},
                   {"fftshift", over_dimensions(fftshift)},
                   {"ifftshift", over_dimensions(ifftshift)}};
-    for (CallTable part : {products(), decompositions()}) all.merge(part);
+    for (CallTable part : {products(), decomposition_calls()}) all.merge(part);
     return all;
   }();
   return table;
