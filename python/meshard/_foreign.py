@@ -29,27 +29,35 @@ def _from(value, *packages):
     return module.partition(".")[0] in packages
 
 
-def refuse_torch(function):
-    """Raises a TypeError for a module or a function of PyTorch: neither can be called with meshard's tensors."""
+def recordable(what, args, kwargs, with_values=False):
+    """(function, args, kwargs) of meshard for a program of PyTorch; what is something else is returned as it is."""
+    owner = getattr(what, "__self__", what)
     torch = sys.modules.get("torch")
-    if torch is None:
-        return
+    if torch is not None and isinstance(owner, torch.nn.Module) or _from(what, "torch") or \
+            type(what).__module__.startswith("meshard.torch."):
+        from .torch import _programs
+
+        if _programs.is_program(what):
+            return _programs.as_function(what, args, kwargs, with_values)
+    return what, args, kwargs
+
+
+def refuse_torch(function):
+    """Raises a TypeError for a function of PyTorch, which cannot be called with meshard's tensors."""
     function = getattr(function, "__wrapped__", function)
     owner = getattr(function, "__self__", function)  # of a method, its object
-    is_module = isinstance(owner, torch.nn.Module)
     modules = [getattr(one, "__module__", None) or type(one).__module__ for one in (function, owner)]
-    if is_module or any(name.partition(".")[0] == "torch" for name in modules):
+    if any(name.partition(".")[0] == "torch" for name in modules):
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
-        kind = "module" if is_module else "function"
-        raise TypeError(f"[explain] {name} is a {kind} of PyTorch, which meshard does not record: pass a "
-                        "torch.export.ExportedProgram, as torch.export.export(module, arguments) makes it")
+        raise TypeError(f"[explain] {name} is a function of PyTorch, which meshard does not record: pass the module that "
+                        "uses it")
 
 
 def note_on_torch(error, args, kwargs):
     """Adds to an error of a function what may be its cause: arguments of PyTorch."""
     if any(_from(value, "torch") for value in (*args, *kwargs.values())):
-        error.add_note("the function is called with tensors of meshard: a program of PyTorch is explained as a "
-                       "torch.export.ExportedProgram, as torch.export.export(module, arguments) makes it")
+        error.add_note("the function is called with tensors of meshard: to explain a program of PyTorch, pass the "
+                       "torch.nn.Module, or meshard.torch.train_step(...), and its arguments")
 
 
 # --- the user's lines ---------------------------------------------------------------------------------
@@ -199,15 +207,6 @@ def lowered_of_call(what, args, kwargs, donate=None):
     return what.lower(*args, **kwargs)
 
 
-# --- PyTorch ------------------------------------------------------------------------------------------
-
-def _module_of_torch(program):
-    from . import _foreign_torch
-
-    made = _foreign_torch.stablehlo_of(program, _is_library_file)
-    return Module(user_lines(made).encode()) if isinstance(made, str) else _module_of_exported(made)
-
-
 # --- files and bytes ----------------------------------------------------------------------------------
 
 _PORTABLE = b"ML\xefR"
@@ -266,8 +265,6 @@ def module_of(what):
                         "was made")
     if (_from(what, "jaxlib") or type(what).__name__ in ("Module", "OpView")) and hasattr(what, "operation"):
         return Module(user_lines(what.operation.get_asm(enable_debug_info=True)).encode())
-    if _from(what, "torch") and type(what).__name__ == "ExportedProgram":
-        return _module_of_torch(what)
     if _from(what, "torch_xla") and hasattr(what, "get_stablehlo_text"):
         return Module(what.get_stablehlo_text("forward").encode())
     return None

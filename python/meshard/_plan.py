@@ -38,7 +38,7 @@ def _line(done, of, following, best):
 def _module_text(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
-        return traced(jitted(what, donate), args, kwargs).module_text()
+        return traced(what, args, kwargs, donate).module_text()
     from . import _foreign
 
     try:

@@ -130,13 +130,15 @@ def jitted(function, donate=None):
     return jit(function, donate_argnums=donate)
 
 
-def traced(function, args, kwargs):
-    """The TracedProgram of a jitted function."""
+def traced(what, args, kwargs, donate=None):
+    """The TracedProgram of a function of meshard or a program of PyTorch."""
+    from . import _foreign
+
+    what, args, kwargs = _foreign.recordable(what, args, kwargs)
+    function = jitted(what, donate)
     try:
         return _meshard.trace_program(function, args, kwargs)
     except TypeError as error:
-        from . import _foreign
-
         _foreign.note_on_torch(error, args, kwargs)
         raise
 
@@ -222,7 +224,7 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
       arguments: its newest compiled program;
     - a function of JAX with its arguments, arrays or `jax.ShapeDtypeStruct` with shardings; a `jax.stages.Lowered` or
       `Traced`; a `jax.export.Exported` or its bytes;
-    - a `torch.export.ExportedProgram`, if torch_xla or torchax is installed;
+    - a module of PyTorch with its arguments, a training step of `meshard.torch`, or a `torch.export.ExportedProgram`;
     - a StableHLO module as text, bytecode or portable artifact, or the path of a file with one.
 
     `topology` names the hardware, which may be absent: `v5e:4x4`, `v5p:4x4x4`, `v5e:16x16*2` (two slices), `h100:8`,
@@ -256,10 +258,9 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
 
                 target = place_module(module, topology, options)
                 return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
-            function = jitted(what, donate)
-            if topology is None and not args and not kwargs and function is what:
-                return _meshard.explain_newest(function, options)
-            what = traced(function, args, kwargs)
+            if topology is None and not args and not kwargs and isinstance(what, _meshard.Jit):
+                return _meshard.explain_newest(jitted(what, donate), options)
+            what = traced(what, args, kwargs, donate)
         if topology is None:
             return _meshard.explain_here(what, options)
         return _meshard.explain_traced(what, target_of(topology), options)
@@ -276,7 +277,7 @@ def find_compile_program() -> str:
 def trace_program(function: Callable[..., Any], *args: Any, donate: int | Sequence[int] | None = None,
                   **kwargs: Any) -> TracedProgram:
     """Records a function for these arguments. Nothing is compiled; only their types and shardings matter."""
-    return traced(jitted(function, donate), args, kwargs)
+    return traced(function, args, kwargs, donate)
 
 
 def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: Any) -> Prediction:
@@ -294,6 +295,9 @@ def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float | No
     its sums, or within `max_ulps` of their largest value; else it has the first recorded value that differs, with its
     source line.
     """
+    from . import _foreign
+
+    function, args, kwargs = _foreign.recordable(function, args, kwargs, with_values=True)
     return _meshard.check_sharded(jitted(function), args, kwargs, None if max_ulps is None else float(max_ulps))
 
 

@@ -4,6 +4,7 @@ import dataclasses
 
 import torch
 
+from . import _lines
 from ._compile import decompositions
 
 
@@ -38,7 +39,7 @@ def capture(function, tensors):
         fakes = [torch.empty(each.shape, dtype=each.dtype) for each in tensors]
     tracing = torch._guards.TracingContext(mode)
     try:
-        with torch._guards.tracing(tracing), torch.no_grad():
+        with torch._guards.tracing(tracing), torch.no_grad(), _lines.recorded():
             aot_function(function, fw_compiler=keep, bw_compiler=keep, decompositions=decompositions())(*fakes)
     except _Captured:
         pass

@@ -10,6 +10,7 @@ import meshard as ms
 
 from ._capture import capture
 from ._held import Held
+from ._lines import prepare_backward
 from ._marks import hold, placed
 from ._run import run_graph
 
@@ -52,6 +53,19 @@ class TrainStep:
         return program.run(state, inputs)
 
 
+    def graph_of(self, args, kwargs):
+        """The graph of a step with these arguments, and its inputs with their names."""
+        from ._programs import input_names
+
+        state = _State(self._model, self._optimizer)
+        inputs, structure = pytree.tree_flatten((args, kwargs))
+        graph = _StepProgram(self, state, inputs, structure).graph
+        tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+        rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
+        names = [*state.names(), *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates)))]
+        return graph, names, [*state.tensors(), *tensors, *rates]
+
+
 def _signature(value):
     return (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else (type(value), value)
 
@@ -67,6 +81,11 @@ class _State:
         # (index of the parameter, name) of each tensor of the optimizer's state.
         self.slots = [(i, name) for i, parameter in enumerate(self.in_groups)
                       for name, value in optimizer.state.get(parameter, {}).items() if isinstance(value, torch.Tensor)]
+
+    def names(self):
+        parameters = {id(parameter): name for name, parameter in self.parameters.items()}
+        return [*self.parameters, *self.buffers,
+                *(f"{name} of {parameters[id(self.in_groups[i])]}" for i, name in self.slots)]
 
     def tensors(self):
         state = self.optimizer.state
@@ -101,7 +120,7 @@ class _StepProgram:
             flat = list(flat)
             return self._trace(state, flat[:len(tensors)], flat[len(tensors):])
 
-        self._graph = capture(whole, given)
+        self.graph = capture(whole, given)
         self._run = ms.jit(self._record, donate_argnums=0)
 
     def _trace(self, state, tensors, rest):
@@ -122,6 +141,7 @@ class _StepProgram:
         with torch.enable_grad():
             output = torch.func.functional_call(step._model, swapped, model_args, kwargs, tie_weights=True)
             loss = step._loss(output, *targets)
+            prepare_backward(loss)
             loss.backward()
         with _swapped(optimizer, of, state, slots, rates):
             if step._before is not None:
@@ -136,7 +156,7 @@ class _StepProgram:
         return [loss.detach(), *made]
 
     def _record(self, state, rest):
-        results = run_graph(self._graph.module, [*state, *rest])
+        results = run_graph(self.graph.module, [*state, *rest])
         return results
 
     def run(self, state, inputs):
@@ -145,7 +165,7 @@ class _StepProgram:
         rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
         rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
         results = self._run(values, rest)
-        written = self._graph.written
+        written = self.graph.written
         for index, value in zip(written, results):
             hold(tensors[index], value)
         loss, *made = results[len(written):]

@@ -1,0 +1,49 @@
+"""The user's lines in graphs that are captured without torch.compile, which knows them by itself."""
+
+import contextlib
+import os
+import sys
+
+import torch
+from torch.fx import traceback as fx_traceback
+from torch.overrides import TorchFunctionMode
+
+_LIBRARIES = tuple(os.path.dirname(os.path.abspath(path)) + os.sep
+                   for path in (torch.__file__, os.path.dirname(__file__)))
+
+
+def _is_library(file):
+    return file.startswith(_LIBRARIES) or file == "<string>"  # of decorators that PyTorch generates
+
+
+def _user_frame():
+    frame = sys._getframe(2)
+    while frame is not None and _is_library(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+class _Lines(TorchFunctionMode):
+    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        frame = _user_frame()
+        if frame is not None:
+            code = frame.f_code
+            fx_traceback.set_stack_trace([f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'])
+        return func(*args, **(kwargs or {}))
+
+
+@contextlib.contextmanager
+def recorded():
+    """While active, the nodes of a graph that is captured have the user's lines in `meta["stack_trace"]`."""
+    with fx_traceback.preserve_node_meta(), torch.autograd.set_detect_anomaly(True, check_nan=False), _Lines():
+        yield
+
+
+def prepare_backward(loss):
+    """Gives the nodes of a backward pass the lines of the operations that they differentiate."""
+    from torch._functorch._aot_autograd.logging_utils import setup_stacktrace_preservation_hooks
+
+    if loss.grad_fn is not None:
+        setup_stacktrace_preservation_hooks([loss.grad_fn])

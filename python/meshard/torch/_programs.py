@@ -1,0 +1,99 @@
+"""Programs of PyTorch as functions of meshard, for explain(), plan(), predict(), check_sharded() and module_text()."""
+
+import torch
+from torch.utils import _pytree as pytree
+
+import meshard as ms
+
+from ._capture import capture
+from ._compile import decompositions
+from ._dtypes import to_meshard
+from ._marks import placed, sharding_of
+from ._run import run_graph
+from ._train import TrainStep
+
+
+def _abstract(tensor):
+    sharding = sharding_of(tensor)
+    return ms.abstract_tensor(tuple(tensor.shape), to_meshard(tensor.dtype), *([] if sharding is None else [sharding]))
+
+
+def is_program(what):
+    """Whether this is a module, a method of one, a training step, or an exported program of PyTorch."""
+    return isinstance(what, (torch.nn.Module, TrainStep, torch.export.ExportedProgram)) \
+        or isinstance(getattr(what, "__self__", None), torch.nn.Module)
+
+
+def as_function(what, args, kwargs, with_values=False):
+    """(function, args, kwargs) of meshard for a program of PyTorch and its arguments.
+
+    The function takes parameters, buffers and the tensors among the arguments by their names. They have elements only
+    `with_values`.
+    """
+    name, module, names, tensors = (_of_step if isinstance(what, TrainStep) else
+                                    _of_exported if isinstance(what, torch.export.ExportedProgram) else
+                                    _of_module)(what, args, kwargs)
+    return _function_of(name, module, names, tensors, placed if with_values else _abstract)
+
+
+def input_names(args, kwargs):
+    """The tensors among the arguments, by names such as `args[0]` and `input_ids`."""
+    names = []
+    for path, value in pytree.tree_flatten_with_path((args, kwargs))[0]:
+        keyword = path[0].idx == 1
+        text = path[1].key + pytree.keystr(path[2:]) if keyword else f"args{pytree.keystr(path[1:])}"
+        if isinstance(value, torch.Tensor):
+            names.append(text)
+    return names
+
+
+def _of_module(what, args, kwargs):
+    module = what if isinstance(what, torch.nn.Module) else what.__self__
+    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    flat, spec = pytree.tree_flatten((args, kwargs))
+    is_tensor = [isinstance(each, torch.Tensor) for each in flat]
+    inputs = [each for each in flat if isinstance(each, torch.Tensor)]
+
+    def whole(*tensors):
+        given = iter(tensors[len(state):])
+        own_args, own_kwargs = pytree.tree_unflatten(
+            [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], spec)
+        with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
+            return pytree.tree_flatten(what(*own_args, **own_kwargs))[0]
+
+    graph = capture(whole, [*state.values(), *inputs])
+    names = [*state, *input_names(args, kwargs)]
+    return type(module).__name__, graph.module, names, [*state.values(), *inputs]
+
+
+def _of_exported(program, args, kwargs):
+    if not args and not kwargs and program.example_inputs is not None:
+        args, kwargs = program.example_inputs
+    program = program.run_decompositions(decompositions())
+    state = {**program.state_dict, **program.constants}
+    flat = iter(pytree.tree_flatten((args, kwargs))[0])
+    names, tensors = [], []
+    for spec in program.graph_signature.input_specs:
+        names.append(spec.target or spec.arg.name)
+        tensors.append(state[spec.target] if spec.target is not None else next(flat))
+    return "forward", program.graph_module, names, tensors
+
+
+def _of_step(step, args, kwargs):
+    graph, names, tensors = step.graph_of(args, kwargs)
+    return "train_step", graph.module, names, tensors
+
+
+def _function_of(name, module, names, tensors, convert):
+    """A function of the named tensors that records the graph, and the tensors as meshard's."""
+    others = {i: each for i, each in enumerate(tensors) if not isinstance(each, torch.Tensor)}
+    names = [each for i, each in enumerate(names) if i not in others]
+
+    def function(**values):
+        given = iter(values[each] for each in names)
+        inputs = [others[i] if i in others else next(given) for i in range(len(tensors))]
+        return [each for each in run_graph(module, inputs) if isinstance(each, ms.Tensor)]
+
+    function.__name__ = name
+    converted = [convert(each) for each in tensors if isinstance(each, torch.Tensor)]
+    return function, (), dict(zip(names, converted, strict=True))
