@@ -10,7 +10,7 @@ from .._dtypes import Promotion, computed_and_result, to_meshard, to_torch
 def as_dtype(value, dtype):
     """A tensor, or a number, as a tensor of a dtype of PyTorch."""
     if not isinstance(value, ms.Tensor):
-        return ms.asarray(value, dtype=to_meshard(dtype))
+        return ms.full((), value, dtype=to_meshard(dtype))
     return value if to_torch(value.dtype) == dtype else cast(value, dtype)
 
 
