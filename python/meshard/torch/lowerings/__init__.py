@@ -1,3 +1,5 @@
 """Lowerings of ATen to meshard, by family."""
 
-from . import contractions, control, elementwise, reductions, shapes
+from . import attention, contractions, convolutions, fourier, linear_algebra, losses, normalizations
+from . import pooling, resampling, special
+from . import control, elementwise, reductions, shapes
