@@ -214,6 +214,8 @@ def empty(shape, *, dtype=None, device=None):
 def full(shape, fill_value, *, dtype=None, device=None):
     """A tensor of equal elements: a number, or a tensor of rank 0. The default dtype is that of `fill_value`."""
     check_device(device)
+    if isinstance(fill_value, bool | int | float):  # a constant, also while a function is traced
+        return ops.full(shape, fill_value, asarray(fill_value).dtype if dtype is None else dtype)
     return ops.broadcast_to(asarray(fill_value, dtype=dtype), shape)
 
 
