@@ -12,6 +12,7 @@ from ._held import Held
 from ._marks import placed
 from ._run import run_graph
 from ._table import LOWERINGS
+from .lowerings.random import keys_from, needs_key, new_key
 
 
 @functools.cache
@@ -31,19 +32,24 @@ class Program:
 
     def __init__(self, module, kept):
         self._module, self._kept = module, kept
+        self._needs_key = needs_key(module)
         self._run = ms.jit(self._record)
 
-    def _record(self, tensors, numbers):
+    def _record(self, tensors, numbers, key):
         given = iter(tensors)
         inputs = [next(given) if number is None else number for number in numbers]
-        results = run_graph(self._module, inputs)
+        with keys_from(key):
+            results = run_graph(self._module, inputs)
         self._is_tensor = [isinstance(each, ms.Tensor) for each in results]
         self._others = [None if is_tensor else each for is_tensor, each in zip(self._is_tensor, results, strict=True)]
         return [each for each in results if isinstance(each, ms.Tensor)]
 
     def __call__(self, *inputs):
         numbers = tuple(None if isinstance(each, torch.Tensor) else each for each in inputs)
-        tensors = iter(self._run([placed(each) for each in inputs if isinstance(each, torch.Tensor)], numbers))
+        # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
+        key = to_meshard(new_key()) if self._needs_key else None
+        given = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
+        tensors = iter(self._run(given, numbers, key))
         return tuple(
             (Held(next(tensors)) if i >= self._kept else to_torch(next(tensors))) if is_tensor else self._others[i]
             for i, is_tensor in enumerate(self._is_tensor))

@@ -4,12 +4,17 @@ LOWERINGS = {}
 """From the name of an overload, such as "aten.add.Tensor", to a function of meshard's tensors and Python's values."""
 
 
+def full_name(name):
+    """The name of an overload; higher-order operators, which have no namespace, have no overloads either."""
+    return f"{name}.default" if name.count(".") == 1 else name
+
+
 def lowers(*names):
-    """Registers a function as the lowering of these overloads; a name without an overload means `default`."""
+    """Registers a function as the lowering of these overloads; "aten.relu" means "aten.relu.default"."""
 
     def register(function):
         for name in names:
-            full = name if name.count(".") == 2 else f"{name}.default"
+            full = full_name(name)
             if full in LOWERINGS:
                 raise ValueError(f"[torch] {full} has two lowerings")
             LOWERINGS[full] = function

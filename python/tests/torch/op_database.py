@@ -44,12 +44,14 @@ for k,op in enumerate(op_db):
             try: ta=fresh(); want=f(*ta)
             except Exception as e: continue
             tb=fresh(); count+=1
+            torch.manual_seed(1); again=f(*fresh()); drawn=any(isinstance(x,torch.Tensor) and same(x,y) for x,y in zip(tree_flatten(want)[0],tree_flatten(again)[0]))
             got=mt.function(f)(*tb)
             w=tree_flatten(want)[0]; g=tree_flatten(got)[0]
             for x,y in zip(w,g):
                 d=same(x,y)
-                if d: verdict,reason="wrong",d; break
-            if verdict=="right" and a.grad:
+                # Of random numbers, only dtype and shape are compared; test_random.py has their distributions.
+                if d and not (drawn and d.startswith("values")): verdict,reason="wrong",d; break
+            if verdict=="right" and a.grad and not drawn:
                 wg=[x for x in w if isinstance(x,torch.Tensor) and x.requires_grad]; gg=[y for x,y in zip(w,g) if isinstance(x,torch.Tensor) and x.requires_grad]
                 ia=[x for x in ta if x.requires_grad]; ib=[x for x in tb if x.requires_grad]
                 if wg and ia:

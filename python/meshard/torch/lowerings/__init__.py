@@ -3,3 +3,4 @@
 from . import attention, contractions, convolutions, fourier, linear_algebra, losses, normalizations
 from . import pooling, resampling, special
 from . import control, elementwise, reductions, shapes
+from . import cumulative, indexing, random, sorting

@@ -122,3 +122,214 @@ def arange(start, end, step=1, dtype=None, **_):
     if dtype is None:
         dtype = torch.int64 if all(isinstance(v, int) for v in (start, end, step)) else torch.get_default_dtype()
     return ms.arange(start, end, step, dtype=to_meshard(dtype))
+
+
+# Parts.
+
+
+def _part(x, dim, start, size):
+    return x[(slice(None),) * dim + (slice(start, start + size),)]
+
+
+@lowers("aten.split.Tensor", "aten.split_copy.Tensor", "aten.unsafe_split.Tensor")
+def split(x, size, dim=0):
+    dim = dimension(dim, x.ndim)
+    total = x.shape[dim]
+    if not total:
+        return [x]
+    return [_part(x, dim, start, min(size, total - start)) for start in range(0, total, size)]
+
+
+@lowers("aten.split_with_sizes", "aten.split_with_sizes_copy", "aten.unsafe_split_with_sizes")
+def split_with_sizes(x, sizes, dim=0):
+    dim = dimension(dim, x.ndim)
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [_part(x, dim, start, size) for start, size in zip(starts, sizes)]
+
+
+@lowers("aten.unbind.int", "aten.unbind_copy.int")
+def unbind(x, dim=0):
+    dim = dimension(dim, x.ndim)
+    return [select(x, dim, i) for i in range(x.shape[dim])]
+
+
+@lowers("aten.stack")
+def stack(tensors, dim=0):
+    dtype = promoted(tensors)
+    return ms.stack([as_dtype(each, dtype) for each in tensors], axis=dim % (tensors[0].ndim + 1))
+
+
+@lowers("aten.roll")
+def roll(x, shifts, dims=()):
+    shifts, dims = ([each] if isinstance(each, int) else list(each) for each in (shifts, dims))
+    if 0 in x.shape or not x.ndim:
+        return x
+    if not dims:
+        return ms.reshape(ms.roll(ms.reshape(x, (-1,)), shifts[0], 0), x.shape)
+    for shift, dim in zip(shifts, dims):
+        x = ms.roll(x, shift, dimension(dim, x.ndim))
+    return x
+
+
+@lowers("aten.repeat")
+def repeat(x, repeats):
+    return ms.tile(x, tuple(repeats)) if len(repeats) else x
+
+
+@lowers("aten.tile")
+def tile(x, dims):
+    return ms.tile(x, tuple(dims)) if len(dims) else x
+
+
+@lowers("aten.tril")
+def tril(x, diagonal=0):
+    return _triangle(x, lambda distance: ms.less_equal(distance, diagonal))
+
+
+@lowers("aten.triu")
+def triu(x, diagonal=0):
+    return _triangle(x, lambda distance: ms.greater_equal(distance, diagonal))
+
+
+def _triangle(x, kept):
+    shape = tuple(x.shape[-2:])
+    distance = ms.subtract(ms.iota(ms.int32, shape, 1), ms.iota(ms.int32, shape, 0))
+    return ms.where(kept(distance), x, ms.zeros_like(x))
+
+
+@lowers("aten.eye.default", "aten.eye.m")
+def eye(rows, columns=None, dtype=None, **_):
+    return ms.eye(rows, rows if columns is None else columns, dtype=to_meshard(dtype or torch.get_default_dtype()))
+
+
+@lowers("aten.constant_pad_nd")
+def constant_pad_nd(x, pad, value=0):
+    low, high = [0] * x.ndim, [0] * x.ndim
+    for i in range(len(pad) // 2):
+        low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
+    shape = tuple(n + l + h for n, l, h in zip(x.shape, low, high))
+    if 0 in shape or 0 in x.shape:
+        return ms.full(shape, as_dtype(value, to_torch(x.dtype)), dtype=x.dtype)
+    if 0 in (n + min(l, 0) + min(h, 0) for n, l, h in zip(x.shape, low, high)):
+        return ms.full(shape, as_dtype(value, to_torch(x.dtype)), dtype=x.dtype)
+    # Elements are removed before others are added: with both in one dimension, the order matters.
+    x = x[tuple(slice(max(-l, 0), n - max(-h, 0)) for n, l, h in zip(x.shape, low, high))] if x.ndim else x
+    return ms.pad(x, as_dtype(value, to_torch(x.dtype)), [max(l, 0) for l in low], [max(h, 0) for h in high])
+
+
+# Values and dtypes.
+
+
+@lowers("aten.lift", "aten.lift_fresh")
+def lift(x):
+    """A constant that the graph holds. PyTorch's decomposition would lose that it is one."""
+    return x
+
+
+@lowers("aten.copy")
+def copy(x, source, non_blocking=False):
+    return ms.broadcast_to(as_dtype(source, to_torch(x.dtype)), x.shape)
+
+
+@lowers("aten.fill.Scalar", "aten.fill.Tensor")
+def fill(x, value):
+    return ms.broadcast_to(as_dtype(value, to_torch(x.dtype)), x.shape)
+
+
+@lowers("aten.zero")
+def zero(x):
+    return ms.zeros_like(x)
+
+
+@lowers("aten.new_full")
+def new_full(x, size, value, dtype=None, **_):
+    return ms.full(tuple(size), value, dtype=x.dtype if dtype is None else to_meshard(dtype))
+
+
+@lowers("aten.new_empty_strided")
+def new_empty_strided(x, size, stride, dtype=None, **_):
+    return ms.zeros(tuple(size), dtype=x.dtype if dtype is None else to_meshard(dtype))
+
+
+@lowers("aten.empty_strided", "aten.empty_permuted", "prims.empty_strided", "prims.empty_permuted")
+def empty_strided(size, stride, dtype=None, **_):
+    return ms.zeros(tuple(size), dtype=to_meshard(dtype or torch.get_default_dtype()))
+
+
+@lowers("aten.view_as_real", "aten.view_as_real_copy")
+def view_as_real(x):
+    return ms.stack([ms.real(x), ms.imag(x)], axis=x.ndim)
+
+
+@lowers("aten.view_as_complex", "aten.view_as_complex_copy")
+def view_as_complex(x):
+    return ms.complex(x[..., 0], x[..., 1])
+
+
+def _to_bits(x):
+    """Elements as unsigned integers of 8 bits along a new last dimension, lowest first."""
+    if to_torch(x.dtype) == torch.bool:
+        x = ms.astype(x, ms.uint8)
+    if to_torch(x.dtype).is_complex:
+        parts = [_to_bits(ms.real(x)), _to_bits(ms.imag(x))]
+        return ms.concat(parts, axis=x.ndim)
+    if to_torch(x.dtype).itemsize == 1:
+        return ms.expand_dims(ms.bitcast_convert(x, ms.uint8), axis=x.ndim)
+    return ms.bitcast_convert(x, ms.uint8)
+
+
+def _from_bits(x, dtype):
+    """The inverse of _to_bits."""
+    if dtype == torch.bool:
+        return ms.not_equal(x[..., 0], 0)
+    if dtype.is_complex:
+        half, real = dtype.itemsize // 2, dtype.to_real()
+        return ms.complex(_from_bits(x[..., :half], real), _from_bits(x[..., half:], real))
+    if dtype.itemsize == 1:
+        return ms.bitcast_convert(x[..., 0], to_meshard(dtype))
+    return ms.bitcast_convert(x, to_meshard(dtype))
+
+
+@lowers("aten.view.dtype", "aten.view_copy.dtype", "prims.view_element_type")
+def view_dtype(x, dtype):
+    present = to_torch(x.dtype)
+    if present == dtype:
+        return x
+    if present.itemsize == dtype.itemsize and torch.bool not in (present, dtype) and not (
+            present.is_complex or dtype.is_complex):
+        return ms.bitcast_convert(x, to_meshard(dtype))
+    shape = list(x.shape)
+    if present.itemsize != dtype.itemsize:
+        shape[-1] = shape[-1] * present.itemsize // dtype.itemsize
+    if 0 in shape:
+        return ms.zeros(tuple(shape), dtype=to_meshard(dtype))
+    return _from_bits(ms.reshape(_to_bits(x), tuple(shape) + (dtype.itemsize,)), dtype)
+
+
+# Prims that decompositions end in.
+
+
+@lowers("prims.broadcast_in_dim")
+def broadcast_in_dim(x, shape, dims):
+    return ms.broadcast_in_dim(x, tuple(shape), tuple(dims))
+
+
+@lowers("prims.transpose")
+def prims_transpose(x, permutation):
+    return ms.permute_dims(x, tuple(permutation))
+
+
+@lowers("prims.iota")
+def iota(length, *, start, step, dtype, **_):
+    made = ms.arange(0, length, 1, dtype=ms.int64)
+    return ms.astype(ms.add(ms.multiply(made, step), start), to_meshard(dtype))
+
+
+@lowers("prims.collapse_view")
+def collapse_view(x, start, end):
+    return ms.reshape(x, x.shape[:start] + (-1,) + x.shape[end + 1:])
+
+
+@lowers("prims.device_put")
+def device_put(x, *_):
+    return x
