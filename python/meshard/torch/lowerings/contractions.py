@@ -6,11 +6,7 @@ import meshard as ms
 
 from .._dtypes import to_meshard, to_torch
 from .._table import lowers
-<<<<<<< HEAD
-from ._helpers import as_dtype, is_number
-=======
-from ._helpers import as_dtype, cast
->>>>>>> 2c98a496 (Convolutions, pooling and distances of PyTorch are lowered)
+from ._helpers import as_dtype, cast, is_number
 
 
 @lowers("aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.matmul")
@@ -40,10 +36,7 @@ def _added(bias, product, beta, alpha):
         product = product * as_dtype(alpha, dtype)
     if is_number(beta, 0):
         return product
-<<<<<<< HEAD
     return product + (bias if is_number(beta, 1) else bias * as_dtype(beta, dtype))
-=======
-    return product + (bias if beta == 1 else bias * as_dtype(beta, dtype))
 
 
 @lowers("aten.addmm", "aten.baddbmm", "aten.addmv")
@@ -164,4 +157,3 @@ def pdist_backward(grad, x, p, distances):
     each = _norm_slope(difference, ms.expand_dims(distances, axis=-1), p) * ms.expand_dims(grad, axis=-1)
     _, pullback = ms.vjp(lambda y: ms.take(y, first, axis=0) - ms.take(y, second, axis=0), x)
     return pullback(each)[0]
->>>>>>> 2c98a496 (Convolutions, pooling and distances of PyTorch are lowered)
