@@ -44,7 +44,8 @@ _register("maximum", ms.maximum)
 _register("minimum", ms.minimum)
 _register("nextafter", ms.nextafter)
 _register("copysign", ms.copysign, FLOAT, ("Tensor", "Scalar"))
-_register("mul", ms.multiply, overloads=("Tensor", "Scalar"))
+_register("mul", lambda a, b: ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.multiply(a, b),
+          overloads=("Tensor", "Scalar"))
 
 for _name, _function in {"eq": ms.equal, "ne": ms.not_equal, "lt": ms.less, "le": ms.less_equal, "gt": ms.greater,
                          "ge": ms.greater_equal}.items():
