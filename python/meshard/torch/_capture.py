@@ -21,12 +21,32 @@ class _Captured(Exception):
     pass
 
 
-def capture(function, tensors):
-    """The graph of a function of tensors, none of which needs a gradient from outside. Only types and shapes are read."""
-    from torch._functorch.aot_autograd import aot_function
+def _faked(tensors):
+    """A mode of tensors without elements, and such tensors of the same types."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_scalar_outputs=True))
+    with mode:
+        return mode, [torch.empty(each.shape, dtype=each.dtype, requires_grad=each.requires_grad) for each in tensors]
+
+
+def compiled(function, tensors, compile_forward, compile_backward):
+    """A function of such tensors whose forward and backward graphs are given to these compilers."""
+    from torch._functorch.aot_autograd import aot_module_simplified
+
+    class Whole(torch.nn.Module):
+        def forward(self, *given):
+            return tuple(function(*given))
+
+    mode, fakes = _faked(tensors)
+    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded():
+        return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
+                                     decompositions=decompositions())
+
+
+def capture(function, tensors):
+    """The graph of a function of tensors, none of which needs a gradient from outside. Only types and shapes are read."""
     found = []
 
     def keep(module, example_inputs):
@@ -34,13 +54,9 @@ def capture(function, tensors):
         found.append(Graph(module, tuple(metadata.mutated_inp_runtime_indices)))
         raise _Captured
 
-    mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_scalar_outputs=True))
-    with mode:
-        fakes = [torch.empty(each.shape, dtype=each.dtype) for each in tensors]
-    tracing = torch._guards.TracingContext(mode)
     try:
-        with torch._guards.tracing(tracing), torch.no_grad(), _lines.recorded():
-            aot_function(function, fw_compiler=keep, bw_compiler=keep, decompositions=decompositions())(*fakes)
+        with torch.no_grad():
+            compiled(function, [each.detach() for each in tensors], keep, keep)
     except _Captured:
         pass
     return found[0]

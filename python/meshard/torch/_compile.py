@@ -80,14 +80,6 @@ def compile_backward(module, example_inputs):
     return make_boxed_func(Program(module, len(results)))
 
 
-def function(f):
-    """`f` as a compiled function of tensors, with its backward program; without the guards of torch.compile."""
-    from torch._functorch.aot_autograd import aot_function
-
-    return aot_function(f, fw_compiler=compile_forward, bw_compiler=compile_backward,
-                        decompositions=decompositions())
-
-
 def backend(module, example_inputs, **options):
     """The backend "meshard" of torch.compile. It is found by its entry point, without an import of this package."""
     from torch._dynamo.backends.common import aot_autograd
@@ -99,10 +91,89 @@ def backend(module, example_inputs, **options):
                         partition_fn=min_cut_rematerialization_partition)(module, example_inputs)
 
 
+def signature(value):
+    """What of an argument is part of a compiled program: the type of a tensor, and any other value itself."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, tuple(value.shape), value.requires_grad
+    return type(value), value
+
+
+def ambient():
+    """The state of PyTorch that captured programs depend on."""
+    return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype(),
+            *((device, torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in ("cpu", "cuda")))
+
+
+def modes(module):
+    """Whether each module trains."""
+    return tuple(each.training for each in module.modules())
+
+
+class Compiled:
+    """A module or function of PyTorch that runs as compiled programs; see compile()."""
+
+    def __init__(self, what):
+        owner = getattr(what, "__self__", what)
+        self._what, self._module = what, owner if isinstance(owner, torch.nn.Module) else None
+        self._programs = {}
+
+    def __call__(self, *args, **kwargs):
+        state = {} if self._module is None else {**dict(self._module.named_parameters()),
+                                                 **dict(self._module.named_buffers())}
+        flat, structure = pytree.tree_flatten((args, kwargs))
+        key = (structure, *map(signature, flat), *((name, signature(each)) for name, each in state.items()),
+               modes(self._module) if state else (), ambient())
+        program = self._programs.get(key)
+        if program is None:
+            program = self._programs[key] = _CompiledCall(self._what, self._module, state, flat, structure)
+        return program([*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))])
+
+    def __getattr__(self, name):
+        return getattr(self._what, name)
+
+
+_TENSOR = object()
+"""In place of a tensor among results."""
+
+
+class _CompiledCall:
+    """The forward and backward programs of one signature."""
+
+    def __init__(self, what, module, state, flat, structure):
+        from ._capture import compiled
+
+        is_tensor = [isinstance(each, torch.Tensor) for each in flat]
+
+        def whole(*tensors):
+            given = iter(tensors[len(state):])
+            args, kwargs = pytree.tree_unflatten(
+                [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], structure)
+            if module is None:
+                result = what(*args, **kwargs)
+            else:
+                with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
+                    result = what(*args, **kwargs)
+            results, self._structure = pytree.tree_flatten(result)
+            self._others = [_TENSOR if isinstance(each, torch.Tensor) else each for each in results]
+            return [each for each in results if isinstance(each, torch.Tensor)]
+
+        tensors = [*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))]
+        self._run = compiled(whole, tensors, compile_forward, compile_backward)
+
+    def __call__(self, tensors):
+        results = iter(self._run(*tensors))
+        return pytree.tree_unflatten([next(results) if each is _TENSOR else each for each in self._others], self._structure)
+
+
 def compile(what):
     """A module or function of PyTorch as one compiled program for each signature of its arguments.
 
-    It is `torch.compile(what, backend="meshard", fullgraph=True, dynamic=False)`: what cannot be captured as a whole is
-    an error at its line. Use torch.compile itself where graph breaks are wanted.
+    The Python code runs once for a signature: the types of the tensors, the values of all other arguments, and whether
+    modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an error
+    at its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into several
+    programs. Results take part in PyTorch's autograd.
     """
-    return torch.compile(what, backend=backend, fullgraph=True, dynamic=False)
+    return Compiled(what)
+
+
+function = compile

@@ -1,9 +1,13 @@
 """Where the elements of PyTorch tensors are on a mesh."""
 
 import torch
+import torch._dynamo
+from torch._subclasses.fake_tensor import FakeTensor
+from torch._subclasses.functional_tensor import FunctionalTensor
 
 import meshard as ms
 
+from ._constraint import number_of, sharding_constraint
 from ._convert import to_meshard
 from ._held import Held
 
@@ -17,12 +21,23 @@ class _Mark:
         self.sharding, self.version, self.value = sharding, None, None
 
 
-def mark_sharding(tensor, mesh, spec):
-    """Says how a tensor or parameter is sharded; programs place it so, once, until PyTorch writes to it. Returns it.
+@torch._dynamo.assume_constant_result
+def _constant_number(mesh, spec, rank):
+    return number_of(ms.Sharding(mesh, spec, rank))
 
-    Of a tensor on the devices, the elements are moved now.
+
+def mark_sharding(tensor, mesh, spec):
+    """Says how a tensor is sharded: `mark_sharding(weight, mesh, P("model", None))`. Returns it.
+
+    Programs place a marked tensor or parameter so, once, until PyTorch writes to it; of one that is on the devices, the
+    elements are moved now. Inside a function that is captured, the result is a value that is constrained to the
+    sharding, and so is its gradient.
     """
+    if torch.compiler.is_dynamo_compiling():
+        return sharding_constraint(tensor, _constant_number(mesh, spec, tensor.ndim))
     sharding = ms.Sharding(mesh, spec, tensor.ndim)
+    if isinstance(tensor, FakeTensor | FunctionalTensor):
+        return sharding_constraint(tensor, number_of(sharding))
     if isinstance(tensor, Held):
         tensor.value = ms.device_put(tensor.value, sharding)
     setattr(tensor, _MARK, _Mark(sharding))

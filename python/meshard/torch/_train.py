@@ -9,10 +9,13 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
+from ._compile import ambient, modes, signature
+from ._convert import to_meshard
 from ._held import Held
 from ._lines import prepare_backward
 from ._marks import hold, placed
 from ._run import run_graph
+from .lowerings.random import keys_from, needs_key, new_key
 
 
 def _targets_of(loss):
@@ -46,7 +49,7 @@ class TrainStep:
     def __call__(self, *args, **kwargs):
         state = _State(self._model, self._optimizer)
         inputs, structure = pytree.tree_flatten((args, kwargs))
-        key = (structure, tuple(_signature(each) for each in inputs), state.signature(), self._model.training)
+        key = (structure, tuple(signature(each) for each in inputs), state.signature(), modes(self._model), ambient())
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = _StepProgram(self, state, inputs, structure)
@@ -64,10 +67,6 @@ class TrainStep:
         rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
         names = [*state.names(), *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates)))]
         return graph, names, [*state.tensors(), *tensors, *rates]
-
-
-def _signature(value):
-    return (value.dtype, tuple(value.shape)) if isinstance(value, torch.Tensor) else (type(value), value)
 
 
 class _State:
@@ -101,7 +100,7 @@ class _State:
         kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
                      for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
         return repr((options, kept)), tuple(self.slots), tuple(p.requires_grad for p in self.parameters.values()), \
-            tuple(_signature(each) for each in self.tensors())
+            tuple(signature(each) for each in self.tensors())
 
 
 class _StepProgram:
@@ -155,16 +154,16 @@ class _StepProgram:
                         made.append(value)
         return [loss.detach(), *made]
 
-    def _record(self, state, rest):
-        results = run_graph(self.graph.module, [*state, *rest])
-        return results
+    def _record(self, state, rest, key):
+        with keys_from(key):
+            return run_graph(self.graph.module, [*state, *rest])
 
     def run(self, state, inputs):
         tensors = state.tensors()
         values = [placed(each) for each in tensors]
         rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
         rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
-        results = self._run(values, rest)
+        results = self._run(values, rest, to_meshard(new_key()) if needs_key(self.graph.module) else None)
         written = self.graph.written
         for index, value in zip(written, results):
             hold(tensors[index], value)
