@@ -5,6 +5,7 @@ import math
 import torch
 
 import meshard as ms
+from meshard._meshard import ops
 
 from .._dtypes import Promotion, promoted, to_meshard, to_torch
 from .._table import lowers
@@ -14,22 +15,32 @@ FLOAT = Promotion.INT_TO_FLOAT
 BOOL = Promotion.ALWAYS_BOOL
 
 
-def _register(name, function, promotion=Promotion.DEFAULT, overloads=("default",)):
-    for overload in overloads:
-        lowers(f"aten.{name}.{overload}")(
-            lambda *operands, function=function, promotion=promotion: elementwise(
-                function, *operands, promotion=promotion))
+def _register(name, function, promotion=Promotion.DEFAULT, overloads=("default",), prim=None):
+    """Registers an overload of ATen, and the operation of PyTorch's decompositions that does the same."""
+    names = [f"aten.{name}.{overload}" for overload in overloads]
+    if (prim or name) in _PRIMS:
+        names.append(f"prims.{prim or name}.default")
+    lowers(*names)(lambda *operands: elementwise(function, *operands, promotion=promotion))
+
+
+_PRIMS = {
+    "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "bitwise_not", "ceil", "conj_physical",
+    "erf", "erf_inv", "erfc", "exp", "expm1", "exp2", "floor", "lgamma", "log", "log1p", "log2", "log10", "reciprocal",
+    "neg", "round", "rsqrt", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "atan2", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "eq", "fmax", "fmin", "ge", "gt", "hypot", "le", "lt", "maximum", "minimum", "mul", "ne",
+    "nextafter", "gcd"}
 
 
 for _name, _function in {
         "acos": ms.acos, "acosh": ms.acosh, "asin": ms.asin, "asinh": ms.asinh, "atan": ms.atan, "atanh": ms.atanh,
-        "cos": ms.cos, "cosh": ms.cosh, "digamma": ms.digamma, "erf": ms.erf, "erfc": ms.erfc, "erfinv": ms.erf_inv,
+        "cos": ms.cos, "cosh": ms.cosh, "erf": ms.erf, "erfc": ms.erfc,
         "exp": ms.exp, "exp2": ms.exp2, "expm1": ms.expm1, "lgamma": ms.lgamma, "log": ms.log, "log10": ms.log10,
         "log1p": ms.log1p, "log2": ms.log2, "reciprocal": ms.reciprocal, "rsqrt": ms.rsqrt, "sigmoid": ms.logistic,
         "sin": ms.sin, "sinh": ms.sinh, "sqrt": ms.sqrt, "tan": ms.tan, "tanh": ms.tanh}.items():
     _register(_name, _function, FLOAT)
+_register("erfinv", ms.erf_inv, FLOAT, prim="erf_inv")
 
-for _name, _function in {"neg": ms.negative, "conj_physical": ms.conj, "sgn": ms.sign, "square": ms.square}.items():
+for _name, _function in {"neg": ms.negative, "conj_physical": ms.conj, "square": ms.square}.items():
     _register(_name, _function)
 
 _register("abs", ms.abs, Promotion.COMPLEX_TO_FLOAT)
@@ -40,8 +51,8 @@ _register("atan2", ms.atan2, FLOAT)
 _register("hypot", ms.hypot)
 _register("fmax", lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, ms.maximum(a, b))))
 _register("fmin", lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, ms.minimum(a, b))))
-_register("maximum", ms.maximum)
-_register("minimum", ms.minimum)
+_register("maximum", lambda a, b: ms.logical_or(a, b) if to_torch(a.dtype) == torch.bool else ms.maximum(a, b))
+_register("minimum", lambda a, b: ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.minimum(a, b))
 _register("nextafter", ms.nextafter)
 _register("copysign", ms.copysign, FLOAT, ("Tensor", "Scalar"))
 _register("mul", lambda a, b: ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.multiply(a, b),
@@ -68,7 +79,7 @@ for _name, _function in {"ceil": ms.ceil, "floor": ms.floor, "trunc": ms.trunc, 
     _register(_name, _integers_unchanged(_function))
 
 
-@lowers("aten.sign")
+@lowers("aten.sign", "prims.sign")
 def sign(x):
     if to_torch(x.dtype) == torch.bool:
         return x
@@ -77,7 +88,7 @@ def sign(x):
     return ms.where(ms.isnan(x), ms.zeros_like(x), made) if to_torch(x.dtype).is_floating_point else made
 
 
-@lowers("aten.signbit")
+@lowers("aten.signbit", "prims.signbit")
 def signbit(x):
     dtype = to_torch(x.dtype)
     return ms.signbit(x) if dtype.is_floating_point else \
@@ -90,7 +101,7 @@ def isinf(x):
         else ms.zeros(x.shape, dtype=ms.bool)
 
 
-@lowers("aten.add.Tensor", "aten.add.Scalar")
+@lowers("aten.add.Tensor", "aten.add.Scalar", "prims.add")
 def add(a, b, alpha=1):
     def sum_of(x, y):
         if to_torch(x.dtype) == torch.bool:
@@ -100,7 +111,7 @@ def add(a, b, alpha=1):
     return elementwise(sum_of, a, b)
 
 
-@lowers("aten.sub.Tensor", "aten.sub.Scalar")
+@lowers("aten.sub.Tensor", "aten.sub.Scalar", "prims.sub")
 def sub(a, b, alpha=1):
     return elementwise(
         lambda x, y: ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype)))), a, b)
@@ -129,22 +140,22 @@ def floor_divide(a, b):
     return elementwise(ms.floor_divide, a, b)
 
 
-@lowers("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor")
+@lowers("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor", "prims.remainder")
 def remainder(a, b):
     return elementwise(ms.remainder, a, b)
 
 
-@lowers("aten.fmod.Tensor", "aten.fmod.Scalar")
+@lowers("aten.fmod.Tensor", "aten.fmod.Scalar", "prims.fmod")
 def fmod(a, b):
     return elementwise(ms.fmod, a, b)
 
 
-@lowers("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar")
+@lowers("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar", "prims.pow")
 def power(a, b):
     return elementwise(ms.pow, a, b)
 
 
-@lowers("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar")
+@lowers("aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar", "prims.where")
 def where(condition, a, b):
     dtype = promoted((a, b))
     return ms.where(condition, as_dtype(a, dtype), as_dtype(b, dtype))
@@ -168,6 +179,155 @@ def to_copy(x, dtype=None, **_):
     return x if dtype is None else cast(x, dtype)
 
 
-@lowers("aten.clone", "aten.alias", "aten.lift_fresh_copy", "aten.detach", "aten.contiguous")
+@lowers("aten.clone", "aten.alias", "aten.lift_fresh_copy", "aten.detach", "aten.contiguous", "prims.view_of",
+        "prims.clone", "aten.detach_copy", "aten.alias_copy", "aten.resolve_conj", "aten.resolve_neg")
 def clone(x, **_):
     return x
+
+
+@lowers("prims.div")
+def division(a, b):
+    """Division in the dtype of the operands; of integers truncated."""
+    dtype = promoted((a, b))
+    if dtype.is_floating_point or dtype.is_complex:
+        return elementwise(ms.divide, a, b)
+    return elementwise(ms.truncated_divide, a, b)
+
+
+@lowers("prims.isfinite", "aten.isfinite")
+def isfinite(x):
+    dtype = to_torch(x.dtype)
+    return ms.isfinite(x) if dtype.is_floating_point or dtype.is_complex else ms.ones(x.shape, dtype=ms.bool)
+
+
+@lowers("prims.cbrt")
+def cbrt(x):
+    return elementwise(ms.cbrt, x, promotion=FLOAT)
+
+
+@lowers("aten.sgn")
+def sgn(x):
+    return ms.sign(x) if to_torch(x.dtype).is_complex else sign(x)
+
+
+def _shift(function, a, b):
+    def computed(a, b):
+        # Negative distances are as unsigned ones: too far.
+        width = torch.iinfo(to_torch(b.dtype)).max
+        return function(a, ms.where(ms.less(b, ms.zeros_like(b)), ms.full_like(b, width), b))
+
+    return elementwise(computed, a, b)
+
+
+@lowers("aten.bitwise_left_shift.Tensor", "aten.bitwise_left_shift.Tensor_Scalar", "prims.shift_left",
+        "aten.bitwise_left_shift.Scalar_Tensor", "aten.__lshift__.Tensor", "aten.__lshift__.Scalar")
+def bitwise_left_shift(a, b):
+    return _shift(ms.bitwise_left_shift, a, b)
+
+
+@lowers("aten.bitwise_right_shift.Tensor", "aten.bitwise_right_shift.Tensor_Scalar", "prims.shift_right_arithmetic",
+        "aten.bitwise_right_shift.Scalar_Tensor", "aten.__rshift__.Tensor", "aten.__rshift__.Scalar")
+def bitwise_right_shift(a, b):
+    return _shift(ms.bitwise_right_shift, a, b)
+
+
+def _gcd(a, b):
+    a, b = ms.broadcast_arrays(a, b)
+
+    def step(pair):
+        a, b = pair
+        zero = ms.equal(b, ms.zeros_like(b))
+        return ms.where(zero, a, b), ms.where(zero, b, ms.fmod(a, ms.where(zero, ms.ones_like(b), b)))
+
+    made, _ = ms.while_loop(lambda pair: ms.any(ms.not_equal(pair[1], ms.zeros_like(pair[1]))), step, (a, b))
+    return ms.abs(made)
+
+
+_register("gcd", _gcd)
+
+
+@lowers("aten.complex")
+def complex_of(real, imag):
+    dtype = torch.promote_types(to_torch(real.dtype), to_torch(imag.dtype))
+    return ms_complex(as_dtype(real, dtype), as_dtype(imag, dtype))
+
+
+def ms_complex(real, imag):
+    """Complex numbers; infinite and NaN parts stay as they are, which sums with products by 1j do not ensure."""
+    return ops.complex(real, imag)
+
+
+@lowers("aten.polar")
+def polar(size, angle):
+    dtype = torch.promote_types(to_torch(size.dtype), to_torch(angle.dtype))
+    size, angle = as_dtype(size, dtype), as_dtype(angle, dtype)
+    return ms_complex(size * ms.cos(angle), size * ms.sin(angle))
+
+
+@lowers("aten.angle")
+def angle(x):
+    dtype = to_torch(x.dtype)
+    if dtype.is_complex:
+        return ms.atan2(ms.imag(x), ms.real(x))
+    if not dtype.is_floating_point:
+        x = cast(x, torch.get_default_dtype())
+    made = ms.where(ms.less(x, ms.zeros_like(x)), ms.full_like(x, math.pi), ms.zeros_like(x))
+    return ms.where(ms.isnan(x), x, made)
+
+
+@lowers("aten._conj", "aten._conj_copy", "prims.conj")
+def conj(x):
+    return ms.conj(x)
+
+
+@lowers("aten._neg_view", "aten._neg_view_copy")
+def neg_view(x):
+    return ms.negative(x)
+
+
+@lowers("aten.real", "prims.real")
+def real(x):
+    return ms.real(x)
+
+
+@lowers("aten.imag", "prims.imag")
+def imag(x):
+    return ms.imag(x)
+
+
+@lowers("aten.frexp.Tensor", "prims.frexp")
+def frexp(x):
+    """Mantissas of at least 1/2 and less than 1, and exponents of 2 in int32."""
+    dtype = to_torch(x.dtype)
+    wide = x if dtype in (torch.float32, torch.float64) else cast(x, torch.float32)
+    bits, integer, fraction, bias = (64, torch.int64, 52, 1022) if dtype == torch.float64 else (32, torch.int32, 23, 126)
+    pattern = ms.bitcast_convert(wide, to_meshard(integer))
+    mask = (1 << (bits - 1 - fraction)) - 1
+
+    def exponent_of(pattern):
+        shifted = ms.shift_right_logical(pattern, as_dtype(fraction, integer))
+        return ms.bitwise_and(shifted, as_dtype(mask, integer)) - bias
+
+    # The fraction of a subnormal number is an integer, whose float has a leading 1. (As floats, they may count as 0.)
+    integers = ms.bitwise_and(pattern, as_dtype((1 << fraction) - 1, integer))
+    subnormal = ms.equal(exponent_of(pattern), as_dtype(-bias, integer))
+    zero = ms.logical_and(subnormal, ms.equal(integers, ms.zeros_like(integers)))
+    as_float = ms.bitcast_convert(ms.astype(integers, wide.dtype), to_meshard(integer))
+    sign = ms.bitwise_and(pattern, as_dtype(-(1 << (bits - 1)), integer))
+    pattern = ms.where(subnormal, ms.bitwise_or(sign, as_float), pattern)
+    exponent = exponent_of(pattern) - ms.where(subnormal, as_dtype(bias + fraction, integer), as_dtype(0, integer))
+    kept = ms.bitwise_and(pattern, as_dtype(~(mask << fraction), integer))
+    mantissa = ms.bitcast_convert(ms.bitwise_or(kept, as_dtype(bias << fraction, integer)), wide.dtype)
+    unchanged = ms.logical_or(zero, ms.logical_not(ms.isfinite(wide)))
+    return cast(ms.where(unchanged, wide, mantissa), dtype), \
+        cast(ms.where(unchanged, ms.zeros_like(exponent), exponent), torch.int32)
+
+
+@lowers("aten.heaviside")
+def heaviside(x, values):
+    def computed(x, values):
+        zero = ms.equal(x, ms.zeros_like(x))
+        made = cast(ms.greater(x, ms.zeros_like(x)), to_torch(x.dtype))
+        return ms.where(zero, values, made)
+
+    return elementwise(computed, x, values)
