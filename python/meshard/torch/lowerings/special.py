@@ -290,6 +290,19 @@ def digamma(x):
     return _where(ms.equal(x, ms.zeros_like(x)), -1 / x, ms.digamma(x))
 
 
+def _trigamma(x):
+    reflected = x < 0.5
+    y = _where(reflected, 1 - x, x)
+    made = ms.zeros_like(x)
+    for _ in range(6):
+        made = made + 1 / (y * y)
+        y = y + 1
+    z = 1 / (y * y)
+    made = made + (1 + 1 / (2 * y) + z * (1 / 6 - z * (1 / 30 - z / 42))) / y
+    sine = ms.sin(math.pi * x)
+    return _where(reflected, math.pi ** 2 / (sine * sine) - made, made)
+
+
 @lowers("aten.polygamma")
 def polygamma(order, x):
     def computed(x):
