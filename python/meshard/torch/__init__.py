@@ -1,9 +1,11 @@
 """PyTorch programs on meshes."""
 
 from . import lowerings
+from ._annotations import device_mesh_of, distribute_tensor, fully_shard, mesh_of, parallelize_module, shard, spec_of
 from ._compile import backend, compile, function
 from ._held import Held
-from ._marks import mark_sharding
+from ._marks import mark_sharding, sharding_of
 from ._train import train_step
 
-__all__ = ["Held", "backend", "compile", "function", "mark_sharding", "train_step"]
+__all__ = ["Held", "backend", "compile", "device_mesh_of", "distribute_tensor", "fully_shard", "function",
+           "mark_sharding", "mesh_of", "parallelize_module", "shard", "sharding_of", "spec_of", "train_step"]

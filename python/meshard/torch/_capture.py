@@ -1,5 +1,6 @@
 """Functions of PyTorch as graphs of ATen operations, without running them."""
 
+import contextlib
 import dataclasses
 
 import torch
@@ -15,6 +16,18 @@ class Graph:
     module: torch.fx.GraphModule
     written: tuple
     """The indices of the inputs that the function writes to."""
+
+
+@contextlib.contextmanager
+def _as_compiled():
+    """While active, torch.compiler.is_compiling() is true: libraries then avoid decisions that depend on elements, and
+    optimizers keep their step counts in tensors."""
+    before = torch.compiler._is_compiling_flag
+    torch.compiler._is_compiling_flag = True
+    try:
+        yield
+    finally:
+        torch.compiler._is_compiling_flag = before
 
 
 class _Captured(Exception):
@@ -40,7 +53,7 @@ def compiled(function, tensors, compile_forward, compile_backward):
             return tuple(function(*given))
 
     mode, fakes = _faked(tensors)
-    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded():
+    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded(), _as_compiled():
         return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
                                      decompositions=decompositions())
 

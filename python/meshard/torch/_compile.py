@@ -1,5 +1,6 @@
 """Functions and modules of PyTorch as compiled programs."""
 
+import enum
 import functools
 
 import torch
@@ -132,6 +133,23 @@ class Compiled:
         return getattr(self._what, name)
 
 
+_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, enum.Enum)
+
+
+def flatten_results(result):
+    """The leaves of a result, and its structure.
+
+    Raises TypeError for an object that may have tensors inside where they are not seen.
+    """
+    leaves, structure = pytree.tree_flatten(result)
+    for path, leaf in pytree.tree_flatten_with_path(result)[0]:
+        if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
+            raise TypeError(f"[torch] the result{pytree.keystr(path)} is a {type(leaf).__module__}."
+                            f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register its class "
+                            "with torch.utils._pytree.register_pytree_node")
+    return leaves, structure
+
+
 _TENSOR = object()
 """In place of a tensor among results."""
 
@@ -153,7 +171,7 @@ class _CompiledCall:
             else:
                 with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
                     result = what(*args, **kwargs)
-            results, self._structure = pytree.tree_flatten(result)
+            results, self._structure = flatten_results(result)
             self._others = [_TENSOR if isinstance(each, torch.Tensor) else each for each in results]
             return [each for each in results if isinstance(each, torch.Tensor)]
 

@@ -21,9 +21,18 @@ class _Mark:
         self.sharding, self.version, self.value = sharding, None, None
 
 
+def _sharding(mesh, spec, rank):
+    return spec if isinstance(spec, ms.Sharding) else ms.Sharding(mesh, spec, rank)
+
+
 @torch._dynamo.assume_constant_result
 def _constant_number(mesh, spec, rank):
-    return number_of(ms.Sharding(mesh, spec, rank))
+    return number_of(_sharding(mesh, spec, rank))
+
+
+def is_captured(tensor):
+    """Whether a tensor stands for a value of a program that is being captured."""
+    return torch.compiler.is_dynamo_compiling() or isinstance(tensor, FakeTensor | FunctionalTensor)
 
 
 def mark_sharding(tensor, mesh, spec):
@@ -35,8 +44,8 @@ def mark_sharding(tensor, mesh, spec):
     """
     if torch.compiler.is_dynamo_compiling():
         return sharding_constraint(tensor, _constant_number(mesh, spec, tensor.ndim))
-    sharding = ms.Sharding(mesh, spec, tensor.ndim)
-    if isinstance(tensor, FakeTensor | FunctionalTensor):
+    sharding = _sharding(mesh, spec, tensor.ndim)
+    if is_captured(tensor):
         return sharding_constraint(tensor, number_of(sharding))
     if isinstance(tensor, Held):
         tensor.value = ms.device_put(tensor.value, sharding)

@@ -6,7 +6,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
-from ._compile import decompositions
+from ._compile import decompositions, flatten_results
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._run import run_graph
@@ -59,7 +59,7 @@ def _of_module(what, args, kwargs):
         own_args, own_kwargs = pytree.tree_unflatten(
             [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], spec)
         with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
-            return pytree.tree_flatten(what(*own_args, **own_kwargs))[0]
+            return [each for each in flatten_results(what(*own_args, **own_kwargs))[0] if isinstance(each, torch.Tensor)]
 
     graph = capture(whole, [*state.values(), *inputs])
     names = [*state, *input_names(args, kwargs)]

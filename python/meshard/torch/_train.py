@@ -27,17 +27,6 @@ def _targets_of(loss):
     return max(len(needed) - 1, 0)
 
 
-@contextlib.contextmanager
-def _as_compiled():
-    """While active, optimizers keep their step counts in tensors instead of reading them."""
-    before = torch.compiler._is_compiling_flag
-    torch.compiler._is_compiling_flag = True
-    try:
-        yield
-    finally:
-        torch.compiler._is_compiling_flag = before
-
-
 class TrainStep:
     """A training step; see train_step()."""
 
@@ -190,8 +179,7 @@ def _swapped(optimizer, of, state, slots, rates):
         for group, rate in zip(groups, rates):
             group["params"], group["lr"] = [of[id(parameter)] for parameter in group["params"]], rate
         optimizer.state = traced
-        with _as_compiled():
-            yield
+        yield
     finally:
         optimizer.state = before
         for group, (parameters, rate) in zip(groups, kept):

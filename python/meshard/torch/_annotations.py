@@ -1,0 +1,277 @@
+"""Meshes, placements and plans of PyTorch as marks."""
+
+import difflib
+import fnmatch
+
+import torch
+
+import meshard as ms
+
+from ._marks import is_captured, mark_sharding, sharding_of
+
+
+def mesh_of(device_mesh):
+    """The mesh of meshard for a torch.distributed.DeviceMesh; no process group is needed. A mesh is returned as it is.
+
+    A slice of a DeviceMesh is a slice of the mesh of its root, so that it names the same axes.
+    """
+    if isinstance(device_mesh, ms.Mesh):
+        return device_mesh
+    names = device_mesh.mesh_dim_names or tuple(f"dim_{i}" for i in range(device_mesh.ndim))
+    root = device_mesh._get_root_mesh()
+    if root is not device_mesh and root is not None:
+        whole = mesh_of(root)
+        unknown = [name for name in names if name not in whole.axis_names]
+        if unknown:
+            raise ValueError(f"[torch] the dimension {unknown[0]!r} is not one of the root mesh {whole}: name the "
+                             "dimensions that were flattened")
+        return whole[names]
+    ranks = device_mesh.mesh
+    return ms.Mesh(dict(zip(names, ranks.shape, strict=True)), ranks.flatten().tolist())
+
+
+def device_mesh_of(mesh, device_type="cpu"):
+    """The torch.distributed.DeviceMesh of a mesh, without process groups."""
+    from torch.distributed.device_mesh import DeviceMesh
+
+    ranks = torch.tensor(list(mesh.device_ids), dtype=torch.int).reshape(tuple(mesh.shape))
+    return DeviceMesh(device_type, ranks, mesh_dim_names=tuple(mesh.axis_names), _init_backend=False, _rank=0)
+
+
+def _kind(placement):
+    """The name of the class of a placement, of PyTorch or of meshard."""
+    return type(placement).__name__
+
+
+def _axes_of(placements, mesh, rank):
+    """The names of the axes that split each dimension, by placements: one for each axis of the mesh."""
+    names = list(mesh.axis_names)
+    if len(placements) != len(names):
+        raise ValueError(f"[torch] {len(placements)} placements for a mesh with {len(names)} axes: {mesh}")
+    split = [[] for _ in range(rank)]
+    for name, placement in zip(names, placements):
+        if _kind(placement) == "Shard":
+            if not -rank <= placement.dim < rank:
+                raise ValueError(f"[torch] {placement} of a tensor with {rank} dimensions")
+            split[placement.dim].append(name)
+        elif _kind(placement) != "Replicate":
+            raise ValueError(f"[torch] {placement}: a whole tensor cannot be marked so. Mark it as Shard(dim) or "
+                             "Replicate()")
+    return split
+
+
+def spec_of(placements, mesh, rank):
+    """The partition spec for placements as distribute_tensor() takes them."""
+    return ms.P(*(tuple(names) if names else None for names in _axes_of(placements, mesh, rank)))
+
+
+def distribute_tensor(tensor, device_mesh, placements):
+    """Marks a tensor as DTensor's function of this name would distribute it. Returns it: it stays one whole tensor."""
+    mesh = mesh_of(device_mesh)
+    return mark_sharding(tensor, mesh, spec_of(placements, mesh, tensor.ndim))
+
+
+def _unmatched(what, pattern, names):
+    nearest = difflib.get_close_matches(pattern, names, 3, 0.4)
+    hint = f"; the nearest names are {', '.join(nearest)}" if nearest else ""
+    return ValueError(f"[torch] {what} {pattern!r} matches nothing{hint}")
+
+
+def shard(module, mesh, specs):
+    """Marks the parameters and buffers of a module by patterns over their names. Returns the module.
+
+        shard(model, mesh, {"*.q_proj.weight": P("model", None), "*.o_proj.weight": P(None, "model")})
+
+    `*`, `?` and `[abc]` are as in fnmatch; of several patterns that match a name, the last one decides.
+
+    Raises ValueError for a pattern that matches nothing, and InvalidArgumentError for a spec that does not fit.
+    """
+    mesh = mesh_of(mesh)
+    tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
+    chosen = {}
+    for pattern, spec in specs.items():
+        names = [name for name in tensors if fnmatch.fnmatchcase(name, pattern)]
+        if not names:
+            raise _unmatched("the pattern", pattern, list(tensors))
+        chosen |= dict.fromkeys(names, spec)
+    for name, spec in chosen.items():
+        try:
+            mark_sharding(tensors[name], mesh, spec)
+        except ms.Error as error:
+            error.add_note(f"it is the spec of {name}, {tuple(tensors[name].shape)}")
+            raise
+    return module
+
+
+def fully_shard(module, mesh, axis=None):
+    """Splits every parameter of a module over an axis, as PyTorch's FSDP does. Returns the module.
+
+    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one stays as it
+    is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a mesh
+    with one axis. The batch is the caller's to mark.
+    """
+    mesh, axis = _with_axis(mesh, axis)
+    size = mesh.axis_size(axis)
+    for parameter in module.parameters():
+        before = sharding_of(parameter)
+        split = [list(before.axes(d)) if before is not None else [] for d in range(parameter.ndim)]
+        free = [d for d in range(parameter.ndim) if not split[d] and parameter.shape[d] % size == 0]
+        if free:
+            split[free[0]] = [axis]
+            mark_sharding(parameter, mesh, ms.P(*(tuple(names) if names else None for names in split)))
+    return module
+
+
+def _with_axis(mesh, axis):
+    mesh = mesh_of(mesh)
+    if axis is None:
+        if len(mesh.axis_names) != 1:
+            raise ValueError(f"[torch] which axis of {mesh}? Pass axis=, one of {', '.join(mesh.axis_names)}")
+        axis = mesh.axis_names[0]
+    elif axis not in mesh.axis_names:
+        raise _unmatched("the axis", axis, list(mesh.axis_names))
+    return mesh, axis
+
+
+class _Plan:
+    """The marks of styles of tensor parallelism over one axis of a mesh."""
+
+    def __init__(self, mesh, axis):
+        self.mesh, self.axis = mesh, axis
+
+    def mark_parameter(self, parameter, dim):
+        """Splits a dimension of a parameter, or none, and keeps what other axes split."""
+        before = sharding_of(parameter)
+        split = [list(before.axes(d)) if before is not None else [] for d in range(parameter.ndim)]
+        if dim is not None:
+            split[dim].append(self.axis)
+        mark_sharding(parameter, self.mesh, ms.P(*(tuple(names) if names else None for names in split)))
+
+    def mark_value(self, value, placement):
+        """Constrains a value inside a program along the axis only; other axes stay the compiler's choice."""
+        if placement is None or not isinstance(value, torch.Tensor) or not is_captured(value):
+            return value
+        entries = [ms.UNCONSTRAINED] * value.ndim
+        if _kind(placement) == "Shard":
+            entries[placement.dim] = self.axis
+            return mark_sharding(value, self.mesh, ms.P(*entries))
+        if _kind(placement) == "Replicate":
+            return mark_sharding(value, self.mesh, ms.Sharding(self.mesh, ms.P(*entries), value.ndim,
+                                                               replicated=self.axis))
+        raise ValueError(f"[torch] a value inside a program cannot be marked as {placement}")
+
+    def mark_values(self, values, placements):
+        if placements is None:
+            return values
+        if isinstance(values, torch.Tensor):
+            return self.mark_value(values, _first(placements))
+        placements = placements if isinstance(placements, tuple | list) else (placements,)
+        return tuple(self.mark_value(value, placements[i] if i < len(placements) else None)
+                     for i, value in enumerate(values))
+
+    def add_hooks(self, module, inputs, outputs, keywords=None):
+        def before(module, args, kwargs):
+            args = self.mark_values(args, inputs)
+            return args, {name: self.mark_value(value, (keywords or {}).get(name)) for name, value in kwargs.items()}
+
+        def after(module, args, output):
+            return self.mark_values(output, outputs)
+
+        if inputs is not None or keywords:
+            module.register_forward_pre_hook(before, with_kwargs=True)
+        if outputs is not None:
+            module.register_forward_hook(after)
+
+    def apply(self, name, module, style):
+        kind = _kind(style)
+        if kind in ("ColwiseParallel", "RowwiseParallel"):
+            self._linear(name, module, style, kind == "ColwiseParallel")
+        elif kind == "EmbeddingParallel":
+            self.mark_parameter(module.weight, style.shard_dim)
+            self.add_hooks(module, None, _replicate())
+        elif kind == "SequenceParallel":
+            sequence = getattr(style, "sequence_sharding", None) or (_shard(style.sequence_dim),)
+            self.add_hooks(module, sequence, sequence)
+        elif kind == "PrepareModuleInput":
+            self.add_hooks(module, style.desired_input_layouts, None, style.desired_input_kwarg_layouts)
+        elif kind == "PrepareModuleOutput":
+            self.add_hooks(module, None, style.desired_output_layouts)
+        elif kind == "PrepareModuleInputOutput":
+            self.apply(name, module, style.prepare_module_input)
+            self.apply(name, module, style.prepare_module_output)
+        elif kind == "AllReduceParallel":
+            self.add_hooks(module, None, _replicate())
+        elif kind not in ("ReplicatedWithGradAllReduce", "TensorParallelLayer", "NoParallel"):
+            # What is replicated needs no mark: the compiler sums its gradient.
+            raise NotImplementedError(f"[torch] the style {kind} of {name} has no mark: give its parameters specs by shard()")
+
+    def _linear(self, name, module, style, by_columns):
+        if isinstance(module, torch.nn.Linear):
+            self.mark_parameter(module.weight, 0 if by_columns else 1)
+            if module.bias is not None:
+                self.mark_parameter(module.bias, 0 if by_columns else None)
+            desired = _replicate() if by_columns else _shard(-1)
+        elif isinstance(module, torch.nn.Embedding):
+            self.mark_parameter(module.weight, 1 if by_columns else 0)
+            desired = _replicate()
+        else:
+            raise NotImplementedError(f"[torch] {_kind(style)} of {name}, a {_kind(module)}: it is for Linear and Embedding")
+        self.add_hooks(module, desired, style.output_layouts)
+
+
+def _first(placements):
+    return placements[0] if isinstance(placements, tuple | list) else placements
+
+
+def _replicate():
+    return ms.Replicate()
+
+
+def _shard(dim):
+    from torch.distributed.tensor.placement_types import Shard
+
+    return Shard(dim)
+
+
+def _modules_of(module, path):
+    """The modules that a path of a plan names, each part a pattern as in PyTorch's parallelize_module."""
+    if path == "":
+        return {"": module}
+    parts = path.split(".")
+    return {name: each for name, each in module.named_modules()
+            if len(name.split(".")) == len(parts) and name
+            and all(fnmatch.fnmatchcase(own, part) for own, part in zip(name.split("."), parts))}
+
+
+def _plan_of_transformers(module):
+    plan = getattr(module, "tp_plan", None) or getattr(module, "_tp_plan", None)
+    if not plan:
+        raise ValueError(f"[torch] {_kind(module)} has no plan of its own (tp_plan): pass one")
+    from transformers.integrations.tensor_parallel import ALL_PARALLEL_STYLES
+
+    return {path: ALL_PARALLEL_STYLES[style] if isinstance(style, str) else style for path, style in plan.items()}
+
+
+def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None):
+    """Marks a module by a plan of PyTorch's tensor parallelism. Returns the module.
+
+        parallelize_module(model, mesh, {"layers.*.up": ColwiseParallel(), "layers.*.down": RowwiseParallel()}, axis="model")
+
+    Without a plan, a model of `transformers` is marked by its own (`tp_plan`). Weights are marked as the styles split
+    them, and inputs and outputs of the modules as their layouts say, along `axis` only; it may be left out for a mesh
+    with one axis. Tensors stay whole: a module sees all heads, whatever `use_local_output` says.
+
+    Raises ValueError for a path that matches no module, NotImplementedError for a style that no mark expresses.
+    """
+    mesh, axis = _with_axis(device_mesh, axis)
+    plan = _plan_of_transformers(module) if parallelize_plan is None else parallelize_plan
+    if not isinstance(plan, dict):
+        plan = {"": plan}
+    marks = _Plan(mesh, axis)
+    for path, style in plan.items():
+        modules = _modules_of(module, path)
+        if not modules:
+            raise _unmatched("the path", path, [name for name, _ in module.named_modules() if name])
+        for name, each in modules.items():
+            marks.apply(name or _kind(module), each, style)
+    return module
