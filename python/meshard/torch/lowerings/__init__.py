@@ -3,4 +3,4 @@
 from . import attention, contractions, convolutions, fourier, linear_algebra, losses, normalizations
 from . import pooling, resampling, special
 from . import control, elementwise, reductions, shapes
-from . import cumulative, indexing, random, sorting
+from . import cumulative, embeddings, indexing, padding, random, segments, sorting

@@ -312,38 +312,6 @@ def nonzero_static(x, *, size, fill_value=-1):
     return ms.stack(columns, axis=1)
 
 
-# Embeddings.
-
-
-@lowers("aten.embedding")
-def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    if sparse:
-        raise NotImplementedError("[torch] embedding with sparse gradients")
-    if 0 in indices.shape:
-        return ms.zeros(tuple(indices.shape) + tuple(weight.shape[1:]), dtype=weight.dtype)
-    return ms.take(weight, _int64(indices), axis=0)
-
-
-@lowers("aten.embedding_dense_backward")
-def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_grad_by_freq):
-    dtype = to_torch(gradient.dtype)
-    width = gradient.shape[-1]
-    rows = cast(ms.reshape(gradient, (-1, width)), torch.float32 if dtype.itemsize == 2 else dtype)
-    indices = ms.reshape(_int64(indices), (-1,))
-    if 0 in rows.shape:
-        return ms.zeros((num_weights, width), dtype=gradient.dtype)
-    if scale_grad_by_freq:
-        counts = ms.zeros((num_weights,), dtype=ms.int64)
-        counts = _scattered_slices("sum", counts, 0, indices, ms.ones(indices.shape, dtype=ms.int64))
-        uses = ms.take(counts, indices, axis=0)
-        rows = ms.divide(rows, ms.expand_dims(cast(uses, to_torch(rows.dtype)), axis=1))
-    # A row of padding has no gradient.
-    kept = ms.not_equal(indices, padding_idx)
-    rows = ms.where(ms.expand_dims(kept, axis=1), rows, ms.zeros_like(rows))
-    made = _scattered_slices("sum", ms.zeros((num_weights, width), dtype=rows.dtype), 0, indices, rows)
-    return cast(made, dtype)
-
-
 # Masks.
 
 

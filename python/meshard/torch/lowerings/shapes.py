@@ -165,9 +165,9 @@ def roll(x, shifts, dims=()):
     if 0 in x.shape or not x.ndim:
         return x
     if not dims:
-        return ms.reshape(ms.roll(ms.reshape(x, (-1,)), shifts[0], 0), x.shape)
+        return ms.reshape(ms.roll(ms.reshape(x, (-1,)), shifts[0], axis=0), x.shape)
     for shift, dim in zip(shifts, dims):
-        x = ms.roll(x, shift, dimension(dim, x.ndim))
+        x = ms.roll(x, shift, axis=dimension(dim, x.ndim))
     return x
 
 

@@ -1,0 +1,89 @@
+"""Random operations of compiled PyTorch functions: distributions, seeds, and masks that the backward pass reuses."""
+
+import math
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import meshard.torch as mt  # noqa: E402
+
+COUNT = 20000
+
+
+def drawn(function, *args):
+    torch.manual_seed(5)
+    return mt.function(function)(*args)
+
+
+def like(dtype=torch.float32):
+    return torch.zeros(COUNT, dtype=dtype)
+
+
+# Function, mean, standard deviation.
+MOMENTS = {
+    "rand": (lambda x: torch.rand(COUNT) + x, 0.5, math.sqrt(1 / 12)),
+    "rand_like": (lambda x: torch.rand_like(x), 0.5, math.sqrt(1 / 12)),
+    "randn": (lambda x: torch.randn(COUNT) + x, 0, 1),
+    "randn_like": (lambda x: torch.randn_like(x), 0, 1),
+    "normal_": (lambda x: x.clone().normal_(2, 3), 2, 3),
+    "normal of tensors": (lambda x: torch.normal(x + 1, x + 2), 1, 2),
+    "uniform_": (lambda x: x.clone().uniform_(-1, 3), 1, 4 * math.sqrt(1 / 12)),
+    "bernoulli": (lambda x: torch.bernoulli(x + 0.25), 0.25, math.sqrt(0.25 * 0.75)),
+    "bernoulli_": (lambda x: x.clone().bernoulli_(0.25), 0.25, math.sqrt(0.25 * 0.75)),
+    "exponential_": (lambda x: x.clone().exponential_(2), 0.5, 0.5),
+    "geometric_": (lambda x: x.clone().geometric_(0.25), 4, math.sqrt(0.75) / 0.25),
+    "log_normal_": (lambda x: x.clone().log_normal_(0.5, 0.25), math.exp(0.5 + 0.25 ** 2 / 2),
+                    math.exp(0.5 + 0.25 ** 2 / 2) * math.sqrt(math.expm1(0.25 ** 2))),
+    "randint": (lambda x: torch.randint(3, 11, (COUNT,)) + x, 6.5, math.sqrt((64 - 1) / 12)),
+    "poisson": (lambda x: torch.poisson(x + 4), 4, 2),
+    "multinomial": (lambda x: torch.multinomial(torch.tensor([1.0, 0.0, 3.0]), COUNT, True) + x, 1.5,
+                    math.sqrt(0.75)),
+    "dropout": (lambda x: torch.nn.functional.dropout(x + 1, 0.75), 1, math.sqrt(3)),
+}
+
+
+@pytest.mark.parametrize("name", MOMENTS)
+def test_moments_are_those_of_the_distribution(name):
+    function, mean, deviation = MOMENTS[name]
+    made = drawn(function, like()).double()
+    assert made.shape == (COUNT,)
+    # Five standard errors of the mean; the variance of these distributions varies little.
+    assert abs(made.mean() - mean) < 5 * deviation / math.sqrt(COUNT)
+    assert made.std() == pytest.approx(deviation, rel=0.05)
+
+
+def test_quartiles_of_cauchy():
+    made = drawn(lambda x: x.clone().cauchy_(1, 2), like())
+    assert made.quantile(torch.tensor([0.25, 0.5, 0.75])).tolist() == pytest.approx([-1, 1, 3], abs=0.15)
+
+
+def test_permutations_and_samples_without_replacement_have_each_element_once():
+    made = drawn(lambda x: torch.randperm(100), like())
+    assert made.dtype == torch.int64 and made.sort().values.tolist() == list(range(100)) != made.tolist()
+    made = drawn(lambda x: torch.multinomial(torch.tensor([[1.0, 2, 0, 3]]).expand(50, 4), 3), like())
+    assert all(sorted(row) == [0, 1, 3] for row in made.tolist())
+
+
+def test_calls_differ_and_a_seed_repeats_them():
+    f = mt.function(lambda x: (torch.randn_like(x), torch.randn_like(x)))
+    torch.manual_seed(1)
+    first, second = f(like()), f(like())
+    torch.manual_seed(1)
+    again = f(like())
+    assert not torch.equal(first[0], first[1]) and not torch.equal(first[0], second[0])
+    assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
+
+
+def test_the_backward_pass_uses_the_mask_of_the_forward_pass():
+    x = torch.ones(1000, requires_grad=True)
+    y = mt.function(lambda x: torch.nn.functional.dropout(x, 0.5))(x)
+    y.sum().backward()
+    assert torch.equal(x.grad, y.detach())
+    assert set(y.tolist()) == {0, 2}
+
+
+def test_a_generator_is_refused():
+    generator = torch.Generator()
+    with pytest.raises(Exception, match="enerator"):
+        mt.function(lambda x: torch.randn(3, generator=generator) + x)(torch.ones(3))
