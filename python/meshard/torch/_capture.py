@@ -6,6 +6,7 @@ import dataclasses
 import torch
 
 from . import _lines
+from ._batches import keep_batches
 from ._compile import decompositions
 
 
@@ -64,7 +65,7 @@ def capture(function, tensors):
 
     def keep(module, example_inputs):
         metadata = torch._guards.TracingContext.get().fw_metadata
-        found.append(Graph(module, tuple(metadata.mutated_inp_runtime_indices)))
+        found.append(Graph(keep_batches(module), tuple(metadata.mutated_inp_runtime_indices)))
         raise _Captured
 
     try:

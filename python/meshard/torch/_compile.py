@@ -8,6 +8,7 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
+from ._batches import keep_batches
 from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._marks import placed
@@ -32,7 +33,7 @@ class Program:
     """
 
     def __init__(self, module, kept):
-        self._module, self._kept = module, kept
+        self._module, self._kept = keep_batches(module), kept
         self._needs_key = needs_key(module)
         self._run = ms.jit(self._record)
 

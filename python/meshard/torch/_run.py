@@ -8,6 +8,7 @@ import torch
 
 import meshard as ms
 
+from . import _batches
 from ._convert import to_meshard
 from ._table import lowering_of
 
@@ -65,9 +66,8 @@ def _call(node, values):
         raise missing(node)
     args = torch.fx.node.map_arg(node.args, values.__getitem__)
     kwargs = torch.fx.node.map_arg(node.kwargs, values.__getitem__)
-    function = node.target if node.target is operator.getitem else lowering_of(node.target)
-    if function is None and getattr(node.target, "__module__", "") in ("_operator", "math"):
-        function = node.target
+    plain = getattr(node.target, "__module__", "") in ("_operator", "math", _batches.__name__)
+    function = node.target if plain else lowering_of(node.target)
     if function is None:
         raise missing(node)
     place = place_of(node)
