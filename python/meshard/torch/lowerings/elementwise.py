@@ -275,7 +275,7 @@ def angle(x):
     return ms.where(ms.isnan(x), x, made)
 
 
-@lowers("aten._conj", "aten._conj_copy", "prims.conj")
+@lowers("aten._conj", "aten._conj_copy", "aten._conj_physical", "prims.conj")
 def conj(x):
     return ms.conj(x)
 
