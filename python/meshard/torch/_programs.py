@@ -11,6 +11,7 @@ from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._run import run_graph
 from ._train import TrainStep
+from .lowerings.random import keys_from, needs_key, new_key
 
 
 def _abstract(tensor):
@@ -88,12 +89,14 @@ def _function_of(name, module, names, tensors, convert):
     """A function of the named tensors that records the graph, and the tensors as meshard's."""
     others = {i: each for i, each in enumerate(tensors) if not isinstance(each, torch.Tensor)}
     names = [each for i, each in enumerate(names) if i not in others]
+    needed = {"random key": convert(new_key())} if needs_key(module) else {}
 
     def function(**values):
         given = iter(values[each] for each in names)
         inputs = [others[i] if i in others else next(given) for i in range(len(tensors))]
-        return [each for each in run_graph(module, inputs) if isinstance(each, ms.Tensor)]
+        with keys_from(values.get("random key")):
+            return [each for each in run_graph(module, inputs) if isinstance(each, ms.Tensor)]
 
     function.__name__ = name
     converted = [convert(each) for each in tensors if isinstance(each, torch.Tensor)]
-    return function, (), dict(zip(names, converted, strict=True))
+    return function, (), {**dict(zip(names, converted, strict=True)), **needed}

@@ -18,6 +18,13 @@ def same(x,y):
         except AssertionError as e: return "values: "+str(e).replace("\n"," ")[:120]
         return ""
     return "" if x==y or (x!=x and y!=y) else f"{y} for {x}"
+def other_of_equals(op,s,want,got):
+    """Whether the indices are of elements that equal those of PyTorch's: which of equal elements is found is not specified."""
+    if op.name not in ("topk","kthvalue","mode","sort") or not isinstance(s.input,torch.Tensor) or s.kwargs.get("stable"): return False
+    x=s.input.detach(); dim=s.kwargs.get("dim",(*s.args,-1)[0 if op.name in ("mode","sort") else 1] if op.name in ("mode","sort") or len(s.args)>1 else -1)
+    found=want[0].detach()
+    keep=lambda v: v if v.ndim==x.ndim else v.unsqueeze(dim)
+    return not same(found,got[0]) and (not x.ndim or not same(keep(found),x.gather(dim,keep(got[1]))))
 totals=collections.Counter(); t0=time.time(); out={}
 for k,op in enumerate(op_db):
     if k%n!=i: continue
@@ -45,7 +52,7 @@ for k,op in enumerate(op_db):
             except Exception as e: continue
             tb=fresh(); count+=1
             # Samples of random operations set the seed themselves.
-            drawn=False; seed=torch.manual_seed; torch.manual_seed=lambda *_: None
+            drawn="empty" in name; seed=torch.manual_seed; torch.manual_seed=lambda *_: None
             try:
                 for number in range(1,5):
                     seed(number); again=f(*fresh())
@@ -57,7 +64,7 @@ for k,op in enumerate(op_db):
             for x,y in zip(w,g):
                 d=same(x,y)
                 # Of random numbers, only dtype and shape are compared; test_random.py has their distributions.
-                if d and not (drawn and d.startswith("values")): verdict,reason="wrong",d; break
+                if d and not (drawn and d.startswith("values")) and not (d.startswith("values") and other_of_equals(op,s,w,g)): verdict,reason="wrong",d; break
             if verdict=="right" and a.grad and not drawn:
                 wg=[x for x in w if isinstance(x,torch.Tensor) and x.requires_grad]; gg=[y for x,y in zip(w,g) if isinstance(x,torch.Tensor) and x.requires_grad]
                 ia=[x for x in ta if x.requires_grad]; ib=[x for x in tb if x.requires_grad]

@@ -83,6 +83,16 @@ def test_the_backward_pass_uses_the_mask_of_the_forward_pass():
     assert set(y.tolist()) == {0, 2}
 
 
+def test_a_checkpointed_region_draws_the_same_mask_again():
+    from torch.utils.checkpoint import checkpoint
+
+    w = torch.rand(1000, requires_grad=True)
+    region = lambda w: torch.nn.functional.dropout(w.sin().cos() * w, 0.5)
+    y = mt.compile(lambda w: checkpoint(region, w, use_reentrant=False))(w)
+    y.sum().backward()
+    assert torch.equal(w.grad == 0, y == 0)
+
+
 def test_a_generator_is_refused():
     generator = torch.Generator()
     with pytest.raises(Exception, match="enerator"):

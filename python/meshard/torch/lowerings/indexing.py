@@ -255,7 +255,8 @@ def _put_mask(x, at, mask, values, accumulate):
         place = ms.clip(place, 0, values.shape[at] - 1)
         values = ms.take(values, place, axis=at)
     chosen = ms.reshape(chosen, (-1,) + (1,) * (x.ndim - at - rank))
-    added = ms.add(flat, values) if accumulate else ms.broadcast_to(values, flat.shape)
+    plus = ms.logical_or if to_torch(x.dtype) == torch.bool else ms.add
+    added = plus(flat, values) if accumulate else ms.broadcast_to(values, flat.shape)
     return ms.reshape(ms.where(chosen, added, flat), x.shape)
 
 
@@ -269,7 +270,8 @@ def index_put(x, indices, values, accumulate=False, unsafe=False):
         return _put_mask(x, *given[0], values, accumulate)
     if all(each is None for each in indices):
         values = ms.broadcast_to(values, x.shape)
-        return ms.add(x, values) if accumulate else values
+        plus = ms.logical_or if to_torch(x.dtype) == torch.bool else ms.add
+        return plus(x, values) if accumulate else values
     at, starts, windows, shape = _dimension_numbers(x, indices)
     if 0 in shape:
         return x

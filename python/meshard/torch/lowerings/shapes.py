@@ -1,5 +1,7 @@
 """Creating, reshaping, joining and slicing."""
 
+import math
+
 import torch
 
 import meshard as ms
@@ -122,6 +124,26 @@ def arange(start, end, step=1, dtype=None, **_):
     if dtype is None:
         dtype = torch.int64 if all(isinstance(v, int) for v in (start, end, step)) else torch.get_default_dtype()
     return ms.arange(start, end, step, dtype=to_meshard(dtype))
+
+
+@lowers("aten.linspace.default", "aten.linspace.Tensor_Tensor", "aten.linspace.Tensor_Scalar",
+        "aten.linspace.Scalar_Tensor")
+def linspace(start, end, steps, dtype=None, **_):
+    """`steps` numbers from start to end; each half is counted from its end, and integers are truncated."""
+    if dtype is None:
+        dtype = torch.get_default_dtype()
+        if isinstance(start, complex) or isinstance(end, complex):
+            dtype = torch.promote_types(dtype, torch.complex64)
+    is_float = dtype.is_floating_point or dtype.is_complex
+    computed = (torch.float32 if dtype.itemsize == 2 else dtype) if is_float else torch.float64
+    start, end = (as_dtype(as_dtype(each, dtype), computed) for each in (start, end))
+    if steps == 1:
+        return ms.reshape(as_dtype(start, dtype), (1,))
+    step = ms.divide(ms.subtract(end, start), ms.full((), max(steps - 1, 1), dtype=start.dtype))
+    number = ms.arange(0, steps, 1, dtype=ms.int64)
+    from_start = ms.add(start, ms.multiply(step, as_dtype(number, computed)))
+    from_end = ms.subtract(end, ms.multiply(step, as_dtype(ms.subtract(steps - 1, number), computed)))
+    return as_dtype(ms.where(ms.less(number, steps // 2), from_start, from_end), dtype)
 
 
 # Parts.
@@ -254,6 +276,16 @@ def new_empty_strided(x, size, stride, dtype=None, **_):
 @lowers("aten.empty_strided", "aten.empty_permuted", "prims.empty_strided", "prims.empty_permuted")
 def empty_strided(size, stride, dtype=None, **_):
     return ms.zeros(tuple(size), dtype=to_meshard(dtype or torch.get_default_dtype()))
+
+
+@lowers("aten.resize", "prims.resize")
+def resize(x, size, memory_format=None):
+    """The leading elements in row-major order; elements that are added are zero."""
+    count = math.prod(size)
+    flat = ms.reshape(x, (-1,))[:count]
+    if flat.shape[0] < count:
+        flat = ms.concat([flat, ms.zeros((count - flat.shape[0],), dtype=x.dtype)], axis=0)
+    return ms.reshape(flat, tuple(size))
 
 
 @lowers("aten.view_as_real", "aten.view_as_real_copy")
