@@ -51,10 +51,11 @@ def compiled(function, tensors, compile_forward, compile_backward):
 
     class Whole(torch.nn.Module):
         def forward(self, *given):
-            return tuple(function(*given))
+            with _as_compiled():
+                return tuple(function(*given))
 
     mode, fakes = _faked(tensors)
-    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded(), _as_compiled():
+    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded():
         return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
                                      decompositions=decompositions())
 

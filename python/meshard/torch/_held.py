@@ -38,6 +38,14 @@ class Held(torch.Tensor):
     def __repr__(self):
         return repr(self._sides.on_host())
 
+    def __reduce_ex__(self, protocol):
+        return self._sides.on_host().__reduce_ex__(protocol)  # saved as a plain tensor
+
+    def __deepcopy__(self, memo):
+        copy = Held(self.value, requires_grad=self.requires_grad)
+        memo[id(self)] = torch.nn.Parameter(copy, self.requires_grad) if isinstance(self, torch.nn.Parameter) else copy
+        return memo[id(self)]
+
     def __tensor_flatten__(self):
         raise TypeError("[torch] a tensor on meshard's devices cannot be taken apart")
 
@@ -47,7 +55,11 @@ class Held(torch.Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         if str(func) in _SAME_ELEMENTS:
             return args[0]._shared()
-        args, kwargs = pytree.tree_map_only(cls, lambda held: held._sides.on_host(), (args, kwargs or {}))
+        kwargs = kwargs or {}
+        held = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, cls)]
+        for each in held:
+            each._sides.used_by(func)
+        args, kwargs = pytree.tree_map_only(cls, lambda each: each._sides.on_host(), (args, kwargs))
         return func(*args, **kwargs)
 
     def _shared(self):
@@ -55,28 +67,50 @@ class Held(torch.Tensor):
         other._sides = self._sides
         return other
 
+    def numpy(self, *, force=False):
+        return self._sides.lent().numpy()
+
+    def __array__(self, *args, **kwargs):
+        return self._sides.lent().__array__(*args, **kwargs)
+
+    def tolist(self):
+        return self._sides.on_host().tolist()
+
+    def __dlpack__(self, **kwargs):
+        return self._sides.lent().__dlpack__(**kwargs)
+
 
 class _Sides:
     """The elements on the devices and in host memory; at least one of them is up to date."""
 
     def __init__(self, value):
-        self._value, self._host, self._version = value, None, 0
+        self._value, self._host = value, None
+        self._is_written = False  # the host memory, since it was last placed
+        self._is_lent = False  # others have views of the host memory, through which they may write at any time
 
     def any_value(self):
         return self._value
 
     def on_devices(self):
-        if self._host is not None and self._host._version != self._version:
+        if self._is_written or self._is_lent:
             self._value = to_meshard(self._host, like=self._value)
-            self._version = self._host._version
+            self._is_written = False
         return self._value
 
     def on_host(self):
         if self._host is None:
             self._host = to_host(self._value)
-            self._version = self._host._version
         return self._host
+
+    def lent(self):
+        self._is_lent = True
+        return self.on_host()
+
+    def used_by(self, operation):
+        self._is_written = self._is_written or operation._schema.is_mutable
+        self._is_lent = self._is_lent or operation.is_view
 
     def place(self, value):
         # Views of the old host memory keep the old elements, as PyTorch's `.data =` does.
         self._value, self._host = value, None
+        self._is_written = self._is_lent = False

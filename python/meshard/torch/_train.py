@@ -167,7 +167,9 @@ class _StepProgram:
 def _swapped(optimizer, of, state, slots, rates):
     """While active, the optimizer's parameters, states and learning rates are those of the trace."""
     groups, before = optimizer.param_groups, optimizer.state
-    kept = [(group["params"], group["lr"]) for group in groups]
+    # "capturable" computes with tensors what depends on the step, instead of numbers.
+    changed = ("params", "lr", "capturable")
+    kept = [{name: group[name] for name in changed if name in group} for group in groups]
     traced = type(before)(before.default_factory)
     for parameter in state.in_groups:
         if parameter in before:
@@ -177,13 +179,14 @@ def _swapped(optimizer, of, state, slots, rates):
         traced[of[id(state.in_groups[i])]][name] = value
     try:
         for group, rate in zip(groups, rates):
-            group["params"], group["lr"] = [of[id(parameter)] for parameter in group["params"]], rate
+            own = {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True}
+            group.update({name: own[name] for name in changed if name in group})
         optimizer.state = traced
         yield
     finally:
         optimizer.state = before
-        for group, (parameters, rate) in zip(groups, kept):
-            group["params"], group["lr"] = parameters, rate
+        for group, own in zip(groups, kept):
+            group.update(own)
 
 
 def train_step(model, loss, optimizer, *, before_update=None):

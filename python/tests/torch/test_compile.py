@@ -1,0 +1,160 @@
+"""mt.compile and torch.compile(backend=...): values, gradients, buffers, structures. Expected: PyTorch's own results."""
+
+import copy
+
+import pytest
+import torch
+
+import meshard as ms
+import meshard.torch as mt
+from meshard import P
+
+
+def close(got, wanted):
+    torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_forward_and_backward(mlp, mesh):
+    plain = copy.deepcopy(mlp)
+    mt.mark_sharding(mlp.up.weight, mesh, P("model", None))
+    mt.mark_sharding(mlp.down.weight, mesh, P(None, "model"))
+    compiled, x = mt.compile(mlp), torch.randn(6, 8)
+    y, wanted = compiled(x), plain(x)
+    close(y, wanted)
+    y.square().sum().backward()
+    wanted.square().sum().backward()
+    for one, other in zip(mlp.parameters(), plain.parameters(), strict=True):
+        close(one.grad, other.grad)
+
+
+def test_an_update_by_pytorch_is_seen(mlp):
+    compiled, x = mt.compile(mlp), torch.randn(3, 8)
+    before = compiled(x)
+    optimizer = torch.optim.SGD(mlp.parameters(), lr=0.5)
+    before.sum().backward()
+    optimizer.step()
+    close(compiled(x), mlp(x))
+    assert not torch.equal(before, compiled(x))
+
+
+def test_buffers_change_and_modes_are_other_programs():
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.BatchNorm1d(6))
+    plain, compiled = copy.deepcopy(module), mt.compile(module)
+    for _ in range(3):
+        x = torch.randn(5, 4)
+        close(compiled(x), plain(x))
+    close(module[1].running_mean, plain[1].running_mean)
+    assert module[1].num_batches_tracked == 3
+    module.eval()
+    plain.eval()
+    close(compiled(x), plain(x))
+
+
+def test_structures_constants_and_none():
+    def f(x, *, scale, flag=None):
+        return {"y": x * scale, "n": 3, "rest": (flag, x.sum())}
+
+    compiled = mt.compile(f)
+    x = torch.arange(4.0)
+    for scale in (2, 3.5):
+        got = compiled(x, scale=scale)
+        close(got["y"], x * scale)
+        assert got["n"] == 3 and got["rest"][0] is None
+        close(got["rest"][1], x.sum())
+
+
+def test_tied_weights_are_one_gradient():
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4))
+    module[2].weight = module[0].weight
+    plain, x = copy.deepcopy(module), torch.randn(3, 4)
+    mt.compile(module)(x).sum().backward()
+    plain(x).sum().backward()
+    close(module[0].weight.grad, plain[0].weight.grad)
+
+
+def test_inputs_are_written():
+    def f(x, total):
+        total.add_(x.sum())
+        return x + total
+
+    x, total, wanted = torch.ones(3), torch.zeros(()), torch.zeros(())
+    close(mt.compile(f)(x, total), f(x, wanted))
+    close(total, wanted)
+
+
+def test_a_decision_by_elements_is_an_error():
+    def f(x):
+        return x if x.sum() > 0 else -x
+
+    with pytest.raises(Exception, match="data-dependent"):
+        mt.compile(f)(torch.ones(3))
+
+
+def test_a_missing_lowering_names_the_overload_and_the_line():
+    with torch.library._scoped_library("meshard_test", "DEF") as library:
+        library.define("unknown(Tensor x) -> Tensor")
+        library.impl("unknown", lambda x: x.clone(), "CompositeExplicitAutograd")
+        library.impl("unknown", lambda x: torch.empty_like(x), "Meta")
+
+        def f(x):
+            return torch.ops.meshard_test.unknown(x)
+
+        with pytest.raises(NotImplementedError, match=r"test_compile\.py:\d+: \[torch\] meshard_test\.unknown\.default"):
+            mt.compile(f)(torch.ones(3))
+
+
+def test_an_unknown_result_is_an_error():
+    class Box:
+        def __init__(self, x):
+            self.x = x
+
+    with pytest.raises(TypeError, match="Box, whose tensors are not known"):
+        mt.compile(Box)(torch.ones(3))
+
+
+def test_random_numbers_follow_manual_seed():
+    dropout = mt.compile(lambda x: torch.nn.functional.dropout(x, 0.5))
+    x = torch.ones(4096)
+    torch.manual_seed(3)
+    first, second = dropout(x), dropout(x)
+    torch.manual_seed(3)
+    assert torch.equal(first, dropout(x)) and not torch.equal(first, second)
+    assert abs((first == 0).float().mean().item() - 0.5) < 0.05 and set(first.unique().tolist()) == {0.0, 2.0}
+
+
+def test_backend_of_torch_compile(mlp, mesh):
+    by_rows = P("data", None)
+
+    def f(x):
+        return mt.mark_sharding(mlp(x), mesh, by_rows) * 2
+
+    compiled, x = torch.compile(f, backend="meshard", fullgraph=True), torch.randn(4, 8)
+    close(compiled(x), mlp(x) * 2)
+
+
+def test_graph_breaks_work(mlp):
+    def f(x):
+        y = mlp(x)
+        print("between", end="")  # PyTorch's compiler stops here
+        return torch.tanh(y)
+
+    x = torch.randn(4, 8)
+    close(torch.compile(f, backend="meshard")(x), torch.tanh(mlp(x)))
+
+
+def test_autocast(mlp):
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        y, wanted = mt.compile(mlp)(torch.ones(2, 8)), mlp(torch.ones(2, 8))
+    assert y.dtype == wanted.dtype == torch.bfloat16
+    torch.testing.assert_close(y, wanted, rtol=0.02, atol=0.02)
+
+
+def test_results_share_memory_with_the_device():
+    x = torch.arange(8.0)
+    y = mt.compile(lambda t: t + 1)(x)
+    assert type(y) is torch.Tensor
+    y[0] = 5  # one's own memory: another call is not changed
+    close(mt.compile(lambda t: t + 1)(x), x + 1)
+    assert ms is not None

@@ -1,0 +1,60 @@
+"""explain, check_sharded and plan of PyTorch programs: names, lines, collectives."""
+
+import pathlib
+
+import pytest
+import torch
+
+import meshard as ms
+import meshard.torch as mt
+from meshard import P
+
+
+def line_of(text):
+    source = pathlib.Path(__file__).with_name("conftest.py").read_text().splitlines()
+    return next(i for i, line in enumerate(source, 1) if text in line)
+
+
+@pytest.fixture
+def marked(mlp, mesh):
+    mt.shard(mlp, mesh, {"up.weight": P("model", None), "down.weight": P(None, "model")})
+    return mlp
+
+
+def test_a_module(marked):
+    report = ms.explain(marked, torch.randn(6, 8), topology="cpu:8")
+    assert {argument.name for argument in report.arguments} == {"up.weight", "up.bias", "down.weight", "down.bias",
+                                                                "args[0]"}
+    (only,) = report.collectives
+    assert only.kind == "all-reduce" and tuple(only.axes) == ("model",)
+    assert f"conftest.py:{line_of('self.down(hidden)')}" in str(report)
+
+
+def test_a_training_step(marked):
+    optimizer = torch.optim.AdamW(marked.parameters())
+    step = mt.train_step(marked, torch.nn.functional.mse_loss, optimizer)
+    x = mt.mark_sharding(torch.randn(6, 8), ms.Mesh({"data": 2, "model": 4}), P("data"))
+    report = ms.explain(step, x, torch.randn(6, 4), topology="cpu:8")
+    axes = {axis for each in report.collectives for axis in each.axes}
+    assert axes == {"data", "model"}  # of the gradients, and of the second product
+
+
+def test_an_exported_program(mlp):
+    x = torch.randn(6, 8)
+    program = torch.export.export(mlp, (x,))
+    report = ms.explain(program, topology="cpu:1")
+    assert "up.weight" in {argument.name for argument in report.arguments}
+
+
+def test_check_sharded(marked):
+    assert ms.check_sharded(marked, torch.randn(6, 8))
+
+
+def test_meta_parameters_are_explained(make_mlp, mesh):
+    with torch.device("meta"):
+        model = make_mlp(width=1024, hidden=4096)
+    mt.shard(model, mesh, {"up.weight": P("model", None)})
+    report = ms.explain(model, torch.empty(8, 1024, device="meta"), topology="cpu:8")
+    sizes = {argument.name: argument.shard_bytes for argument in report.arguments if hasattr(argument, "shard_bytes")}
+    assert not sizes or sizes["up.weight"] == 1024 * 4096
+    assert "up.weight: f32[4096,1024]" in str(report)

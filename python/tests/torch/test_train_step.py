@@ -1,0 +1,107 @@
+"""mt.train_step: the losses and parameters of PyTorch's own loop, and where the state is."""
+
+import copy
+
+import pytest
+import torch
+
+import meshard.torch as mt
+from meshard import P
+
+OPTIMIZERS = {
+    "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True),
+    "nadam": lambda p: torch.optim.NAdam(p, lr=0.01),
+}
+
+
+def plain_step(model, optimizer, loss, *batch):
+    optimizer.zero_grad()
+    value = loss(model(*batch[:-1]), batch[-1])
+    value.backward()
+    optimizer.step()
+    return value.item()
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_steps_equal_pytorchs(name, mlp, mesh):
+    plain, make = copy.deepcopy(mlp), OPTIMIZERS[name]
+    mt.mark_sharding(mlp.up.weight, mesh, P("model", None))
+    optimizer, other = make(mlp.parameters()), make(plain.parameters())
+    loss = torch.nn.functional.mse_loss
+    step = mt.train_step(mlp, loss, optimizer)
+    schedules = [torch.optim.lr_scheduler.StepLR(each, 2) for each in (optimizer, other)]
+    torch.manual_seed(1)
+    for _ in range(5):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        assert float(step(x, y)) == pytest.approx(plain_step(plain, other, loss, x, y), rel=1e-5)
+        for schedule in schedules:
+            schedule.step()
+    for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=1e-5, atol=1e-6)
+    # A program without state, and one with it; another learning rate is no other program.
+    assert len(step._programs) == 2
+    assert mlp.up.weight.value.sharding.spec == P("model", None)
+
+
+def test_state_goes_to_plain_pytorch_and_back(mlp, tmp_path):
+    optimizer = torch.optim.AdamW(mlp.parameters(), lr=0.01)
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    for _ in range(2):
+        step(x, y)
+    torch.save({"model": mlp.state_dict(), "optimizer": optimizer.state_dict()}, tmp_path / "state.pt")
+    saved = torch.load(tmp_path / "state.pt", weights_only=True)
+    plain = type(mlp)()
+    plain.load_state_dict(saved["model"])
+    other = torch.optim.AdamW(plain.parameters(), lr=0.01)
+    other.load_state_dict(saved["optimizer"])
+    wanted = plain_step(plain, other, torch.nn.functional.mse_loss, x, y)
+    assert float(step(x, y)) == pytest.approx(wanted, rel=1e-5)
+    for one, expected in zip(mlp.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.detach() + 0, expected.detach(), rtol=1e-5, atol=1e-6)
+    mlp.load_state_dict(plain.state_dict())
+    optimizer.load_state_dict(other.state_dict())
+    assert float(step(x, y)) == pytest.approx(plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-5)
+
+
+def test_what_pytorch_writes_is_seen(mlp):
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=0.0))
+    x, y = torch.ones(2, 8), torch.zeros(2, 4)
+    step(x, y)
+    with torch.no_grad():
+        for parameter in mlp.parameters():
+            parameter.zero_()
+        mlp.down.bias[1:3] = 2.0  # through a view
+    assert float(step(x, y)) == pytest.approx(2.0)
+
+
+def test_clipping_before_the_update(mlp):
+    plain = copy.deepcopy(mlp)
+    optimizer, other = (torch.optim.SGD(each.parameters(), lr=1.0) for each in (mlp, plain))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer,
+                         before_update=lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 0.01))
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    step(x, y)
+    torch.nn.functional.mse_loss(plain(x), y).backward()
+    torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.01)
+    other.step()
+    for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+        torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_a_loss_of_the_output_alone(mlp):
+    step = mt.train_step(mlp, lambda output: output.square().mean(), torch.optim.SGD(mlp.parameters(), lr=0.1))
+    x = torch.randn(6, 8)
+    wanted = mlp(x).square().mean().item()
+    assert float(step(x)) == pytest.approx(wanted, rel=1e-5)
+
+
+def test_frozen_parameters_stay(mlp):
+    mlp.up.weight.requires_grad_(False)
+    before = mlp.up.weight.clone()
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss,
+                         torch.optim.AdamW([p for p in mlp.parameters() if p.requires_grad]))
+    step(torch.randn(6, 8), torch.randn(6, 4))
+    assert torch.equal(mlp.up.weight + 0, before)
