@@ -212,21 +212,23 @@ Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const Sharde
   pjrt::CompileOptions options;
   options.num_partitions = devices;
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable loaded, client.compile(program.text, options));
-  std::vector<pjrt::Buffer> buffers;
-  for (std::size_t d = 0; d < arguments.size(); ++d)
-    for (std::size_t i = 0; i < arguments[d].size(); ++i)
+  std::vector<pjrt::BufferList> lists;
+  for (std::size_t i = 0; i < loaded.parameter_count(); ++i) {
+    std::vector<pjrt::Buffer> buffers;
+    for (std::size_t d = 0; d < arguments.size(); ++d)
       buffers.push_back(
           send(client, *loaded.devices()[d], arguments[d][i], loaded.signature().parameters[i]));
-  std::vector<const pjrt::Buffer*> pointers;
-  for (const pjrt::Buffer& buffer : buffers) pointers.push_back(&buffer);
-  std::vector<pjrt::Buffer> outputs(loaded.output_count() * arguments.size());
-  MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch, loaded.execute(pointers, outputs));
+    lists.push_back(pjrt::BufferList::of(buffers));
+  }
+  Outputs outputs(loaded.output_count());
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch, loaded.execute(pointers_to(lists), outputs));
   MESHARD_RETURN_IF_ERROR(launch.await());
   DeviceArrays results(arguments.size());
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(outputs[k]));
-    results[k / loaded.output_count()].push_back(std::move(array));
-  }
+  for (std::size_t d = 0; d < results.size(); ++d)
+    for (const pjrt::BufferList& output : outputs) {
+      MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(output[d]));
+      results[d].push_back(std::move(array));
+    }
   return results;
 }
 

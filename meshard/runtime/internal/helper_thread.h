@@ -8,7 +8,7 @@
 #include "meshard/base/quiet_thread.h"
 #include "meshard/base/usable_cores.h"
 
-namespace meshard::pjrt::internal {
+namespace meshard::internal {
 
 /// The process's only T, whose run() a thread executes until the process ends. Never destroyed:
 /// destructors of static objects may still use it.
@@ -26,10 +26,10 @@ class HelperThread {
 
  private:
   static T* start() {
-    if (meshard::internal::usable_cores() < 2) return nullptr;
+    if (usable_cores() < 2) return nullptr;
     try {
       auto* object = new T;
-      meshard::internal::start_quiet_thread([object] { object->run(); }).detach();
+      start_quiet_thread([object] { object->run(); }).detach();
       pthread_atfork(nullptr, nullptr, [] { runs_ = false; });
       runs_.store(true, std::memory_order_release);
       return object;
@@ -41,4 +41,4 @@ class HelperThread {
   static inline std::atomic<bool> runs_ = false;
 };
 
-}  // namespace meshard::pjrt::internal
+}  // namespace meshard::internal

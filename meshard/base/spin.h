@@ -2,7 +2,7 @@
 #pragma once
 #include <chrono>
 
-namespace meshard::pjrt::internal {
+namespace meshard::internal {
 
 /// Tells the processor that a loop waits for another thread.
 inline void pause_a_moment() {
@@ -26,4 +26,4 @@ bool spin_until(Done done, std::chrono::microseconds time) {
   return false;
 }
 
-}  // namespace meshard::pjrt::internal
+}  // namespace meshard::internal

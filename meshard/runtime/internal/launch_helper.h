@@ -4,7 +4,7 @@
 
 #include "meshard/base/function_ref.h"
 
-namespace meshard::pjrt::internal {
+namespace meshard::internal {
 
 /// One thread of the process, which shares the work of launching threads. Threads take one piece
 /// after the other, so that a helper that comes late, or not at all, costs nothing.
@@ -18,4 +18,4 @@ class LaunchHelper {
   static std::size_t calls() noexcept;
 };
 
-}  // namespace meshard::pjrt::internal
+}  // namespace meshard::internal

@@ -1,4 +1,4 @@
-#include "meshard/pjrt/internal/launch_helper.h"
+#include "meshard/runtime/internal/launch_helper.h"
 
 #include <atomic>
 #include <chrono>
@@ -6,10 +6,10 @@
 #include <exception>
 #include <mutex>
 
-#include "meshard/pjrt/internal/helper_thread.h"
-#include "meshard/pjrt/internal/spin.h"
+#include "meshard/base/spin.h"
+#include "meshard/runtime/internal/helper_thread.h"
 
-namespace meshard::pjrt::internal {
+namespace meshard::internal {
 namespace {
 
 // Waking a thread that sleeps takes 20 to 40 us, a third of a launch with 20 parameters on 8
@@ -17,9 +17,9 @@ namespace {
 constexpr std::chrono::microseconds kSpin{50};
 
 // The pieces of one call of share(), which outlives it on the caller's stack.
-class Job {
+class LaunchJob {
  public:
-  Job(std::size_t count, FunctionRef<void(std::size_t)> work) : count_(count), work_(work) {}
+  LaunchJob(std::size_t count, FunctionRef<void(std::size_t)> work) : count_(count), work_(work) {}
 
   // Takes pieces until none is left. Returns how many.
   std::size_t take_part() noexcept {
@@ -48,11 +48,11 @@ class Job {
   std::exception_ptr error_;  // guarded by mutex_
 };
 
-class Helper {
+class LaunchHelperThread {
  public:
   // The caller and the helper take the job's pieces. If the helper has another job, the caller
   // takes all.
-  void share(Job& job) {
+  void share(LaunchJob& job) {
     bool posted = false, asleep = false;
     if (std::unique_lock lock(mutex_, std::try_to_lock);
         lock.owns_lock() && !job_ && !working_.load(std::memory_order_relaxed)) {
@@ -86,7 +86,7 @@ class Helper {
         wake_.wait(lock);
         is_asleep_ = false;
       }
-      Job& job = *job_;
+      LaunchJob& job = *job_;
       working_.store(&job, std::memory_order_relaxed);
       lock.unlock();
       calls_.fetch_add(job.take_part(), std::memory_order_relaxed);
@@ -101,7 +101,7 @@ class Helper {
 
  private:
   // Keeps the helper from beginning with the job. @pre mutex_ is held
-  void withdraw(const Job& job) {
+  void withdraw(const LaunchJob& job) {
     if (job_ != &job) return;
     job_ = nullptr;
     is_posted_.store(false, std::memory_order_relaxed);
@@ -109,18 +109,18 @@ class Helper {
 
   std::mutex mutex_;
   std::condition_variable wake_, over_;
-  Job* job_ = nullptr;                        // not begun by the helper yet; guarded by mutex_
-  std::atomic<const Job*> working_{nullptr};  // the helper takes pieces of it
-  std::atomic<bool> is_posted_{false};        // job_ is not null; for looking without the lock
-  bool is_asleep_ = false;                    // guarded by mutex_
+  LaunchJob* job_ = nullptr;  // not begun by the helper yet; guarded by mutex_
+  std::atomic<const LaunchJob*> working_{nullptr};  // the helper takes pieces of it
+  std::atomic<bool> is_posted_{false};  // job_ is not null; for looking without the lock
+  bool is_asleep_ = false;              // guarded by mutex_
   std::atomic<std::size_t> calls_{0};
 };
 
 }  // namespace
 
 void LaunchHelper::share(std::size_t count, FunctionRef<void(std::size_t)> work) {
-  Job job(count, work);
-  if (Helper* helper = count > 1 ? HelperThread<Helper>::get() : nullptr)
+  LaunchJob job(count, work);
+  if (LaunchHelperThread* helper = count > 1 ? HelperThread<LaunchHelperThread>::get() : nullptr)
     helper->share(job);
   else
     job.take_part();
@@ -128,8 +128,8 @@ void LaunchHelper::share(std::size_t count, FunctionRef<void(std::size_t)> work)
 }
 
 std::size_t LaunchHelper::calls() noexcept {
-  Helper* helper = HelperThread<Helper>::get();
+  LaunchHelperThread* helper = HelperThread<LaunchHelperThread>::get();
   return helper ? helper->calls() : 0;
 }
 
-}  // namespace meshard::pjrt::internal
+}  // namespace meshard::internal

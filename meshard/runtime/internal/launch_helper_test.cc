@@ -1,4 +1,4 @@
-#include "meshard/pjrt/internal/launch_helper.h"
+#include "meshard/runtime/internal/launch_helper.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 
 #include "meshard/base/usable_cores.h"
 
-namespace meshard::pjrt::internal {
+namespace meshard::internal {
 namespace {
 
 TEST(LaunchHelper, EachPieceIsDoneOnceAndBeforeTheReturn) {
@@ -37,7 +37,7 @@ TEST(LaunchHelper, SeveralThreadsShareWithIt) {
 }
 
 TEST(LaunchHelper, ItComesIfThereIsACoreForIt) {
-  if (meshard::internal::usable_cores() < 2) GTEST_SKIP() << "the process has one core";
+  if (usable_cores() < 2) GTEST_SKIP() << "the process has one core";
   // The caller's piece waits for another thread for a while: the helper may still end an earlier
   // job, and then does not come.
   std::atomic<bool> came{false};
@@ -67,4 +67,4 @@ TEST(LaunchHelper, ThrowsWhatAPieceThrew) {
 }
 
 }  // namespace
-}  // namespace meshard::pjrt::internal
+}  // namespace meshard::internal
