@@ -75,25 +75,9 @@ class StrictCommunicator : public Communicator {
   int size() const override { return real_->size(); }
   int calls() const { return calls_; }
 
-  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
-                          void* out, std::size_t count) override {
-    return alone([&] { return real_->all_reduce(group, op, type, in, out, count); });
-  }
-  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    return alone([&] { return real_->all_gather(group, in, out, bytes); });
-  }
-  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
-                              void* out, std::size_t count) override {
-    return alone([&] { return real_->reduce_scatter(group, op, type, in, out, count); });
-  }
-  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    return alone([&] { return real_->all_to_all(group, in, out, bytes); });
-  }
-  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                         std::size_t bytes) override {
-    return alone([&] { return real_->broadcast(group, root_rank, data, bytes); });
+  Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                    void* out) override {
+    return alone([&] { return real_->call(group, call, in, out); });
   }
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override {
     return alone([&] { return real_->permute(to, from, in, out, bytes); });

@@ -1,4 +1,4 @@
-#include "meshard/processes/internal/local_store.h"
+#include "meshard/processes/internal/stores.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "meshard/processes/check_call.h"
+#include "meshard/processes/communicator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,10 +38,29 @@ TEST(CheckCall, Messages) {
   EXPECT_THAT(check_message(1, -1, 0, 2).error().message(), HasSubstr("the tag -1"));
 }
 
-TEST(CheckCall, Sizes) {
-  EXPECT_EQ(check_size(3, 5, 4).value(), 60u);
-  EXPECT_FALSE(check_size(2, std::size_t{1} << 62, 1).ok());
-  EXPECT_FALSE(check_size(1 << 20, std::size_t{1} << 40, 16).ok());
+TEST(CheckCall, Calls) {
+  const std::vector<int> group = {3, 1, 0};
+  const GroupCall sum{.op = Reduction::kSum, .type = DType::f32, .count = 5};
+  EXPECT_EQ(check_call(group, sum, 1, 4).value(), 1u);
+  EXPECT_FALSE(check_call(group, sum, 2, 4).ok());
+  EXPECT_FALSE(check_call(group, {.op = Reduction::kXor, .type = DType::f32}, 1, 4).ok());
+  for (std::size_t count : {std::size_t{1} << 62, std::size_t{1} << 60}) {
+    EXPECT_FALSE(check_call(group, {.type = DType::c128, .count = count}, 1, 4).ok());
+    EXPECT_FALSE(check_call({group.data(), 2}, {.type = DType::c128, .count = count}, 1, 4).ok());
+  }
+  GroupCall broadcast{.kind = GroupCall::Kind::kBroadcast, .count = 8, .root = 0};
+  EXPECT_EQ(check_call(group, broadcast, 1, 4).value(), 1u);
+  broadcast.root = 2;
+  EXPECT_FALSE(check_call(group, broadcast, 1, 4).ok());
+}
+
+TEST(GroupCall, SaysWhatItMoves) {
+  const GroupCall sum{.type = DType::f32, .count = 12};
+  EXPECT_EQ(sum.to_string(), "all-reduce sum of 12 f32");
+  EXPECT_EQ(sum.result_bytes(3), 48u);
+  const GroupCall gather{.kind = GroupCall::Kind::kAllGather, .count = 12};
+  EXPECT_EQ(gather.to_string(), "all-gather of 12 bytes");
+  EXPECT_EQ(gather.result_bytes(3), 36u);
 }
 
 }  // namespace
