@@ -10,11 +10,10 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/stablehlo/batched_calls.h"
 #include "meshard/stablehlo/compiler_text.h"
+#include "meshard/stablehlo/custom_calls.h"
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/platform_branch.h"
-#include "meshard/stablehlo/typed_calls.h"
 #include "meshard/target/unhandled_call.h"
 
 namespace meshard {

@@ -1,4 +1,4 @@
-#include "meshard/stablehlo/batched_calls.h"
+#include "meshard/stablehlo/custom_calls.h"
 
 #include <algorithm>
 #include <charconv>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/stablehlo/module.h"
+#include "meshard/stablehlo/internal/text_edits.h"
 
 namespace meshard::stablehlo {
 namespace {
@@ -156,25 +156,23 @@ class BatchedCallReplacer {
           op.text.find("<[]") == std::string_view::npos)
         mesh_ = op.symbol;
     });
-    std::string_view text = module_.text();
+    TextEdits edits(module_.text());
     BatchedCalls made;
-    std::size_t done = 0;
+    std::size_t end = 0;  // of the functions: new ones are behind them, in the module
     for_each_op(module_.ops(), [&](const ModuleOp& op) {
       std::optional<std::size_t> batch = batch_dimensions(module_, op);
       if (!batch) return;
       std::optional<std::string> call = call_of(op, *batch);
       if (!call) return;
-      TextRange range = module_.range(op.text);
-      append(made.text, cat(text.substr(done, range.begin - done), *call));
-      done = range.end;
+      edits.replace(module_.range(op.text), *std::move(call));
+      end = std::max(end, module_.range(op.text).end);
       made.targets.push_back(op.symbol);
     });
-    if (made.targets.empty()) return {std::string(text)};
-    // The functions are in the module, before its last bracket.
-    std::size_t end = done;
+    if (made.targets.empty()) return {std::string(module_.text())};
     for (const ModuleFunction& function : module_.functions())
       if (function.op) end = std::max(end, module_.range(function.op->text).end);
-    append(made.text, cat(text.substr(done, end - done), functions_, "\n", text.substr(end)));
+    edits.replace({end, end}, functions_ + "\n");
+    made.text = edits.apply();
     return made;
   }
 
@@ -216,12 +214,52 @@ class BatchedCallReplacer {
   std::size_t count_ = 0;
 };
 
+constexpr const char* kTyped = "4 : i32";
+
+// Replaces what a call says of its interface.
+void make_typed(const Module& module, const ModuleOp& call, TextEdits& edits) {
+  bool has_version = false;
+  for (const ModuleAttribute& attribute : call.attributes) {
+    if (attribute.name == "api_version") {
+      has_version = true;
+      edits.replace(module.range(attribute.value), kTyped);
+    } else if (attribute.name == "backend_config") {
+      edits.replace(module.range(attribute.value), "{}");
+    }
+  }
+  if (!has_version) {
+    // The attributes come after the operands.
+    std::size_t begin = module.range(call.text).begin;
+    std::size_t after = call.text.find(')', call.text.find('('));
+    if (after == std::string_view::npos) return;
+    std::size_t open = call.text.find_first_not_of(" <", after + 1);
+    bool has_attributes = open != std::string_view::npos && call.text[open] == '{';
+    std::size_t at = begin + (has_attributes ? open + 1 : after + 1);
+    bool first = call.attributes.empty();
+    edits.replace({at, at}, has_attributes ? cat("api_version = ", kTyped, first ? "" : ", ")
+                                           : cat(" {api_version = ", kTyped, "}"));
+  }
+}
+
 }  // namespace
 
 Result<BatchedCalls> replace_batched_calls(std::string_view text) {
   if (text.find("num_batch_dims") == std::string_view::npos) return BatchedCalls{std::string(text)};
   MESHARD_ASSIGN_OR_RETURN(Module module, Module::parse(std::string(text)));
   return BatchedCallReplacer(module).run();
+}
+
+Result<std::string> with_typed_calls(std::string_view text, std::string_view target) {
+  MESHARD_ASSIGN_OR_RETURN(Module module, Module::parse(std::string(text)));
+  TextEdits edits(text);
+  for_each_op(module.ops(), [&](const ModuleOp& op) {
+    if (op.mnemonic != "stablehlo.custom_call") return;
+    std::string called = op.symbol.empty()
+                             ? plain_text(find_attribute(op.attributes, "call_target_name"))
+                             : op.symbol;
+    if (called == target) make_typed(module, op, edits);
+  });
+  return edits.apply();
 }
 
 }  // namespace meshard::stablehlo

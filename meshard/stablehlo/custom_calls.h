@@ -1,4 +1,4 @@
-// Substitutes for custom calls that a framework's own compiler splits by their leading dimensions.
+// Custom calls that a compiler does not know, in forms that it accepts.
 #pragma once
 #include <string>
 #include <string_view>
@@ -23,5 +23,12 @@ struct BatchedCalls {
 /// their numbers.
 /// @error data loss: the text cannot be parsed
 Result<BatchedCalls> replace_batched_calls(std::string_view text);
+
+/// The text with the custom calls of `target` as typed calls (api_version 4) without a
+/// configuration. A compiler of XLA accepts typed calls that it has a placeholder for; of those of
+/// the older interfaces it needs the function itself. The text stays as it is if it has no such
+/// call.
+/// @error data loss: the text cannot be parsed
+Result<std::string> with_typed_calls(std::string_view text, std::string_view target);
 
 }  // namespace meshard::stablehlo

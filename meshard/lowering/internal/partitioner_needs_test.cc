@@ -1,15 +1,10 @@
-#include "meshard/lowering/internal/whole_dimensions.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/convolution.h"
-#include "meshard/ops/fft.h"
-#include "meshard/ops/gather.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/scatter.h"
+#include "meshard/graph/record.h"
+#include "meshard/ops/all.h"
 
 namespace meshard {
 namespace {
@@ -141,6 +136,62 @@ TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
   EXPECT_FALSE(whole_result(*y.value().node(), kEight, kAll));
   Tensor sum = add(whole_data({3}), 1);
   EXPECT_FALSE(whole_operand(*sum.value().node(), 0, kEight, kAll)) << "another op";
+}
+
+const Mesh kFour({{"x", 2}, {"y", 2}});
+
+Tensor scattered_data(Shape shape, DType dtype = DType::f32) {
+  return from_host(HostArray::zeros({dtype, std::move(shape)}));
+}
+
+std::optional<Sharding> even_for_scatter(const Node& node, std::size_t operand, const Mesh& mesh) {
+  return whole_operand(node, operand, mesh, QuirkSet().with(Quirk::kUnevenScatters));
+}
+
+// Adds rows of 3 to rows of an operand f32[9, 3].
+Tensor rows_added(std::int64_t rows) {
+  return scatter_add(scattered_data({9, 3}), scattered_data({rows, 1}, DType::i32),
+                     scattered_data({rows, 3}),
+                     {.update_window_dims = {1},
+                      .inserted_window_dims = {0},
+                      .scatter_dims_to_operand_dims = {0},
+                      .index_vector_dim = 1});
+}
+
+TEST(ScatteredUpdates, StayWholeWhereTheirNumberIsNotDivided) {
+  for (std::int64_t rows : {1, 2, 6}) {  // 2 is divisible by one axis, not by every choice
+    Tensor y = rows_added(rows);
+    const Node& node = *y.value().node();
+    EXPECT_EQ(even_for_scatter(node, 1, kFour), Sharding(kFour, P(none, unconstrained))) << rows;
+    EXPECT_EQ(even_for_scatter(node, 2, kFour), Sharding(kFour, P(none, unconstrained))) << rows;
+    EXPECT_FALSE(even_for_scatter(node, 0, kFour)) << "the operand is padded where nothing goes";
+  }
+}
+
+TEST(ScatteredUpdates, AreFreeWhereEveryChoiceOfAxesIsEven) {
+  Tensor y = rows_added(8);
+  EXPECT_FALSE(even_for_scatter(*y.value().node(), 1, kFour));
+  EXPECT_FALSE(even_for_scatter(*y.value().node(), 2, kFour));
+  Tensor sum = add(scattered_data({3}), 1);
+  EXPECT_FALSE(even_for_scatter(*sum.value().node(), 1, kFour)) << "another op";
+}
+
+bool keeps_nothing(const Tensor& x) { return keeps_only_padding(*x.value().node()); }
+
+TEST(OnlyPadding, IsASliceBesideThePaddedElements) {
+  internal::TraceScope scope;
+  Tensor x = make_parameter({DType::f32, {4, 3}}, std::nullopt, {});
+  Tensor padded = pad(x, 1, {0, 2}, {3, 1}, {1, 0});  // rows 0, 2, 4, 6 of 10; columns 2 to 4 of 6
+  EXPECT_TRUE(keeps_nothing(slice(padded, {7, 0}, {10, 6}, {1, 1})));
+  EXPECT_TRUE(keeps_nothing(slice(padded, {0, 0}, {10, 2}, {1, 1})));
+  EXPECT_TRUE(keeps_nothing(slice(padded, {0, 5}, {10, 6}, {1, 1})));
+  EXPECT_FALSE(keeps_nothing(slice(padded, {6, 0}, {10, 6}, {1, 1})));
+  EXPECT_FALSE(keeps_nothing(slice(padded, {0, 4}, {10, 6}, {1, 1})));
+  EXPECT_TRUE(keeps_nothing(pad(padded, 1, {0, -5}, {0, 0})));
+  EXPECT_TRUE(keeps_nothing(pad(padded, 1, {0, 0}, {0, -4})));
+  EXPECT_FALSE(keeps_nothing(pad(padded, 1, {0, -4}, {0, 3})));
+  EXPECT_FALSE(keeps_nothing(slice(x, {0, 0}, {1, 1}, {1, 1})));
+  EXPECT_FALSE(keeps_nothing(padded));
 }
 
 }  // namespace

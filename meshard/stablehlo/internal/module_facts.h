@@ -1,11 +1,18 @@
-// Interprets the attributes of a module and of its main function's arguments and results, for text
-// and bytecode alike.
+// Reads the facts about a module from text and from bytecode, and interprets the attributes of both
+// alike.
 #pragma once
 #include <string_view>
 
 #include "meshard/stablehlo/module_reader.h"
 
 namespace meshard::stablehlo {
+
+/// Reads text in pretty or generic form, with or without locations.
+/// @error throws data loss
+ModuleFacts read_text_module(std::string_view text);
+
+/// @error throws data loss
+ModuleFacts read_bytecode_module(std::string_view bytes);
 
 /// Frontend attributes that carry Shardy's meshes and shardings through older formats.
 inline constexpr std::string_view kFrontendMeshes = "xla.sdy.meshes";

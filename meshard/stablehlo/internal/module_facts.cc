@@ -1,5 +1,5 @@
 // Tested in meshard/stablehlo/module_reader_test.cc.
-#include "meshard/stablehlo/internal/boundary_attributes.h"
+#include "meshard/stablehlo/internal/module_facts.h"
 
 #include "meshard/base/cat.h"
 #include "meshard/stablehlo/internal/text_cursor.h"

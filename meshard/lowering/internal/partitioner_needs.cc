@@ -1,30 +1,29 @@
-#include "meshard/lowering/internal/whole_dimensions.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 
 #include <algorithm>
 #include <numeric>
 #include <span>
 
+#include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/convolution.h"
 #include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/definition/pad_emission.h"
 #include "meshard/ops/fft.h"
 #include "meshard/ops/gather.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reduce_window.h"
 #include "meshard/ops/scatter.h"
+#include "meshard/ops/slicing.h"
 
 namespace meshard {
 namespace {
 
 // Indices into the dimension lists of ConvolutionAttributes; spatial dimensions start at kSpatial.
 constexpr std::size_t kIn = 1, kSpatial = 2;
-
-template <class T>
-const T* attributes_of(const Node& node) {
-  bool has = node.attributes() && node.attributes()->type() == typeid(T);
-  return has ? &node.attributes_as<T>() : nullptr;
-}
 
 bool is_in(const Dimensions& list, std::int64_t dimension) {
   return std::find(list.begin(), list.end(), dimension) != list.end();
@@ -78,9 +77,9 @@ constexpr std::size_t kIndexOperand = 1;
 Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
   const Shape& shape = node.operands()[kIndexOperand].type().shape;
   std::int64_t rank = shape.rank(), components = rank;
-  if (const auto* gather = attributes_of<GatherAttributes>(node))
+  if (const auto* gather = attributes_if<GatherAttributes>(node))
     components = gather->index_vector_dim;
-  else if (const auto* scatter = attributes_of<ScatterAttributes>(node))
+  else if (const auto* scatter = attributes_if<ScatterAttributes>(node))
     components = scatter->index_vector_dim;
   else
     return {};
@@ -95,6 +94,18 @@ Dimensions closed_for_indices(const Node& node, const Mesh& mesh) {
     if (d == components || (is_uneven && may_be_split)) closed.push_back(d);
   }
   return closed;
+}
+
+// Dimensions of a scatter's indices and updates, one for each update: closed unless the number of
+// devices divides the size; then any choice of axes divides it.
+void close_uneven(const Node& node, const ScatterAttributes& scatter, std::size_t operand,
+                  const Mesh& mesh, Dimensions& closed) {
+  const Shape& shape = node.operands()[operand].type().shape;
+  for (int d = 0; d < shape.rank(); ++d) {
+    bool is_of_indices = operand == kIndexOperand ? d != scatter.index_vector_dim
+                                                  : !is_in(scatter.update_window_dims, d);
+    if (is_of_indices && shape[d] % mesh.size() != 0) closed.push_back(d);
+  }
 }
 
 // The result of a gather is split as its indices are, where the program specified that. What uses
@@ -196,52 +207,131 @@ class SplitConvolution {
   bool several_axes_, space_is_said_;
 };
 
+struct KeptRange {
+  std::int64_t begin, end;
+};
+
+// The range of dimension `d` of its operand that a slice, or a pad with negative edges, keeps.
+KeptRange kept_range(const Node& node, std::size_t d) {
+  if (&node.op() == &slice_op) {
+    const auto& kept = node.attributes_as<SliceAttributes>();
+    return {kept.start[d], kept.stop[d]};
+  }
+  const auto& cut = node.attributes_as<PadAttributes>();
+  std::int64_t size = node.operands()[0].type().shape[static_cast<int>(d)];
+  KeptElements kept =
+      kept_elements(size, cut.low[d], cut.high[d], cut.interior.empty() ? 0 : cut.interior[d]);
+  return {kept.start, kept.stop};
+}
+
+// The range of dimension `d` of the result that holds the operand's elements.
+KeptRange padded_range(const Node& node, std::size_t d) {
+  const auto& added = node.attributes_as<PadAttributes>();
+  std::int64_t step = 1 + (added.interior.empty() ? 0 : added.interior[d]);
+  std::int64_t size = node.operands()[0].type().shape[static_cast<int>(d)];
+  return {added.low[d], added.low[d] + (size - 1) * step + 1};
+}
+
+// Whether the op, or one in its bodies, is a permutation between devices.
+bool permutes(const Node& node) {
+  if (&node.op() == &collective_permute_op) return true;
+  std::span<const Body> bodies = bodies_of(node);
+  return std::any_of(bodies.begin(), bodies.end(), [](const Body& body) {
+    std::span<const Node* const> nodes = body.graph().nodes();
+    return std::any_of(nodes.begin(), nodes.end(),
+                       [](const Node* each) { return permutes(*each); });
+  });
+}
+
+// Whether devices may take different branches, or leave the loop at different turns.
+bool predicate_varies(const Node& node) {
+  auto varies = [](const Value& predicate) {
+    const ManualAxes* place = manual_axes(predicate);
+    return place && !place->varying.empty();
+  };
+  if (&node.op() == &switch_case_op) return varies(node.operands()[0]);
+  if (&node.op() == &while_loop_op) return varies(bodies_of(node)[0].graph().results()[0]);
+  return false;
+}
+
+// The number of devices along the axes that are not manual.
+std::int64_t automatic_size(const ManualAxes& place) {
+  std::int64_t size = place.mesh.size();
+  for (std::size_t a = 0; a < place.mesh.rank(); ++a)
+    if (place.axes.contains(a)) size /= place.mesh.axes()[a].size;
+  return size;
+}
+
 }  // namespace
 
 std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh,
                                       QuirkSet quirks) {
   int rank = node.operands()[operand].type().rank();
-  if (const auto* fft = attributes_of<FftAttributes>(node)) {
+  if (const auto* fft = attributes_if<FftAttributes>(node)) {
     if (quirks.has(Quirk::kWholeTransforms))
       return closed_at(closed_for_fft(*fft, rank), rank, mesh);
-  } else if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+  } else if (const auto* conv = attributes_if<ConvolutionAttributes>(node)) {
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     if (quirks.has(Quirk::kWholeConvolutions))
       return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
-  } else if (const auto* pad = attributes_of<PadAttributes>(node); pad && operand == 0) {
+  } else if (const auto* pad = attributes_if<PadAttributes>(node); pad && operand == 0) {
     if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
-  } else if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node)) {
+  } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
-  } else if (operand == kIndexOperand && quirks.has(Quirk::kWholeIndices)) {
-    return closed_at(closed_for_indices(node, mesh), rank, mesh);
+  } else {
+    Dimensions closed;
+    if (operand == kIndexOperand && quirks.has(Quirk::kWholeIndices))
+      closed = closed_for_indices(node, mesh);
+    const auto* scatter = attributes_if<ScatterAttributes>(node);
+    if (scatter && operand > 0 && quirks.has(Quirk::kUnevenScatters))
+      close_uneven(node, *scatter, operand, mesh, closed);
+    return closed_at(closed, rank, mesh);
   }
   return std::nullopt;
-}
-
-std::optional<Sharding> both_closed(const std::optional<Sharding>& a,
-                                    const std::optional<Sharding>& b) {
-  if (!a || !b) return a ? a : b;
-  std::vector<DimensionSpec> dimensions = a->spec().dimensions();
-  for (std::size_t d = 0; d < dimensions.size(); ++d)
-    if (!b->spec().dimensions()[d].is_open()) dimensions[d] = none;
-  return Sharding(a->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSet quirks) {
   int rank = node.type().rank();
-  if (const auto* pad = attributes_of<PadAttributes>(node)) {
+  if (const auto* pad = attributes_if<PadAttributes>(node)) {
     if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
-  } else if (const auto* select = attributes_of<SelectAndScatterAddAttributes>(node)) {
+  } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
-  } else if (const auto* gather = attributes_of<GatherAttributes>(node)) {
+  } else if (const auto* gather = attributes_if<GatherAttributes>(node)) {
     if (quirks.has(Quirk::kGathersAsIndices)) return as_indices(node, *gather, mesh);
-  } else if (const auto* conv = attributes_of<ConvolutionAttributes>(node)) {
+  } else if (const auto* conv = attributes_if<ConvolutionAttributes>(node)) {
     if (quirks.has(Quirk::kWholeConvolutions))
       return closed_at(SplitConvolution(node, *conv, mesh).closed(Part::kResult), rank, mesh);
   }
   return std::nullopt;
+}
+
+bool keeps_only_padding(const Node& node) {
+  if (&node.op() != &slice_op && &node.op() != &pad_op) return false;
+  const Value& operand = node.operands()[0];
+  const Node& padded = *operand.node();
+  // A computed value is an argument of the program, and its node no longer has operands.
+  if (&padded.op() != &pad_op || operand.storage()) return false;
+  for (int d = 0; d < node.type().rank(); ++d) {
+    KeptRange kept = kept_range(node, static_cast<std::size_t>(d));
+    KeptRange elements = padded_range(padded, static_cast<std::size_t>(d));
+    if (kept.end <= elements.begin || elements.end <= kept.begin) return true;
+  }
+  return false;
+}
+
+bool is_gathered_in_region(const Node& node, const ManualAxes& place, QuirkSet quirks) {
+  if (automatic_size(place) == 1) return false;
+  std::span<const QuirkRow> rows = quirk_table();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].gathers(node.op().name)) return quirks.has(static_cast<Quirk>(i));
+  return false;
+}
+
+bool runs_on_all_devices(const Node& node, const ManualAxes& place, QuirkSet quirks) {
+  return quirks.has(Quirk::kDifferentBranches) && predicate_varies(node) &&
+         (automatic_size(place) > 1 || permutes(node));
 }
 
 }  // namespace meshard

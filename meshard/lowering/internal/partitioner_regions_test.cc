@@ -1,11 +1,10 @@
-#include "meshard/lowering/internal/quirks_in_regions.h"
-
 #include <gmock/gmock.h>
 
 #include <functional>
 #include <sstream>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/ops/all.h"
 #include "meshard/ops/definition/op_table.h"
