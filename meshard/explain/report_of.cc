@@ -16,8 +16,8 @@
 #include "meshard/explain/cost/largest_buffers.h"
 #include "meshard/explain/intermediates.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/graph/rolling_advice.h"
 #include "meshard/hlo/module.h"
+#include "meshard/ops/rolling/rolling_advice.h"
 #include "meshard/target/hardware.h"
 #include "meshard/target/memory_shortage.h"
 

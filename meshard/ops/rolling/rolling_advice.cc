@@ -1,4 +1,4 @@
-#include "meshard/graph/rolling_advice.h"
+#include "meshard/ops/rolling/rolling_advice.h"
 
 #include <algorithm>
 #include <map>
@@ -8,8 +8,9 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/graph/graph.h"
-#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/rolling/layer_region.h"
 
 namespace meshard {
 namespace {
@@ -24,30 +25,30 @@ struct Run {
   std::size_t saved() const { return (groups - 1) * period; }
 };
 
+// The nodes of a program without the parts of leaves: slices and reshapes of leaves count as
+// leaves, because layers with stacked parameters use slices of them, and grad records a reshape of
+// each argument.
 class Rows {
  public:
-  explicit Rows(const Graph& graph) : graph_(graph) {
-    find_parts();
+  explicit Rows(const Graph& graph) : region_(without_parts(graph)) {
     std::string key;
-    for (const Node* node : graph.nodes()) {
-      if (parts_.contains(*node)) continue;
-      *positions_.try_emplace(*node).first = nodes_.size();
-      nodes_.push_back(node);
-      key.assign(node->op().name);
-      if (node->attributes() && !puts_part_back(*node)) node->attributes()->append_key(key);
-      for (std::uint32_t i = 0; i < node->num_outputs(); ++i)
-        attribute_text::append_key(key, node->type(i));
+    for (std::size_t at = 0; at < region_.size(); ++at) {
+      const Node& node = region_.node(at);
+      key.assign(node.op().name);
+      if (!puts_part_back(node)) key += region_.key(at);
+      for (std::uint32_t i = 0; i < node.num_outputs(); ++i)
+        attribute_text::append_key(key, node.type(i));
       hashes_.push_back(std::hash<std::string>()(key));
     }
   }
 
-  const Node& node(std::size_t position) const { return *nodes_[position]; }
+  const Node& node(std::size_t position) const { return region_.node(position); }
   // Counts the slices and reshapes of leaves that a run uses; one stacked array replaces them.
   std::size_t num_parts(const Run& run) const {
     NodeSet taken;
     std::size_t count = 0;
     for (std::size_t i = run.first; i < run.first + run.groups * run.period; ++i)
-      for (const Value& operand : nodes_[i]->operands())
+      for (const Value& operand : region_.node(i).operands())
         for (const Node* part = operand.node(); parts_.contains(*part);
              part = part->operands()[0].node())
           if (taken.insert(*part)) ++count;
@@ -77,12 +78,14 @@ class Rows {
     bool chained = false;
     std::set<std::pair<const Node*, std::uint32_t>> own;
     for (std::size_t i = run.first; i < run.first + run.saved(); ++i) {
-      std::span<const Value> a = nodes_[i]->operands(), b = nodes_[i + run.period]->operands();
+      std::span<const Value> a = region_.node(i).operands(),
+                             b = region_.node(i + run.period).operands();
       if (a.size() != b.size()) return std::nullopt;
       for (std::size_t k = 0; k < a.size(); ++k) {
         if (a[k] == b[k]) continue;
         if (a[k].type() != b[k].type() || a[k].index() != b[k].index()) return std::nullopt;
-        std::optional<std::size_t> from = position(a[k]), to = position(b[k]);
+        std::optional<std::size_t> from = region_.position(a[k]);
+        std::optional<std::size_t> to = region_.position(b[k]);
         if (!from && !to) {
           if (i < run.first + run.period) own.emplace(a[k].node(), a[k].index());
           continue;
@@ -101,28 +104,26 @@ class Rows {
   }
 
  private:
-  // Empty for leaves, and for slices and reshapes of leaves.
-  std::optional<std::size_t> position(const Value& value) const {
-    const std::size_t* found = positions_.find(*value.node());
-    return found ? std::optional(*found) : std::nullopt;
-  }
-
-  // Slices and reshapes of leaves count as leaves: layers with stacked parameters use slices of
-  // them, and grad records a reshape of each argument.
-  void find_parts() {
-    for (const Node* node : graph_.nodes()) {
-      if (!node->op().traits.takes_part) continue;
-      const Value& from = node->operands()[0];
-      if (graph_.number(from.node()) >= graph_.num_leaves() && !parts_.contains(*from.node()))
+  std::vector<const Node*> without_parts(const Graph& graph) {
+    std::vector<const Node*> rest;
+    for (const Node* node : graph.nodes()) {
+      const OpDef* op = &node->op();
+      bool takes_part = op == &slice_op || op == &reshape_op || op == &layer_slice_op;
+      const Value* from = takes_part ? &node->operands()[0] : nullptr;
+      if (!from ||
+          (graph.number(from->node()) >= graph.num_leaves() && !parts_.contains(*from->node()))) {
+        rest.push_back(node);
         continue;
-      if (node->type(0).bytes() < from.type().bytes()) stacked_.push_back(from.type());
+      }
+      if (node->type(0).bytes() < from->type().bytes()) stacked_.push_back(from->type());
       parts_.insert(*node);
     }
+    return rest;
   }
   // True for the cotangent of a slice of stacked parameters. It is padded at the slice's position,
   // so its attributes differ between layers that are otherwise equal.
   bool puts_part_back(const Node& node) const {
-    return node.op().traits.puts_part_back &&
+    return &node.op() == &pad_op &&
            std::find(stacked_.begin(), stacked_.end(), node.type(0)) != stacked_.end();
   }
 
@@ -161,11 +162,9 @@ class Rows {
     }
   }
 
-  const Graph& graph_;
   NodeSet parts_;
   std::vector<TensorType> stacked_;  // the types that the parts are slices of
-  std::vector<const Node*> nodes_;   // without the parts
-  NodeTable<std::size_t> positions_;
+  internal::LayerRegion region_;
   std::vector<std::size_t> hashes_;
 };
 

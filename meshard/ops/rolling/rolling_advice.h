@@ -1,5 +1,4 @@
-// Finds consecutive equal layers in a recorded program, which an nn::Layers or repeat() would
-// record once.
+// Finds consecutive equal layers in a program, which an nn::Layers or repeat() would record once.
 #pragma once
 #include <cstddef>
 #include <optional>
