@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "meshard/autodiff/checkpoint.h"
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/arithmetic.h"
+#include "meshard/ops/checkpoint.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
