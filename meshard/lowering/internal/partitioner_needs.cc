@@ -132,13 +132,6 @@ std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gat
   return Sharding(said->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
-Dimensions closed_for_pad(const PadAttributes& pad) {
-  Dimensions closed;
-  for (std::size_t d = 0; d < pad.interior.size(); ++d)
-    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
-  return closed;
-}
-
 Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
   Dimensions closed;
   for (std::size_t d = 0; d < windows.window.size(); ++d)
@@ -274,8 +267,6 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     if (quirks.has(Quirk::kWholeConvolutions))
       return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
-  } else if (const auto* pad = attributes_if<PadAttributes>(node); pad && operand == 0) {
-    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
   } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
@@ -293,9 +284,7 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
 
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSet quirks) {
   int rank = node.type().rank();
-  if (const auto* pad = attributes_if<PadAttributes>(node)) {
-    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
-  } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
+  if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
   } else if (const auto* gather = attributes_if<GatherAttributes>(node)) {
@@ -323,9 +312,8 @@ bool keeps_only_padding(const Node& node) {
 
 bool is_gathered_in_region(const Node& node, const ManualAxes& place, QuirkSet quirks) {
   if (automatic_size(place) == 1) return false;
-  std::span<const QuirkRow> rows = quirk_table();
-  for (std::size_t i = 0; i < rows.size(); ++i)
-    if (rows[i].gathers(node.op().name)) return quirks.has(static_cast<Quirk>(i));
+  for (const QuirkRow& row : quirk_table())
+    if (row.gathers(node.op().name)) return quirks.has(row.quirk);
   return false;
 }
 
