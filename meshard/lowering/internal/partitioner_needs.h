@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/attributes.h"
 #include "meshard/graph/node.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/quirks/quirks.h"
