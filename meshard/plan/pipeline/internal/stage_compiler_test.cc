@@ -1,4 +1,4 @@
-#include "meshard/plan/pipeline/internal/stage_link.h"
+#include "meshard/plan/pipeline/internal/stage_compiler.h"
 
 #include <gtest/gtest.h>
 

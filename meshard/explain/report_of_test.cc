@@ -1,4 +1,4 @@
-#include "meshard/explain/compile_notes.h"
+#include "meshard/explain/report_of.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

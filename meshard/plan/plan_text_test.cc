@@ -1,4 +1,4 @@
-#include "meshard/plan/plan_json.h"
+#include "meshard/plan/plan_text.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "meshard/pipeline/stage_placement.h"
+#include "meshard/pipeline/stage_state.h"
 
 #include <gtest/gtest.h>
 
