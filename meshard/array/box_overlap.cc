@@ -22,4 +22,16 @@ Box relative_to(const Box& outer, Box inner) {
   return inner;
 }
 
+std::vector<std::int64_t> numbers_in(const Box& box, std::span<const std::int64_t> sizes) {
+  std::vector<std::int64_t> numbers{0};
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    std::vector<std::int64_t> next;
+    for (std::int64_t number : numbers)
+      for (std::int64_t i = box[d].start; i < box[d].stop; ++i)
+        next.push_back(number * sizes[d] + i);
+    numbers = std::move(next);
+  }
+  return numbers;
+}
+
 }  // namespace meshard
