@@ -2,7 +2,6 @@
 // Takes about 60 % of the compile time of <meshard/meshard.h>, which adds layers, optimizers,
 // files, reports and plans.
 #pragma once
-#include "meshard/autodiff/checkpoint.h"
 #include "meshard/autodiff/custom_vjp.h"
 #include "meshard/autodiff/grad.h"
 #include "meshard/autodiff/jacobian.h"

@@ -13,10 +13,10 @@
 #include "meshard/autodiff/backward.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/graph/rolling_advice.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/meshard.h"
+#include "meshard/ops/rolling/rolling_advice.h"
 
 namespace meshard::bench {
 namespace {

@@ -11,7 +11,7 @@
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
 #include "meshard/stablehlo/module_reader.h"
-#include "meshard/target/compiled.h"
+#include "meshard/target/compile_for.h"
 
 namespace meshard::bench {
 namespace {

@@ -1,11 +1,11 @@
 #include "meshard/autodiff/differentiate_body.h"
 
 #include <algorithm>
-#include <set>
 #include <unordered_map>
 
 #include "meshard/autodiff/backward.h"
 #include "meshard/autodiff/cheapest_residuals.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/identity.h"
 #include "meshard/ops/manual_values.h"
@@ -142,20 +142,13 @@ class Joint {
   // Values of the forward pass that the backward pass uses.
   ValueSet needed_forward_values() const {
     ValueSet border;
-    std::set<const Node*> seen;
-    std::vector<Value> waiting;
-    for (const Tensor& gradient : gradients_) waiting.push_back(gradient.value());
-    while (!waiting.empty()) {
-      Value value = std::move(waiting.back());
-      waiting.pop_back();
-      if (is_outside(value)) continue;
-      if (!is_backward(value)) {
-        border.insert(value);
-        continue;
-      }
-      if (!seen.insert(value.node()).second) continue;
-      waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
-    }
+    std::vector<Value> gradients;
+    for (const Tensor& gradient : gradients_) gradients.push_back(gradient.value());
+    nodes_behind(gradients, [&](const Value& value) {
+      if (is_outside(value)) return false;
+      if (!is_backward(value)) border.insert(value);
+      return is_backward(value);
+    });
     return border;
   }
 

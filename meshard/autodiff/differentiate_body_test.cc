@@ -5,7 +5,6 @@
 
 #include <set>
 
-#include "meshard/autodiff/checkpoint.h"
 #include "meshard/autodiff/grad.h"
 #include "meshard/batching/vmap.h"
 #include "meshard/graph/superseded.h"

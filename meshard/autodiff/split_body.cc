@@ -1,9 +1,8 @@
 #include "meshard/autodiff/split_body.h"
 
-#include <unordered_set>
-
 #include "meshard/autodiff/cheapest_residuals.h"
 #include "meshard/base/error.h"
+#include "meshard/graph/node_table.h"
 
 namespace meshard {
 namespace {
@@ -11,17 +10,19 @@ namespace {
 class BodySplitter {
  public:
   BodySplitter(const Body& body, std::size_t count) : graph_(body.graph()), count_(count) {
-    for (const Value& parameter : graph_.parameters()) leaves_.insert(parameter.node());
-    visit(graph_.results().first(count_), first_nodes_, [](const Value&) { return false; });
-    std::unordered_set<const Node*> second_nodes;
+    for (const Value& parameter : graph_.parameters()) leaves_.insert(*parameter.node());
+    auto is_leaf = [this](const Value& value) { return leaves_.contains(*value.node()); };
+    NodeSet first_nodes;
+    nodes_behind(
+        graph_.results().first(count_), [&](const Value& value) { return !is_leaf(value); },
+        first_nodes);
     ValueSet border;
-    visit(graph_.results().subspan(count_), second_nodes, [&](const Value& value) {
-      bool is_first = first_nodes_.contains(value.node());
+    nodes_behind(graph_.results().subspan(count_), [&](const Value& value) {
+      bool is_first = first_nodes.contains(*value.node());
       if (is_first) border.insert(value);
-      return is_first;
+      return !is_first && !is_leaf(value);
     });
-    handed_over_ = cheapest_residuals(
-        border, [this](const Value& value) { return leaves_.contains(value.node()); });
+    handed_over_ = cheapest_residuals(border, is_leaf);
   }
 
   SplitBody split(SourceLocation where) const {
@@ -50,21 +51,6 @@ class BodySplitter {
   }
 
  private:
-  // Adds the nodes that `results` need to `seen`, without leaves and without what is behind values
-  // for which `ends` is true.
-  template <class Ends>
-  void visit(std::span<const Value> results, std::unordered_set<const Node*>& seen,
-             const Ends& ends) {
-    std::vector<Value> waiting(results.begin(), results.end());
-    while (!waiting.empty()) {
-      Value value = std::move(waiting.back());
-      waiting.pop_back();
-      if (leaves_.contains(value.node()) || ends(value) || !seen.insert(value.node()).second)
-        continue;
-      waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
-    }
-  }
-
   std::uint64_t trace() const {
     return graph_.parameters().empty() ? graph_.results().front()->trace()
                                        : graph_.parameters().front()->trace();
@@ -72,7 +58,7 @@ class BodySplitter {
 
   Graph graph_;
   std::size_t count_;
-  std::unordered_set<const Node*> leaves_, first_nodes_;
+  NodeSet leaves_;
   ValueSet handed_over_;
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/trace/argument_list.h"
@@ -29,12 +30,17 @@ struct ShardedDifference {
   TensorType type;
   /// The tensor's sharding in the sharded run.
   std::optional<Sharding> sharding;
-  /// The element with the largest distance, and its two values.
+  /// The element with the largest distance.
   Dimensions index;
-  double sharded = 0, unsharded = 0;
+  /// Its value in the sharded run.
+  double sharded = 0;
+  /// Its value on one device.
+  double unsharded = 0;
   /// Their distance in ULPs of the largest finite magnitude in the unsharded tensor; infinite if
   /// only one of them is NaN or infinite, or if integers differ.
   double ulps = 0;
+
+  MESHARD_FIELDS(tensor, where, type, sharding, index, sharded, unsharded, ulps)
 };
 
 /// Value type: the result of check_sharded().
@@ -44,8 +50,10 @@ struct ShardedCheck {
   /// The largest distance among the results, in ULPs. If it is large and there is no difference,
   /// rounding explains it.
   double ulps = 0;
+  /// None if the runs agree.
   std::optional<ShardedDifference> difference;
 
+  MESHARD_FIELDS(compared, ulps, difference)
   bool ok() const { return !difference; }
   /// `3 results agree, at most 2 ULPs apart`, or a description of the first difference.
   std::string to_string() const;

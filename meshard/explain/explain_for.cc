@@ -7,15 +7,18 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/whole_file.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/stablehlo/batched_calls.h"
+#include "meshard/pjrt/executable.h"
+#include "meshard/runtime/device_topology.h"
+#include "meshard/runtime/loaded_program.h"
 #include "meshard/stablehlo/compiler_text.h"
+#include "meshard/stablehlo/custom_calls.h"
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/platform_branch.h"
-#include "meshard/stablehlo/typed_calls.h"
-#include "meshard/target/unhandled_call.h"
+#include "meshard/target/memory_shortage.h"
 
 namespace meshard {
 namespace {
@@ -34,11 +37,10 @@ Result<Compiled> compile_with_calls(CompileRequest& request, const CompileForOpt
 }
 
 // Compiles a module and reports on it, also if the program does not fit into memory.
-template <class Options>  // ExplainForOptions or ExplainModuleOptions
-Result<ProgramReport> explain_compiled(std::string module, const Target& target,
-                                       const ProgramFacts& facts, bool use_shardy,
-                                       const Options& options) {
-  CompileRequest request{std::move(module), target, facts.compile, facts.compiled_as_jax};
+Result<ProgramReport> explain_compiled(std::string module, ProgramFacts& facts, bool use_shardy,
+                                       const ExplainForOptions& options) {
+  CompileRequest& request = *facts.request;
+  request.module = std::move(module);
   request.options.num_partitions = static_cast<int>(facts.program.num_partitions());
   request.options.use_shardy = use_shardy;
   request.options.overrides = options.overrides;
@@ -64,9 +66,9 @@ Result<std::optional<std::vector<TraceOp>>> measured_ops(const std::string& path
 }
 
 // The links, costs and times that a caller gives.
-template <class Options>  // ExplainForOptions or ExplainModuleOptions
-Result<void> describe_given(const Options& options, ProgramFacts& facts) {
-  MESHARD_RETURN_IF_ERROR(describe_links(options.links, facts));
+Result<void> describe_given(const ExplainForOptions& options, ProgramFacts& facts) {
+  facts.links = options.links;
+  MESHARD_ASSIGN_OR_RETURN(facts.processes, processes_of(*facts.target(), options.links));
   facts.costs = options.costs;
   MESHARD_ASSIGN_OR_RETURN(facts.measured, measured_ops(options.measured));
   return {};
@@ -164,10 +166,62 @@ Result<stablehlo::CompilerText> module_for_compiler(std::string_view module,
   return made;
 }
 
+// A program compiled in this process, in the form returned by compile_for().
+Result<Compiled> compiled_here(const pjrt::Executable& executable) {
+  Compiled compiled;
+  MESHARD_ASSIGN_OR_RETURN(compiled.optimized_program, executable.optimized_program());
+  Result<pjrt::CompiledMemoryStats> stats = executable.memory_stats();
+  if (stats.ok())
+    compiled.memory = *stats;
+  else if (stats.error().code() != ErrorCode::kUnimplemented)
+    return stats.error();
+  return compiled;
+}
+
+// The processes of a run; nothing if one process has all devices.
+Result<void> describe_run(const pjrt::Client& client, const LinkOptions& links,
+                          ProgramFacts& facts) {
+  facts.links = links;
+  if (links.processes)
+    return Error(ErrorCode::kInvalidArgument,
+                 "[explain] the processes of a program of this process are those of the run");
+  MESHARD_ASSIGN_OR_RETURN(Topology topology, topology_of(client));
+  ProcessMap processes = ProcessMap::of(topology);
+  if (processes.count() > 1) {
+    facts.processes = std::move(processes);
+    facts.topology = std::move(topology);
+  } else if (links.between_processes) {
+    return Error(ErrorCode::kInvalidArgument,
+                 "[explain] a link between processes is given, but this run has one process");
+  }
+  return {};
+}
+
+Result<ProgramReport> report_of_loaded(const ProgramView& view, const LinkOptions& links) {
+  Compiled compiled;
+  MESHARD_RETURN_IF_ERROR(
+      view.program.look_at_whole([&](const pjrt::LoadedExecutable& whole) -> Result<void> {
+        MESHARD_ASSIGN_OR_RETURN(compiled, compiled_here(whole.executable()));
+        return {};
+      }));
+  ProgramFacts facts;
+  facts.program = view.program.lowered();
+  describe_graph(view.graph, view.parameter_names, view.donated, facts);
+  const pjrt::Client& client = view.program.client();
+  MESHARD_RETURN_IF_ERROR(describe_run(client, links, facts));
+  facts.hardware.name = client.platform();
+  facts.hardware.devices = facts.program.num_partitions();
+  if (!client.addressable_devices().empty()) {
+    MESHARD_ASSIGN_OR_RETURN(facts.hardware.device_kind,
+                             client.addressable_devices()[0]->description().kind());
+  }
+  return report_of(compiled, facts, &view.program.shardings());
+}
+
 }  // namespace
 
 Result<ProgramReport> internal::report_of_module(std::string_view module, const Target& target,
-                                                 const ExplainModuleOptions& options) {
+                                                 const ExplainForOptions& options) {
   std::optional<stablehlo::JaxExport> exported;
   stablehlo::CompilerText of_platform;
   if (stablehlo::is_jax_export(module)) {
@@ -195,11 +249,11 @@ Result<ProgramReport> internal::report_of_module(std::string_view module, const 
   facts.notes.insert(facts.notes.end(), notes.begin(), notes.end());
   MESHARD_RETURN_IF_ERROR(describe_given(options, facts));
   bool use_shardy = options.use_shardy.value_or(read.uses_shardy || !read.has_mhlo_shardings);
-  return explain_compiled(std::move(made.text), target, facts, use_shardy, options);
+  return explain_compiled(std::move(made.text), facts, use_shardy, options);
 }
 
 ProgramReport explain_module(std::string_view module, const Target& target,
-                             const ExplainModuleOptions& options, SourceLocation where) {
+                             const ExplainForOptions& options, SourceLocation where) {
   Result<ProgramReport> report = internal::report_of_module(module, target, options);
   if (!report.ok()) throw report.error().at(where);
   return *std::move(report);
@@ -215,15 +269,27 @@ ProgramReport internal::explain_traced(const Target& target, TracedProgram trace
   // The compiler, whose version is not known here, runs in another process.
   auto quirks = [&](const std::optional<Mesh>&) { return quirks_of(target.platform()).value(); };
   facts.program = lower(traced.program, {.quirks = quirks});
-  facts.target = target;
+  facts.request.emplace().target = target;
   describe_graph(traced.program.graph, traced.program.parameter_names, traced.program.donated,
                  facts);
   if (facts.program.mesh) check_devices(*facts.program.mesh, target, traced.where);
   if (Result<void> given = describe_given(options, facts); !given.ok())
     throw given.error().at(traced.where);
   Result<ProgramReport> report =
-      explain_compiled(facts.program.text, target, facts, /*use_shardy=*/true, options);
+      explain_compiled(facts.program.text, facts, /*use_shardy=*/true, options);
   if (!report.ok()) throw report.error().at(traced.where);
+  return *std::move(report);
+}
+
+ProgramReport explain(const CompiledProgram& program, SourceLocation where) {
+  return explain(program, LinkOptions{}, where);
+}
+
+ProgramReport explain(const CompiledProgram& program, const LinkOptions& links,
+                      SourceLocation where) {
+  ProgramView view = view_of(program);
+  Result<ProgramReport> report = report_of_loaded(view, links);
+  if (!report.ok()) throw report.error().at(where);
   return *std::move(report);
 }
 

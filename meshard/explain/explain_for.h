@@ -20,26 +20,17 @@ namespace meshard {
 
 /// Options of explain() for a target.
 struct ExplainForOptions {
-  /// Name and donated arguments. A jitted function uses its own options instead.
+  /// Of a function: name and donated arguments. A jitted function uses its own options instead.
   JitOptions jit = {};
-  /// Compiler options, by their names in XLA's DebugOptions.
-  std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
-  /// The processes that the target's devices belong to, and the links between them.
-  LinkOptions links = {};
-  /// Costs of custom calls, for which the module does not say enough.
-  std::vector<GivenCost> costs = {};
-  /// A trace of runs of the program, whose times the report shows: see read_trace_ops(). The path
-  /// of a file; empty: none.
-  std::string measured = {};
-  CompileForOptions compile = {};
-};
-
-struct ExplainModuleOptions {
+  /// Of a module.
   ModuleLayout layout = {};
-  /// The function that runs the program, in text. Empty: `main`, or the only public function.
+  /// Of a module: the function that runs the program, in text. Empty: `main`, or the only public
+  /// function.
   std::string entry = {};
-  /// Partitioner: Shardy or GSPMD. None: Shardy unless the module has only `mhlo.sharding`.
+  /// Of a module: the partitioner, Shardy or GSPMD. None: Shardy unless the module has only
+  /// `mhlo.sharding`.
   std::optional<bool> use_shardy = std::nullopt;
+  /// Compiler options, by their names in XLA's DebugOptions.
   std::map<std::string, pjrt::CompileOptions::Override> overrides = {};
   /// The processes that the target's devices belong to, and the links between them.
   LinkOptions links = {};
@@ -60,7 +51,7 @@ struct ExplainModuleOptions {
 /// not, or the trace is of another program; data loss also: the trace cannot be parsed; the errors
 /// of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
-                             const ExplainModuleOptions& options = {},
+                             const ExplainForOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 
 /// Value type: a function that was traced for some arguments, and not compiled: see
@@ -74,7 +65,7 @@ namespace internal {
 
 /// explain_module(), for callers for whom a module that does not compile is a result.
 Result<ProgramReport> report_of_module(std::string_view module, const Target& target,
-                                       const ExplainModuleOptions& options);
+                                       const ExplainForOptions& options);
 
 ProgramReport explain_traced(const Target& target, TracedProgram traced,
                              const ExplainForOptions& options);

@@ -38,7 +38,7 @@ class ExplainFor : public testing::Test {
   Target target_ = Target::parse("cpu:8").value();
   Mesh mesh_{{{"data", 2}, {"model", 4}}};
   ExplainForOptions options_;
-  ExplainModuleOptions module_options_;
+  ExplainForOptions module_options_;
 };
 
 // The weight is split over "data", as are the rows of x; the product needs the whole weight.
@@ -291,7 +291,7 @@ TEST(ExplainModule, RefusesBeforeCompiling) {
 
 TEST(ReportOfRefused, SaysWhatTheCompilerCounted) {
   ProgramFacts facts;
-  facts.target = Target::parse("v5e:2x2").value();
+  facts.request.emplace().target = Target::parse("v5e:2x2").value();
   facts.program.mesh = Mesh({{"x", 4}});
   facts.program.meshes = {*facts.program.mesh};
   TensorType type{DType::f32, Shape{1024, 1024}};

@@ -2,6 +2,9 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "meshard/base/result.h"
@@ -23,6 +26,9 @@ enum class DeviceOrder {
 /// both numbers), or the target has fewer devices than requested.
 Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
                             std::optional<std::int64_t> devices = std::nullopt);
+
+/// `data=2,model=4`
+std::string axes_text(std::span<const MeshAxis> axes, std::string_view separator = ",");
 
 /// How to place a module from elsewhere on a target.
 struct ModuleLayout {

@@ -8,14 +8,6 @@
 #include "meshard/mesh/device_groups.h"
 
 namespace meshard {
-namespace {
-
-bool moves_in_pairs(CollectiveKind kind) {
-  return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
-         kind == CollectiveKind::kReceive;
-}
-
-}  // namespace
 
 std::string MeshProcesses::to_string() const {
   std::string names;
@@ -87,24 +79,17 @@ bool ProcessMap::crosses(const Mesh& mesh, const AxisList& axes) const {
 bool ProcessMap::crosses(const std::optional<Mesh>& mesh, const Collective& one) const {
   if (!mesh || !one.axes) return one.group_size > most_devices(mesh);
   if (one.axes->empty()) return false;
-  if (moves_in_pairs(one.kind) && one.shifts.size() == 1)
+  if (is_permutation(one.kind) && one.shifts.size() == 1)
     return most_senders(*mesh, one.shifts[0]) > 0;
   return crosses(*mesh, *one.axes);
 }
 
 std::int64_t ProcessMap::most_senders(const Mesh& mesh, const AxisShift& shift) const {
   std::map<std::int64_t, std::int64_t> senders;
-  DeviceGroups groups = mesh.groups(shift.axes);
-  for (std::int64_t g = 0; g < groups.count(); ++g) {
-    DeviceGroup group = groups[g];
-    std::int64_t n = group.size();
-    for (std::int64_t k = 0; k < n; ++k) {
-      std::int64_t to = k + shift.by;
-      if (!shift.wraps && (to < 0 || to >= n)) continue;
-      std::optional<std::int64_t> from = process_of(group[k]);
-      if (from && process_of(group[((to % n) + n) % n]) != from) ++senders[*from];
-    }
-  }
+  for_each_pair(mesh, shift, [&](std::int64_t device, std::int64_t next) {
+    std::optional<std::int64_t> from = process_of(device);
+    if (from && process_of(next) != from) ++senders[*from];
+  });
   std::int64_t most = 0;
   for (const auto& [process, number] : senders) most = std::max(most, number);
   return most;

@@ -1,6 +1,8 @@
 // Which process each device of a program belongs to.
 #pragma once
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -9,6 +11,7 @@
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/topology/topology.h"
 
@@ -26,6 +29,23 @@ struct MeshProcesses {
   std::string to_string() const;
   friend bool operator==(const MeshProcesses&, const MeshProcesses&) = default;
 };
+
+/// Calls `visit` with the devices that send and receive in a shift along axes of a mesh.
+/// @param most_groups, most_members limits of what is visited
+template <class Visit>
+void for_each_pair(const Mesh& mesh, const AxisShift& shift, const Visit& visit,
+                   std::int64_t most_groups = std::numeric_limits<std::int64_t>::max(),
+                   std::int64_t most_members = std::numeric_limits<std::int64_t>::max()) {
+  DeviceGroups groups = mesh.groups(shift.axes);
+  for (std::int64_t g = 0; g < std::min(groups.count(), most_groups); ++g) {
+    DeviceGroup group = groups[g];
+    std::int64_t n = group.size();
+    for (std::int64_t k = 0; k < std::min(n, most_members); ++k) {
+      std::int64_t to = k + shift.by;
+      if (shift.wraps || (to >= 0 && to < n)) visit(group[k], group[((to % n) + n) % n]);
+    }
+  }
+}
 
 /// Value type: the process of each device.
 class ProcessMap {

@@ -22,13 +22,6 @@ std::int64_t size_of(const std::vector<MeshAxis>& axes) {
   return size;
 }
 
-std::string axes_text(const std::vector<MeshAxis>& axes) {
-  std::string text;
-  for (const MeshAxis& axis : axes)
-    append(text, cat(text.empty() ? "" : ", ", axis.name, "=", axis.size));
-  return text;
-}
-
 std::vector<std::int64_t> ids_in_order(const Topology& topology) {
   std::vector<std::int64_t> ids;
   for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
@@ -140,7 +133,7 @@ class ModuleFactsReader {
 
   Result<ProgramFacts> read() {
     facts_.program.name = module_.name.empty() ? "main" : module_.name;
-    facts_.target = target_;
+    facts_.request.emplace().target = target_;
     facts_.op_names = module_.op_names;
     MESHARD_RETURN_IF_ERROR(find_mesh());
     MESHARD_RETURN_IF_ERROR(add_values(module_.arguments, "argument", facts_.program.arguments,
@@ -227,7 +220,8 @@ class ModuleFactsReader {
   // meshard sets no such option.
   void set_propagation() {
     if (module_.origin == stablehlo::ModuleOrigin::kMeshard) return;
-    facts_.compiled_as_jax = true;
+    CompileRequest& request = *facts_.request;
+    request.as_jax = true;
     if (facts_.program.num_partitions() == 1) return;
     std::size_t open = 0;
     const auto set = [&](const std::vector<stablehlo::ModuleValue>& values,
@@ -237,8 +231,8 @@ class ModuleFactsReader {
         open += flags.back();
       }
     };
-    set(module_.arguments, facts_.compile.propagate_to_parameters);
-    set(module_.results, facts_.compile.propagate_to_outputs);
+    set(module_.arguments, request.options.propagate_to_parameters);
+    set(module_.results, request.options.propagate_to_outputs);
     if (module_.origin == stablehlo::ModuleOrigin::kUnknown && open > 0)
       facts_.notes.push_back(
           cat("the module does not say which framework wrote it: as with JAX, the compiler chooses "
@@ -282,8 +276,8 @@ class ModuleFactsReader {
               " devices: they form a single axis \"devices\" (use --mesh to define other axes)"));
     }
     if (size_of(axes) != count)
-      return invalid(cat("the module is for ", count, " devices, but the mesh ", axes_text(axes),
-                         " has ", size_of(axes)));
+      return invalid(cat("the module is for ", count, " devices, but the mesh ",
+                         axes_text(axes, ", "), " has ", size_of(axes)));
     if (!layout_.device_ids.empty()) {
       MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh, mesh_of_ids(std::move(axes)));
       facts_.program.meshes = {*facts_.program.mesh};
@@ -396,20 +390,23 @@ void describe_graph(const Graph& graph, const std::vector<std::string>& paramete
     if (parameter < facts.donated.size()) facts.donated[parameter] = true;
 }
 
-Result<void> describe_links(const LinkOptions& links, ProgramFacts& facts) {
-  facts.links = links;
-  if (!links.processes && !links.between_processes) return {};
-  const Topology& topology = facts.target->topology();
+Result<std::optional<ProcessMap>> processes_of(const Target& target, const LinkOptions& links) {
+  std::optional<ProcessMap> processes;
+  if (!links.processes && !links.between_processes) return processes;
+  processes = ProcessMap::of(target.topology());
   if (links.processes) {
-    MESHARD_ASSIGN_OR_RETURN(facts.processes, ProcessMap::divided(topology, *links.processes));
-  } else {
-    facts.processes = ProcessMap::of(topology);
+    MESHARD_ASSIGN_OR_RETURN(processes, ProcessMap::divided(target.topology(), *links.processes));
   }
-  if (links.between_processes && facts.processes->count() == 1)
+  if (links.between_processes && processes->count() == 1)
     return invalid(cat("[explain] a link between processes is given, but all devices of ",
-                       facts.target->name(),
-                       " are in one process: set the number of processes, too"));
-  return {};
+                       target.name(), " are in one process: set the number of processes, too"));
+  return processes;
+}
+
+std::string axes_text(std::span<const MeshAxis> axes, std::string_view separator) {
+  std::vector<std::string> sizes;
+  for (const MeshAxis& axis : axes) sizes.push_back(cat(axis.name, "=", axis.size));
+  return join(sizes, separator);
 }
 
 Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, DeviceOrder order,
@@ -421,7 +418,7 @@ Result<Mesh> mesh_on_target(std::vector<MeshAxis> axes, const Target& target, De
   return caught([&]() -> Result<Mesh> {
     check_mesh_axes(axes, {});
     if (size_of(axes) != count)
-      return invalid(cat("[explain] a mesh ", axes_text(axes), " has ", size_of(axes),
+      return invalid(cat("[explain] a mesh ", axes_text(axes, ", "), " has ", size_of(axes),
                          " positions, but the program uses ", count, " devices of ",
                          target.name()));
     if (order != DeviceOrder::kIds && count == target.size())

@@ -14,8 +14,8 @@
 #include "meshard/explain/report.h"
 #include "meshard/graph/graph.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/pjrt/compile_options.h"
 #include "meshard/stablehlo/module_reader.h"
+#include "meshard/target/compile_for.h"
 #include "meshard/target/target.h"
 
 namespace meshard {
@@ -31,15 +31,12 @@ struct ProgramFacts {
   /// Whether each argument's memory is donated to a result.
   std::vector<bool> donated;
   std::size_t num_captured = 0;
-  /// The options that the framework that wrote the program would pass to the compiler: whether it
-  /// lets the compiler choose the sharding of each argument and result. Empty: it sets none.
-  pjrt::CompileOptions compile = {};
-  /// Whether the compiler gets the options that JAX passes by default.
-  bool compiled_as_jax = false;
   /// The recorded program; none for a module from elsewhere.
   std::optional<Graph> graph = std::nullopt;
-  /// The target hardware; none: the hardware of this process.
-  std::optional<Target> target = std::nullopt;
+  /// The compile for a target, with the options that the framework that wrote the program would
+  /// pass to the compiler: whether it lets the compiler choose the sharding of each argument and
+  /// result. None: the program is compiled for the hardware of this process.
+  std::optional<CompileRequest> request = std::nullopt;
   /// What the report says about the hardware if there is no target.
   TargetSummary hardware = {};
   /// The process of each device, if the report distinguishes processes.
@@ -55,16 +52,19 @@ struct ProgramFacts {
   stablehlo::ModuleOpNames op_names = {};
   /// Assumptions that were made.
   std::vector<std::string> notes = {};
+
+  /// The target hardware; null: the hardware of this process.
+  const Target* target() const { return request ? &request->target : nullptr; }
 };
 
 /// Sets the facts of a recorded program: its graph, parameter names and donated parameters.
 void describe_graph(const Graph& graph, const std::vector<std::string>& parameter_names,
                     const std::vector<std::uint32_t>& donated, ProgramFacts& facts);
 
-/// Sets the processes and links of a program for a target.
+/// The processes of a target's devices; none if the links do not distinguish them.
 /// @error invalid argument: the devices cannot be divided into as many processes, or a link between
 /// processes is given and there is only one
-Result<void> describe_links(const LinkOptions& links, ProgramFacts& facts);
+Result<std::optional<ProcessMap>> processes_of(const Target& target, const LinkOptions& links);
 
 /// The facts of a module from elsewhere, placed on a target. For shardings that cannot be parsed,
 /// the compiler's are used.

@@ -121,19 +121,20 @@ TEST(ProgramFacts, TheCompilerMayChooseWhatHasNoSharding) {
     return facts_of_module(module_facts(text, attributes), facts_target("cpu:2")).value();
   };
   ProgramFacts of_jax = facts_with("jax.result_info = \"r\"", "");
-  EXPECT_THAT(of_jax.compile.propagate_to_parameters, ElementsAre(false, true));
-  EXPECT_THAT(of_jax.compile.propagate_to_outputs, ElementsAre(true, false));
-  EXPECT_TRUE(of_jax.compiled_as_jax);
+  EXPECT_THAT(of_jax.request->options.propagate_to_parameters, ElementsAre(false, true));
+  EXPECT_THAT(of_jax.request->options.propagate_to_outputs, ElementsAre(true, false));
+  EXPECT_TRUE(of_jax.request->as_jax);
   EXPECT_TRUE(of_jax.notes.empty());
   ProgramFacts unknown = facts_with("", "");
-  EXPECT_EQ(unknown.compile.propagate_to_outputs, of_jax.compile.propagate_to_outputs);
+  EXPECT_EQ(unknown.request->options.propagate_to_outputs,
+            of_jax.request->options.propagate_to_outputs);
   ASSERT_EQ(unknown.notes.size(), 1u);
   EXPECT_THAT(unknown.notes[0], HasSubstr("as with JAX"));
   EXPECT_THAT(unknown.notes[0], HasSubstr("the shardings of 2 arguments and results"));
   ProgramFacts own = facts_with("", "attributes {meshard.mesh = \"\"}");
-  EXPECT_TRUE(own.compile.propagate_to_parameters.empty() &&
-              own.compile.propagate_to_outputs.empty());
-  EXPECT_FALSE(own.compiled_as_jax);
+  EXPECT_TRUE(own.request->options.propagate_to_parameters.empty() &&
+              own.request->options.propagate_to_outputs.empty());
+  EXPECT_FALSE(own.request->as_jax);
 }
 
 // The tiles of GSPMD number the positions of the mesh: [2,1,2]<=[2,2]T(1,0) splits dimension 0 over
@@ -152,8 +153,8 @@ TEST(ProgramFacts, ShardingsOfTheOlderPartitioner) {
   EXPECT_TRUE(arguments[1].is_specified_otherwise);
   EXPECT_FALSE(arguments[2].is_specified_otherwise);
   EXPECT_TRUE(facts.program.results[0].is_exact());
-  EXPECT_THAT(facts.compile.propagate_to_parameters, ElementsAre(false, false, true));
-  EXPECT_THAT(facts.compile.propagate_to_outputs, ElementsAre(false));
+  EXPECT_THAT(facts.request->options.propagate_to_parameters, ElementsAre(false, false, true));
+  EXPECT_THAT(facts.request->options.propagate_to_outputs, ElementsAre(false));
 }
 
 TEST(ProgramFacts, DevicesInTheUsersOrder) {

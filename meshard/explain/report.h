@@ -9,14 +9,12 @@
 #include "meshard/base/field_notes.h"
 #include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/explain/collectives/layer_traffic.h"
 #include "meshard/explain/collectives/logical.h"
-#include "meshard/explain/collectives/reshard.h"
 #include "meshard/explain/cost/custom_call_use.h"
-#include "meshard/explain/cost/host_transfers.h"
 #include "meshard/explain/cost/memory_use.h"
 #include "meshard/explain/cost/roofline.h"
 #include "meshard/explain/cost/schedule.h"
+#include "meshard/explain/cost/step_cost.h"
 #include "meshard/explain/measured/measured_run.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/explain/value_placement.h"
@@ -162,5 +160,19 @@ class ProgramReport {
   Parts parts_;
   std::vector<CollectiveGroup> groups_;
 };
+
+/// A text table with a row for each device and a column for each argument. Rows are labeled with
+/// device ids, in the order of the program's logical devices. A cell shows the part of the argument
+/// that the device receives: `0:4,0:8` is rows 0 to 3 and columns 0 to 7, `all` the whole argument,
+/// `empty` no elements (only padding). Devices outside the mesh have no row, because they do not
+/// run the program.
+///
+/// ```
+/// device  0 w    1 x
+/// 6       0:4    all
+/// 4       4:8    all
+/// ```
+/// @param most_devices maximum number of rows; the number of omitted rows is printed; 0: no limit
+std::string argument_matrix(const ProgramReport& report, std::size_t most_devices = 64);
 
 }  // namespace meshard

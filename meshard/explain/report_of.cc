@@ -2,22 +2,21 @@
 #include "meshard/explain/report_of.h"
 
 #include <algorithm>
+#include <set>
+#include <unordered_set>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/explain/collectives/collective_tensors.h"
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/collectives/logical.h"
+#include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/collectives/purposes.h"
 #include "meshard/explain/collectives/reshards.h"
-#include "meshard/explain/collectives/source_places.h"
-#include "meshard/explain/compile_notes.h"
 #include "meshard/explain/cost/estimate.h"
 #include "meshard/explain/cost/largest_buffers.h"
-#include "meshard/explain/intermediates.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/graph/rolling_advice.h"
 #include "meshard/hlo/module.h"
+#include "meshard/ops/rolling/rolling_advice.h"
 #include "meshard/target/hardware.h"
 #include "meshard/target/memory_shortage.h"
 
@@ -53,10 +52,7 @@ std::vector<std::optional<HloSharding>> shardings_of_values(
 }
 
 std::optional<std::int64_t> capacity_of(const ProgramFacts& facts) {
-  if (!facts.target) return std::nullopt;
-  std::optional<HardwareFigures> figures = hardware_figures(facts.target->topology());
-  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
-  return figures->memory_bytes;
+  return facts.target() ? device_memory(*facts.target()) : std::nullopt;
 }
 
 std::string one_line(std::string text) {
@@ -78,26 +74,15 @@ class ReportMaker {
     parts_.target.compiler = one_line(compiled_.platform_version);
     parts_.target.compile_seconds = compiled_.from_cache ? 0 : compiled_.compile_seconds;
     place_boundary(chosen);
-    const std::optional<Graph>& graph = facts_.graph;
-    const Graph* nodes = graph ? &*graph : nullptr;
     ModuleIndex index(module_);
     MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
-    const std::optional<Mesh>& mesh = facts_.program.mesh;
-    std::optional<SliceNumbering> slices;
-    if (mesh && facts_.target)
-      slices = SliceNumbering::of(module_, *mesh, facts_.target->topology());
-    MESHARD_ASSIGN_OR_RETURN(parts_.collectives,
-                             find_collectives(executions, mesh, nodes, slices, facts_.op_names));
-    mark_processes();
-    find_purposes(executions, {facts_.argument_names, facts_.result_names},
-                  graph ? ProgramPhases(*graph) : ProgramPhases(), parts_.collectives);
-    std::vector<LogicalCollective>& logical = parts_.logical_collectives;
-    logical = find_logical_collectives(executions, parts_.collectives);
-    MESHARD_RETURN_IF_ERROR(estimate(executions, nodes));
-    read_propagated();
+    MESHARD_ASSIGN_OR_RETURN(std::vector<Collective> found, collectives_of(executions));
+    std::vector<LogicalCollective> logical = find_logical_collectives(executions, found);
+    MESHARD_RETURN_IF_ERROR(estimate(executions, found));
+    read_propagated(whole_collectives(logical));
     read_memory();
-    read_buffers(executions, nodes);
-    describe_moves(nodes);
+    read_buffers(executions);
+    add_collectives(std::move(found), std::move(logical));
     add_notes(index);
     return ProgramReport(std::move(parts_));
   }
@@ -108,11 +93,11 @@ class ReportMaker {
     parts.num_captured = facts.num_captured;
     parts.notes = facts.notes;
     parts.target = facts.hardware;
-    if (facts.target) {
-      parts.target.name = facts.target->name();
-      parts.target.device_kind = facts.target->topology().kind();
-      parts.target.devices = facts.target->size();
-      parts.topology = facts.target->topology();
+    if (facts.target()) {
+      parts.target.name = facts.target()->name();
+      parts.target.device_kind = facts.target()->topology().kind();
+      parts.target.devices = facts.target()->size();
+      parts.topology = facts.target()->topology();
     }
     if (facts.processes && facts.program.mesh)
       if (MeshProcesses found = facts.processes->of_mesh(*facts.program.mesh); found.count > 1)
@@ -194,36 +179,47 @@ class ReportMaker {
         values[i].memory_kind = "pinned_host";
   }
 
-  void mark_processes() {
-    if (!facts_.processes) return;
-    for (Collective& one : parts_.collectives)
-      one.across_processes = facts_.processes->crosses(facts_.program.mesh, one);
+  const Graph* graph() const { return facts_.graph ? &*facts_.graph : nullptr; }
+
+  // The collective instructions, with their purposes.
+  Result<std::vector<Collective>> collectives_of(const Executions& executions) const {
+    const std::optional<Mesh>& mesh = facts_.program.mesh;
+    std::optional<SliceNumbering> slices;
+    if (mesh && facts_.target())
+      slices = SliceNumbering::of(module_, *mesh, facts_.target()->topology());
+    MESHARD_ASSIGN_OR_RETURN(std::vector<Collective> found,
+                             find_collectives(executions, mesh, graph(), slices, facts_.op_names));
+    if (facts_.processes)
+      for (Collective& one : found) one.across_processes = facts_.processes->crosses(mesh, one);
+    return with_purposes(executions, {facts_.argument_names, facts_.result_names},
+                         facts_.graph ? ProgramPhases(*facts_.graph) : ProgramPhases(),
+                         std::move(found));
   }
 
-  // Sets what the collectives move, of the instructions and of what they implement.
-  void describe_moves(const Graph* graph) {
-    std::vector<Collective> wholes = whole_collectives(parts_.logical_collectives);
-    for (std::vector<Collective>* list : {&parts_.collectives, &wholes}) {
-      add_reshards(parts_.reshards, *list);
-      name_tensors(*list, parts_.reshards, parts_.intermediates, graph);
-    }
-    for (std::size_t i = 0; i < wholes.size(); ++i)
-      parts_.logical_collectives[i].whole = std::move(wholes[i]);
+  // The instructions and what they implement, with what they move.
+  void add_collectives(std::vector<Collective> found, std::vector<LogicalCollective> logical) {
+    const auto moved = [&](std::vector<Collective> list) {
+      return with_moves(std::move(list), parts_.reshards, parts_.intermediates, graph());
+    };
+    parts_.collectives = moved(std::move(found));
+    std::vector<Collective> wholes = moved(whole_collectives(logical));
+    for (std::size_t i = 0; i < wholes.size(); ++i) logical[i].whole = std::move(wholes[i]);
+    parts_.logical_collectives = std::move(logical);
   }
 
   // Sets operation counts, traffic and, if the hardware or its links are known, the time bounds.
   // @error invalid argument: a cost is given for a custom call that there is not
-  Result<void> estimate(const Executions& executions, const Graph* graph) {
+  Result<void> estimate(const Executions& executions, const std::vector<Collective>& collectives) {
     std::vector<CustomCall> calls = custom_calls_of(executions);
     MESHARD_RETURN_IF_ERROR(give_costs(facts_.costs, calls));
-    parts_.custom_calls = group_custom_calls(executions, calls, graph);
+    parts_.custom_calls = group_custom_calls(executions, calls, graph());
     ModuleCost cost(executions, calls);
     parts_.cost = program_cost(cost);
     std::optional<LinkModel> links;
     std::optional<HardwareFigures> figures;
     std::optional<Topology> topology = facts_.topology;
-    if (facts_.target) {
-      topology = facts_.target->topology();
+    if (facts_.target()) {
+      topology = facts_.target()->topology();
       figures = hardware_figures(*topology);
     }
     bool given = facts_.links.between_devices || facts_.links.between_processes;
@@ -231,7 +227,7 @@ class ReportMaker {
       links.emplace(figures.value_or(HardwareFigures{}), facts_.program.mesh, topology,
                     facts_.processes, facts_.links);
     }
-    std::vector<Collective> loading = collectives_on_links(executions, parts_.collectives, calls);
+    std::vector<Collective> loading = collectives_on_links(executions, collectives, calls);
     StepCosts costs(executions, cost, loading, links ? &*links : nullptr);
     std::optional<SimulatedSchedule> simulated;
     if (links) {
@@ -242,7 +238,7 @@ class ReportMaker {
     if (simulated) parts_.schedule = simulated->schedule;
     if (HostTransfers moved = host_transfers_of(costs); moved.executions > 0)
       parts_.host_transfers = moved;
-    parts_.timeline = timeline_of(costs, simulated ? &*simulated : nullptr, graph);
+    parts_.timeline = timeline_of(costs, simulated ? &*simulated : nullptr, graph());
     if (facts_.measured) {
       MESHARD_ASSIGN_OR_RETURN(parts_.measured,
                                measure(*facts_.measured, costs, loading, parts_.timeline));
@@ -250,7 +246,7 @@ class ReportMaker {
     return {};
   }
 
-  void read_propagated() {
+  void read_propagated(const std::vector<Collective>& wholes) {
     std::optional<HloModule> propagated;
     if (!compiled_.propagated_program.empty()) {
       Result<HloModule> read = HloModule::from_bytes(compiled_.propagated_program);
@@ -259,13 +255,12 @@ class ReportMaker {
     }
     if (propagated) {
       parts_.intermediates = find_intermediates(*propagated, facts_);
-    } else if (facts_.program.mesh && facts_.target) {
+    } else if (facts_.program.mesh && facts_.target()) {
       parts_.notes.push_back(
           "the compiler wrote no module after sharding propagation: intermediate values are not "
           "reported");
     }
-    parts_.reshards = find_reshards(module_, whole_collectives(parts_.logical_collectives),
-                                    propagated ? &*propagated : nullptr, facts_);
+    parts_.reshards = find_reshards(module_, wholes, propagated ? &*propagated : nullptr, facts_);
     for (Reshard& remade : rematerializations_in_log(compiled_.log))
       parts_.reshards.push_back(std::move(remade));
   }
@@ -288,15 +283,16 @@ class ReportMaker {
                               .capacity = capacity_of(facts_)};
   }
 
-  void read_buffers(const Executions& executions, const Graph* graph) {
+  void read_buffers(const Executions& executions) {
     std::vector<std::string> names;
     for (const ValuePlacement& each : parts_.arguments) names.push_back(each.name);
     if (!compiled_.buffer_assignment.empty())
-      if (auto largest = largest_buffers(compiled_.buffer_assignment, graph, names); largest.ok()) {
+      if (auto largest = largest_buffers(compiled_.buffer_assignment, graph(), names);
+          largest.ok()) {
         parts_.largest_buffers = std::move(largest->buffers);
         return;
       }
-    parts_.largest_buffers = estimated_buffers(executions, graph, names).buffers;
+    parts_.largest_buffers = estimated_buffers(executions, graph(), names).buffers;
     parts_.notes.push_back(
         "the compiler did not report a buffer assignment: the largest buffers are estimated from "
         "the order of the instructions, without shared memory");
@@ -320,7 +316,7 @@ class ReportMaker {
         parts_.notes.push_back(std::move(note));
     for (std::string& note : notes_on_missing_handlers(module_, compiled_.missing_handlers))
       parts_.notes.push_back(std::move(note));
-    if (facts_.target && facts_.target->platform() == "cpu")
+    if (facts_.target() && facts_.target()->platform() == "cpu")
       for (std::string& note : notes_on_widening(index, parts_.collectives))
         parts_.notes.push_back(std::move(note));
     if (!facts_.graph) {
@@ -339,6 +335,32 @@ class ReportMaker {
   HloModule module_;
   ProgramReport::Parts parts_;
 };
+
+using pjrt::ElementType;
+
+bool is_narrow(ElementType type) { return type == ElementType::kBf16 || type == ElementType::kF16; }
+
+// True if the value is a conversion from a 16-bit float, alone or as the result of a fusion.
+bool is_widened(const ModuleIndex& index, const InstructionIndex& computation,
+                const HloInstruction* value) {
+  if (!value) return false;
+  const InstructionIndex* inside = &computation;
+  if (value->opcode == "fusion") {
+    inside = index.called(*value);
+    value = inside ? inside->root() : nullptr;
+  }
+  if (!value || value->opcode != "convert" || value->shape.element != ElementType::kF32)
+    return false;
+  const HloInstruction* from = inside->operand(*value, 0);
+  return from && is_narrow(from->shape.element);
+}
+
+// True if XLA widened the sum: it then names the function that adds two numbers so
+// (xla/service/all_reduce_promotion.cc).
+bool is_promoted(const ModuleIndex& index, const HloInstruction& instruction) {
+  const InstructionIndex* adds = index.called(instruction);
+  return adds && adds->computation().name.ends_with("_promoted");
+}
 
 }  // namespace
 
@@ -413,6 +435,61 @@ ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts) {
   parts.memory = memory;
   parts.out_of_memory = error.message();
   return ProgramReport(std::move(parts));
+}
+
+std::vector<std::string> notes_on_lines(const HloModule& module,
+                                        const std::vector<Collective>& collectives) {
+  if (collectives.empty()) return {};
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& instruction : computation.instructions)
+      // Without locations in a text, MLIR's parser sets those of the text itself, in the file `-`.
+      if (const std::string& file = instruction.metadata.source_file; !file.empty() && file != "-")
+        return {};
+  return {
+      "the module has no source lines, so collectives are shown by the names of ops, or by lines "
+      "of "
+      "the module's text (-:5). Write it with debug information: in JAX "
+      "lowered.as_text(debug_info=True), in MLIR --mlir-print-debuginfo"};
+}
+
+std::vector<std::string> notes_on_missing_handlers(const HloModule& module,
+                                                   const std::vector<std::string>& targets) {
+  std::size_t count = 0;
+  std::set<std::string> called;
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& each : computation.instructions) {
+      if (each.opcode != "custom-call" ||
+          std::find(targets.begin(), targets.end(), each.custom_call_target) == targets.end())
+        continue;
+      ++count;
+      called.insert(each.custom_call_target);
+    }
+  if (count == 0) return {};
+  return {cat(count, count == 1 ? " custom call has" : " custom calls have", " no handler here (",
+              join(called, ", "),
+              "): the program is explained, but it runs only where the handlers are")};
+}
+
+std::vector<std::string> notes_on_widening(const ModuleIndex& index,
+                                           const std::vector<Collective>& collectives) {
+  std::unordered_set<std::string_view> names;
+  for (const Collective& one : collectives) names.insert(one.instruction);
+  std::size_t widened = 0;
+  for (const HloComputation& computation : index.module().computations) {
+    const InstructionIndex* found = index.find(computation.id);
+    for (const HloInstruction& instruction : computation.instructions) {
+      if (!found || !names.contains(instruction.name)) continue;
+      std::vector<const HloInstruction*> operands = found->operands(instruction);
+      widened += is_promoted(index, instruction) ||
+                 std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
+                   return is_widened(index, *found, operand);
+                 });
+    }
+  }
+  if (widened == 0) return {};
+  return {cat(widened, widened == 1 ? " collective moves" : " collectives move",
+              " 16-bit floats as f32, because the CPU compiler widens them: other hardware mostly "
+              "moves half of these bytes")};
 }
 
 }  // namespace meshard

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <vector>
 
 #include "meshard/base/saturating.h"
 #include "meshard/graph/body.h"

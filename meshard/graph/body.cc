@@ -1,12 +1,12 @@
 #include "meshard/graph/body.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/effects.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/print.h"
 #include "meshard/graph/sharding_mark.h"
@@ -40,23 +40,6 @@ Tensor recorded_again(const Node& node, std::span<const Tensor> operands) {
   internal::InheritSource line(where);
   return record(node.op(), node.attributes() ? node.attributes()->clone() : nullptr,
                 std::span<const Tensor* const>(pointers), where);
-}
-
-// The nodes of `trace` that the results need.
-std::unordered_set<const Node*> needed_nodes(std::span<const Value> results, std::uint64_t trace) {
-  std::unordered_set<const Node*> needed;
-  std::vector<const Node*> waiting;
-  auto visit = [&](const Value& value) {
-    if (value->trace() == trace && needed.insert(value.node()).second)
-      waiting.push_back(value.node());
-  };
-  for (const Value& result : results) visit(result);
-  while (!waiting.empty()) {
-    const Node* node = waiting.back();
-    waiting.pop_back();
-    for (const Value& operand : node->operands()) visit(operand);
-  }
-  return needed;
 }
 
 }  // namespace
@@ -230,10 +213,12 @@ TracedBody trace_body(std::span<const BodyInput> inputs, const BodyFunction& fun
   for (const Tensor& parameter : parameters) parameter_values.push_back(parameter.value());
   // A value that only unused operations capture must not become an operand: it would decide on
   // which devices the body runs.
-  std::unordered_set<const Node*> needed = needed_nodes(result_values, scope.trace());
+  NodeSet needed;
+  nodes_behind(
+      result_values, [&](const Value& value) { return value->trace() == scope.trace(); }, needed);
   for (std::size_t i = 0; i < scope.captured().size(); ++i) {
     const Tensor &outer = scope.captured()[i], &parameter = scope.captured_parameters()[i];
-    if (!needed.contains(parameter.value().node())) continue;
+    if (!needed.contains(*parameter.value().node())) continue;
     parameter_values.push_back(parameter.value());
     traced.captured.push_back(outer);
     if (const ManualAxes* manual = manual_axes(outer.value()))
@@ -263,17 +248,9 @@ void Replay::again(const Node& node) {
 }
 
 std::vector<Tensor> Replay::run(std::span<const Value> wanted) {
-  std::vector<const Node*> needed;
-  std::unordered_set<const Node*> seen;
-  std::vector<Value> waiting(wanted.begin(), wanted.end());
-  while (!waiting.empty()) {
-    Value value = std::move(waiting.back());
-    waiting.pop_back();
-    if (knows(value) || value.storage() || value->trace() != trace_) continue;
-    if (!seen.insert(value.node()).second) continue;
-    needed.push_back(value.node());
-    waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
-  }
+  std::vector<const Node*> needed = nodes_behind(wanted, [&](const Value& value) {
+    return !knows(value) && !value.storage() && value->trace() == trace_;
+  });
   std::sort(needed.begin(), needed.end(),
             [](const Node* a, const Node* b) { return a->id() < b->id(); });
   for (const Node* node : needed) again(*node);

@@ -1,9 +1,10 @@
-// Tables keyed by nodes.
+// Tables keyed by nodes, and walks along their operands.
 #pragma once
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -82,5 +83,28 @@ class NodeTable {
 /// A set of nodes.
 struct NodeMark {};
 using NodeSet = NodeTable<NodeMark>;
+
+/// The nodes that `values` are computed from, each once, without those in `seen`, to which they are
+/// added. `enters(value)` says whether to go on to the value's node and its operands; it is called
+/// for each use of a value.
+template <class Enters>
+std::vector<const Node*> nodes_behind(std::span<const Value> values, const Enters& enters,
+                                      NodeSet& seen) {
+  std::vector<const Node*> found;
+  std::vector<Value> waiting(values.begin(), values.end());
+  while (!waiting.empty()) {
+    Value value = std::move(waiting.back());
+    waiting.pop_back();
+    if (!enters(value) || !seen.insert(*value.node())) continue;
+    found.push_back(value.node());
+    waiting.insert(waiting.end(), value->operands().begin(), value->operands().end());
+  }
+  return found;
+}
+template <class Enters>
+std::vector<const Node*> nodes_behind(std::span<const Value> values, const Enters& enters) {
+  NodeSet seen;
+  return nodes_behind(values, enters, seen);
+}
 
 }  // namespace meshard

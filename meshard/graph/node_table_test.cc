@@ -1,6 +1,6 @@
 #include "meshard/graph/node_table.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <algorithm>
 #include <random>
@@ -8,9 +8,13 @@
 #include <vector>
 
 #include "meshard/graph/leaf.h"
+#include "meshard/graph/ops_testutil.h"
 
 namespace meshard {
 namespace {
+
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 Tensor placeholder() { return make_parameter({DType::f32, {}}, std::nullopt, {}); }
 
@@ -72,6 +76,21 @@ TEST(NodeTable, EqualsAMapByAddress) {
       }
     }
   }
+}
+
+TEST(NodesBehind, EachOnceUntilToldToStop) {
+  Tensor a = placeholder(), b = test::plus(a, a), c = test::plus(b, a), d = test::plus(c, b);
+  std::vector<Value> from{d.value(), c.value()};
+  auto always = [](const Value&) { return true; };
+  EXPECT_THAT(nodes_behind(from, always), UnorderedElementsAre(a.value().node(), b.value().node(),
+                                                               c.value().node(), d.value().node()));
+  NodeSet seen;
+  auto not_b = [&](const Value& value) { return value != b.value(); };
+  EXPECT_THAT(nodes_behind(from, not_b, seen),
+              UnorderedElementsAre(a.value().node(), c.value().node(), d.value().node()));
+  EXPECT_TRUE(seen.contains(*a.value().node()));
+  EXPECT_FALSE(seen.contains(*b.value().node()));
+  EXPECT_THAT(nodes_behind(from, always, seen), IsEmpty());
 }
 
 }  // namespace

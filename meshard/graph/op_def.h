@@ -156,11 +156,6 @@ struct OpTraits {
   /// Sums of products, the work of a matrix unit. `checkpoint` policies keep them, and reports
   /// attribute the permutations of an overlapped product to them.
   bool is_product = false;
-  /// The result is a part of operand 0, or all of it in another shape; its place is an attribute.
-  /// The search for equal layers regards parts of arguments as arguments (rolling_advice.h).
-  bool takes_part = false;
-  /// The result holds operand 0 as a part, as the cotangent of an op that takes one does.
-  bool puts_part_back = false;
   /// Its results are constants to derivatives, whatever its operands depend on.
   bool stops_gradient = false;
   /// The program itself exchanges values between devices. Reports do not call this inserted.

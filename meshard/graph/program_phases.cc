@@ -1,4 +1,4 @@
-// Tested in meshard/explain/collectives/program_phases_test.cc.
+// Tested in meshard/explain/collectives/origin_test.cc.
 #include "meshard/graph/program_phases.h"
 
 #include <algorithm>

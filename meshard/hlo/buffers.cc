@@ -1,125 +1,72 @@
 #include "meshard/hlo/buffers.h"
 
-#include "meshard/hlo/internal/reader.h"
+#include "meshard/pjrt/wire_fields.h"
 
 // Field numbers are those of xla/service/hlo.proto.
 namespace meshard {
 namespace {
 
-using internal::damaged;
-using pjrt::WireReader;
+using pjrt::field;
+using pjrt::on_field;
+using pjrt::read_message;
+using pjrt::WireField;
 
-constexpr std::string_view kWhat = "the buffer assignment";
+constexpr std::string_view kAssignment = "the buffer assignment";
 
 Result<HloLogicalBuffer> read_buffer(std::string_view bytes) {
-  HloLogicalBuffer buffer;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) buffer.id = field->as_int();
-    if (field->number == 2) buffer.size = field->as_int();
-    if (field->number != 3) continue;
-    WireReader place(field->bytes);  // defined_at {shape_index 3, instruction_id 4}
-    while (auto part = place.next()) {
-      if (part->number == 3 && !append_numbers(*part, buffer.shape_index)) return damaged(kWhat);
-      if (part->number == 4) buffer.instruction = part->as_int();
-    }
-    if (!place.ok()) return damaged(kWhat);
-  }
-  if (!reader.ok()) return damaged(kWhat);
-  return buffer;
+  HloLogicalBuffer to;
+  auto defined_at = [&](const WireField& from) {
+    return read_message(from.bytes, kAssignment, field(3, to.shape_index),
+                        field(4, to.instruction));
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kAssignment, field(1, to.id), field(2, to.size),
+                                       on_field(3, defined_at)));
+  return to;
 }
 
 Result<HloBufferAllocation::Assigned> read_assigned(std::string_view bytes) {
-  HloBufferAllocation::Assigned assigned;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) assigned.buffer = field->as_int();
-    if (field->number == 2) assigned.offset = field->as_int();
-    if (field->number == 3) assigned.size = field->as_int();
-  }
-  if (!reader.ok()) return damaged(kWhat);
-  return assigned;
+  HloBufferAllocation::Assigned to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kAssignment, field(1, to.buffer), field(2, to.offset),
+                                       field(3, to.size)));
+  return to;
 }
 
 Result<HloBufferAllocation> read_allocation(std::string_view bytes) {
   HloBufferAllocation to;
   bool is_parameter = false;
   std::int64_t parameter = 0;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: to.index = field->as_int(); break;
-      case 2: to.size = field->as_int(); break;
-      case 3: to.thread_local_memory = field->as_bool(); break;
-      case 5: is_parameter = field->as_bool(); break;
-      case 6: parameter = field->as_int(); break;
-      case 7: to.live_out = field->as_bool(); break;
-      case 8: to.color = field->as_int(); break;
-      case 9: {
-        MESHARD_ASSIGN_OR_RETURN(auto assigned, read_assigned(field->bytes));
-        to.assigned.push_back(assigned);
-        break;
-      }
-      case 10: good = append_numbers(*field, to.parameter_index); break;
-      case 11: to.tuple = field->as_bool(); break;
-      case 12: to.constant = field->as_bool(); break;
-      default: break;
-    }
-    if (!good) return damaged(kWhat);
-  }
-  if (!reader.ok()) return damaged(kWhat);
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, kAssignment, field(1, to.index), field(2, to.size),
+                   field(3, to.thread_local_memory), field(5, is_parameter), field(6, parameter),
+                   field(7, to.live_out), field(8, to.color), field(9, to.assigned, read_assigned),
+                   field(10, to.parameter_index), field(11, to.tuple), field(12, to.constant)));
   if (is_parameter) to.parameter = parameter;
   return to;
 }
 
 Result<HloHeapTrace::Event> read_event(std::string_view bytes) {
-  HloHeapTrace::Event event;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      if (field->value > 2) return damaged(kWhat);
-      event.kind = static_cast<HloHeapTrace::Kind>(field->value);
-    }
-    if (field->number == 2) event.buffer = field->as_int();
-    if (field->number == 5) event.shared_with = field->as_int();
-  }
-  if (!reader.ok()) return damaged(kWhat);
-  return event;
+  HloHeapTrace::Event to;
+  auto kind = [&](const WireField& from) {
+    to.kind = static_cast<HloHeapTrace::Kind>(from.value);
+    return from.value <= 2;
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kAssignment, on_field(1, kind), field(2, to.buffer),
+                                       field(5, to.shared_with)));
+  return to;
 }
 
 Result<HloHeapTrace> read_trace(std::string_view bytes) {
-  HloHeapTrace trace;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloHeapTrace::Event event, read_event(field->bytes));
-      trace.events.push_back(event);
-    }
-    if (field->number == 3) trace.allocation = field->as_int();
-  }
-  if (!reader.ok()) return damaged(kWhat);
-  return trace;
+  HloHeapTrace to;
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, kAssignment, field(1, to.events, read_event), field(3, to.allocation)));
+  return to;
 }
 
 Result<HloBufferAssignment> read_assignment(std::string_view bytes) {
   HloBufferAssignment to;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloLogicalBuffer buffer, read_buffer(field->bytes));
-      to.buffers.push_back(std::move(buffer));
-    }
-    if (field->number == 3) {
-      MESHARD_ASSIGN_OR_RETURN(HloBufferAllocation allocation, read_allocation(field->bytes));
-      to.allocations.push_back(std::move(allocation));
-    }
-    if (field->number == 4) {
-      MESHARD_ASSIGN_OR_RETURN(HloHeapTrace trace, read_trace(field->bytes));
-      to.traces.push_back(std::move(trace));
-    }
-  }
-  if (!reader.ok()) return damaged(kWhat);
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kAssignment, field(1, to.buffers, read_buffer),
+                                       field(3, to.allocations, read_allocation),
+                                       field(4, to.traces, read_trace)));
   return to;
 }
 
@@ -128,12 +75,8 @@ Result<HloBufferAssignment> read_assignment(std::string_view bytes) {
 Result<std::optional<HloBufferAssignment>> HloBufferAssignment::from_bytes(
     std::string_view hlo_proto) {
   std::optional<HloBufferAssignment> assignment;
-  WireReader reader(hlo_proto);
-  while (auto field = reader.next())
-    if (field->number == 3) {
-      MESHARD_ASSIGN_OR_RETURN(assignment, read_assignment(field->bytes));
-    }
-  if (!reader.ok()) return damaged(kWhat);
+  MESHARD_RETURN_IF_ERROR(
+      read_message(hlo_proto, kAssignment, field(3, assignment, read_assignment)));
   return assignment;
 }
 

@@ -1,252 +1,113 @@
 // Tested in meshard/hlo/module_test.cc.
 #include "meshard/hlo/instruction.h"
 
-#include <algorithm>
-
 #include "meshard/hlo/internal/reader.h"
 
 // Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto.
 namespace meshard {
 namespace {
 
-using internal::damaged;
+using pjrt::field;
+using pjrt::on_field;
+using pjrt::read_message;
 using pjrt::WireField;
-using pjrt::WireReader;
 
 Result<HloMetadata> read_metadata(std::string_view bytes) {
-  HloMetadata metadata;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 2) metadata.op_name = field->bytes;
-    if (field->number == 3) metadata.source_file = field->bytes;
-    if (field->number == 4) metadata.source_line = field->as_int();
-    if (field->number == 15) metadata.stack_frame = field->as_int();
-  }
-  if (!reader.ok()) return damaged("metadata");
-  return metadata;
+  HloMetadata to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "metadata", field(2, to.op_name),
+                                       field(3, to.source_file), field(4, to.source_line),
+                                       field(15, to.stack_frame)));
+  return to;
 }
 
 Result<std::pair<std::int64_t, std::int64_t>> read_source_target(std::string_view bytes) {
-  std::pair<std::int64_t, std::int64_t> pair{0, 0};
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) pair.first = field->as_int();
-    if (field->number == 2) pair.second = field->as_int();
-  }
-  if (!reader.ok()) return damaged("a source-target pair");
-  return pair;
+  std::pair<std::int64_t, std::int64_t> to{0, 0};
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, "a source-target pair", field(1, to.first), field(2, to.second)));
+  return to;
 }
 
 // The value of a literal, from any of its lists of integers or bools, if it has exactly one.
 Result<std::optional<std::int64_t>> read_literal(std::string_view bytes) {
   std::vector<std::int64_t> values;
-  bool scalar = true;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloShape shape, internal::read_shape(field->bytes));
-      scalar = !shape.is_tuple && shape.dimensions.empty();
-    }
-    bool whole = field->number == 2 || (field->number >= 4 && field->number <= 7);
-    if (!whole || !scalar || !values.empty()) continue;  // long lists are not kept
-    if (field->type == 2 && field->bytes.size() > 10) continue;
-    if (!append_numbers(*field, values)) return damaged("a literal");
-  }
-  if (!reader.ok()) return damaged("a literal");
-  if (!scalar || values.size() != 1) return std::optional<std::int64_t>();
+  HloShape shape;
+  auto is_scalar = [&] { return !shape.is_tuple && shape.dimensions.empty(); };
+  auto numbers = [&](const WireField& from) {
+    bool is_whole = from.number == 2 || (from.number >= 4 && from.number <= 7);
+    if (!is_whole || !is_scalar() || !values.empty()) return true;  // long lists are not kept
+    return (from.is_bytes() && from.bytes.size() > 10) || append_numbers(from, values);
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a literal", field(1, shape, internal::read_shape),
+                                       pjrt::other_fields(numbers)));
+  if (!is_scalar() || values.size() != 1) return std::optional<std::int64_t>();
   return std::optional(values[0]);
 }
 
 Result<HloDotDimensions> read_dot(std::string_view bytes) {
-  HloDotDimensions dot;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: good = append_numbers(*field, dot.lhs_contracting); break;
-      case 2: good = append_numbers(*field, dot.rhs_contracting); break;
-      case 3: good = append_numbers(*field, dot.lhs_batch); break;
-      case 4: good = append_numbers(*field, dot.rhs_batch); break;
-      default: break;
-    }
-    if (!good) return damaged("a dot's dimensions");
-  }
-  if (!reader.ok()) return damaged("a dot's dimensions");
-  return dot;
+  HloDotDimensions to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a dot's dimensions", field(1, to.lhs_contracting),
+                                       field(2, to.rhs_contracting), field(3, to.lhs_batch),
+                                       field(4, to.rhs_batch)));
+  return to;
 }
 
 Result<HloConvolutionDimensions> read_convolution(std::string_view bytes) {
   HloConvolutionDimensions to;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 3: to.kernel_input_feature = field->as_int(); break;
-      case 4: to.kernel_output_feature = field->as_int(); break;
-      case 6: good = append_numbers(*field, to.kernel_spatial); break;
-      case 7: to.input_batch = field->as_int(); break;
-      case 8: to.input_feature = field->as_int(); break;
-      case 9: to.output_batch = field->as_int(); break;
-      case 10: to.output_feature = field->as_int(); break;
-      case 11: good = append_numbers(*field, to.input_spatial); break;
-      case 12: good = append_numbers(*field, to.output_spatial); break;
-      default: break;
-    }
-    if (!good) return damaged("a convolution's dimensions");
-  }
-  if (!reader.ok()) return damaged("a convolution's dimensions");
+  MESHARD_RETURN_IF_ERROR(read_message(
+      bytes, "a convolution's dimensions", field(3, to.kernel_input_feature),
+      field(4, to.kernel_output_feature), field(6, to.kernel_spatial), field(7, to.input_batch),
+      field(8, to.input_feature), field(9, to.output_batch), field(10, to.output_feature),
+      field(11, to.input_spatial), field(12, to.output_spatial)));
   return to;
 }
 
 Result<HloWindowDimension> read_window_dimension(std::string_view bytes) {
   // Zeros are not serialized.
   HloWindowDimension to{.size = 0, .stride = 0, .window_dilation = 0, .base_dilation = 0};
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 1: to.size = field->as_int(); break;
-      case 2: to.stride = field->as_int(); break;
-      case 3: to.padding_low = field->as_int(); break;
-      case 4: to.padding_high = field->as_int(); break;
-      case 5: to.window_dilation = field->as_int(); break;
-      case 6: to.base_dilation = field->as_int(); break;
-      default: break;
-    }
-  }
-  if (!reader.ok()) return damaged("a window");
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a window", field(1, to.size), field(2, to.stride),
+                                       field(3, to.padding_low), field(4, to.padding_high),
+                                       field(5, to.window_dilation), field(6, to.base_dilation)));
   return to;
 }
 
-Result<void> read_window(std::string_view bytes, std::vector<HloWindowDimension>& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next())
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(HloWindowDimension one, read_window_dimension(field->bytes));
-      to.push_back(one);
-    }
-  return reader.ok() ? Result<void>() : damaged("a window");
+Result<std::vector<HloWindowDimension>> read_window(std::string_view bytes) {
+  std::vector<HloWindowDimension> to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a window", field(1, to, read_window_dimension)));
+  return to;
 }
 
-Result<void> read_frontend_attributes(std::string_view bytes, HloInstruction& to) {
-  WireReader reader(bytes);
-  while (auto entry = reader.next()) {
-    if (entry->number != 1) continue;
-    std::pair<std::string, std::string> pair;
-    WireReader fields(entry->bytes);
-    while (auto field = fields.next()) {
-      if (field->number == 1) pair.first = field->bytes;
-      if (field->number == 2) pair.second = field->bytes;
-    }
-    if (!fields.ok()) return damaged("frontend attributes");
-    to.frontend_attributes.push_back(std::move(pair));
-  }
-  return reader.ok() ? Result<void>() : damaged("frontend attributes");
-}
-
-// Reads the fields of a collective; true if the field was one of them.
-Result<bool> read_collective_field(const WireField& field, HloInstruction& to) {
-  switch (field.number) {
-    case 26: to.channel_id = field.as_int(); return true;
-    case 49:
-      MESHARD_RETURN_IF_ERROR(internal::read_replica_group(field.bytes, to.groups));
-      return true;
-    case 52: {
-      MESHARD_ASSIGN_OR_RETURN(auto pair, read_source_target(field.bytes));
-      to.source_target_pairs.push_back(pair);
-      return true;
-    }
-    case 71: to.use_global_device_ids = field.as_bool(); return true;
-    // Newer forms of the groups replace the old list, which may also be present.
-    case 87:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_device_list(field.bytes, to.groups));
-      return true;
-    case 92:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_iota_list(field.bytes, to.groups));
-      return true;
-    case 93:
-      to.groups = {};
-      MESHARD_RETURN_IF_ERROR(internal::read_mesh_axes_list(field.bytes, to.groups));
-      return true;
-    default: return false;
-  }
-}
-
-// Reads the fields that determine how much an instruction computes; true if the field was one of
-// them.
-Result<bool> read_size_field(const WireField& field, HloInstruction& to) {
-  switch (field.number) {
-    case 15: MESHARD_RETURN_IF_ERROR(read_window(field.bytes, to.window)); return true;
-    case 16: {
-      MESHARD_ASSIGN_OR_RETURN(to.convolution, read_convolution(field.bytes));
-      return true;
-    }
-    case 30: {
-      MESHARD_ASSIGN_OR_RETURN(to.dot, read_dot(field.bytes));
-      return true;
-    }
-    case 50: to.feature_groups = field.as_int(); return true;
-    case 58: to.batch_groups = field.as_int(); return true;
-    default: return false;
-  }
-}
-
-// Reads the remaining fields: numbers and text.
-Result<void> read_plain_field(const WireField& field, HloInstruction& to) {
-  bool good = true;
-  switch (field.number) {
-    case 1: to.name = field.bytes; break;
-    case 2: to.opcode = field.bytes; break;
-    case 9: to.parameter_number = field.as_int(); break;
-    case 11: to.fusion_kind = field.bytes; break;
-    case 13: to.tuple_index = field.as_int(); break;
-    case 14: good = append_numbers(field, to.dimensions); break;
-    case 28: to.custom_call_target = field.bytes; break;
-    case 35: to.id = field.as_int(); break;
-    case 36: good = append_numbers(field, to.operands); break;
-    case 38: good = append_numbers(field, to.called_computations); break;
-    case 43: to.backend_config = field.bytes; break;
-    case 63: to.comparison_direction = field.bytes; break;
-    case 68: return read_frontend_attributes(field.bytes, to);
-    default: break;
-  }
-  return good ? Result<void>() : damaged("an instruction");
+Result<std::pair<std::string, std::string>> read_frontend_attribute(std::string_view bytes) {
+  std::pair<std::string, std::string> to;
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, "frontend attributes", field(1, to.first), field(2, to.second)));
+  return to;
 }
 
 }  // namespace
 
 Result<HloInstruction> internal::read_instruction(std::string_view bytes) {
-  HloInstruction instruction;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 3: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.shape, read_shape(field->bytes));
-        continue;
-      }
-      case 7: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.metadata, read_metadata(field->bytes));
-        continue;
-      }
-      case 8: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.literal, read_literal(field->bytes));
-        continue;
-      }
-      case 40: {
-        MESHARD_ASSIGN_OR_RETURN(instruction.sharding, HloSharding::from_bytes(field->bytes));
-        continue;
-      }
-      default: break;
-    }
-    MESHARD_ASSIGN_OR_RETURN(bool done, read_collective_field(*field, instruction));
-    if (!done) {
-      MESHARD_ASSIGN_OR_RETURN(done, read_size_field(*field, instruction));
-    }
-    if (!done) MESHARD_RETURN_IF_ERROR(read_plain_field(*field, instruction));
-  }
-  if (!reader.ok()) return damaged("an instruction");
-  return instruction;
+  HloInstruction to;
+  auto attributes = [&](const WireField& from) {
+    return read_message(from.bytes, "frontend attributes",
+                        field(1, to.frontend_attributes, read_frontend_attribute));
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(
+      bytes, "an instruction", field(1, to.name), field(2, to.opcode),
+      field(3, to.shape, read_shape), field(7, to.metadata, read_metadata),
+      field(8, to.literal, read_literal), field(9, to.parameter_number), field(11, to.fusion_kind),
+      field(13, to.tuple_index), field(14, to.dimensions), field(15, to.window, read_window),
+      field(16, to.convolution, read_convolution), field(26, to.channel_id),
+      field(28, to.custom_call_target), field(30, to.dot, read_dot), field(35, to.id),
+      field(36, to.operands), field(38, to.called_computations),
+      field(40, to.sharding, HloSharding::from_bytes), field(43, to.backend_config),
+      field(49, to.groups.listed, read_replica_group), field(50, to.feature_groups),
+      field(52, to.source_target_pairs, read_source_target), field(58, to.batch_groups),
+      field(63, to.comparison_direction), on_field(68, attributes),
+      field(71, to.use_global_device_ids),
+      // Newer forms of the groups replace the old list, which may also be present.
+      field(87, to.groups, read_device_list), field(92, to.groups, read_iota_list),
+      field(93, to.groups, read_mesh_axes_list)));
+  return to;
 }
 
 std::string_view HloInstruction::frontend_attribute(std::string_view key) const {

@@ -7,33 +7,26 @@
 
 namespace meshard::internal {
 
-Error damaged(std::string_view what) {
-  return Error(ErrorCode::kDataLoss, cat("[hlo] the bytes of ", what, " are damaged"));
-}
+using pjrt::damaged;
+using pjrt::field;
+using pjrt::read_message;
 
 Result<ReadMesh> read_mesh(std::string_view bytes) {
   ReadMesh read;
   std::vector<MeshAxis> axes;
   std::vector<std::int64_t> devices;
-  pjrt::WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MeshAxis axis;
-      axis.size = 0;
-      pjrt::WireReader inner(field->bytes);
-      while (auto part = inner.next()) {
-        if (part->number == 1) axis.name = part->bytes;
-        if (part->number == 2) axis.size = part->as_int();
-      }
-      if (!inner.ok()) return damaged("a mesh axis");
-      // Other frameworks allow other names; sizes and devices tell the axes apart.
-      if (!is_axis_name(axis.name)) axis.name = cat("axis_", axes.size());
-      axes.push_back(std::move(axis));
-    }
-    if (field->number == 2 && !append_numbers(*field, devices)) return damaged("a mesh");
-    if (field->number == 3) read.unknown_order = true;
-  }
-  if (!reader.ok()) return damaged("a mesh");
+  auto axis = [&](std::string_view part) -> Result<MeshAxis> {
+    MeshAxis one;
+    one.size = 0;
+    MESHARD_RETURN_IF_ERROR(
+        read_message(part, "a mesh axis", field(1, one.name), field(2, one.size)));
+    // Other frameworks allow other names; sizes and devices tell the axes apart.
+    if (!is_axis_name(one.name)) one.name = cat("axis_", axes.size());
+    return one;
+  };
+  auto unknown = [&](const pjrt::WireField&) { read.unknown_order = true; };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a mesh", field(1, axes, axis), field(2, devices),
+                                       pjrt::on_field(3, unknown)));
   read.has_order = !devices.empty();
   try {
     read.mesh = read.has_order ? Mesh(std::move(axes), std::move(devices)) : Mesh(std::move(axes));
@@ -44,21 +37,19 @@ Result<ReadMesh> read_mesh(std::string_view bytes) {
 }
 
 Result<AxisRef> read_axis_ref(std::string_view bytes, const Mesh& mesh) {
+  using Part = std::pair<std::int64_t, std::int64_t>;
   std::uint64_t axis = 0;
-  std::optional<std::pair<std::int64_t, std::int64_t>> part;
-  pjrt::WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) axis = field->value;
-    if (field->number != 2) continue;
-    part.emplace(0, 0);
-    pjrt::WireReader inner(field->bytes);
-    while (auto number = inner.next()) {
-      if (number->number == 1) part->first = number->as_int();
-      if (number->number == 2) part->second = number->as_int();
-    }
-    if (!inner.ok() || part->first < 1 || part->second < 1) return damaged("a part of an axis");
-  }
-  if (!reader.ok() || axis >= mesh.rank()) return damaged("an axis");
+  std::optional<Part> part;
+  auto read_part = [](std::string_view inner) -> Result<Part> {
+    Part to{0, 0};
+    MESHARD_RETURN_IF_ERROR(
+        read_message(inner, "a part of an axis", field(1, to.first), field(2, to.second)));
+    if (to.first < 1 || to.second < 1) return damaged("a part of an axis");
+    return to;
+  };
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, "an axis", field(1, axis), field(2, part, read_part)));
+  if (axis >= mesh.rank()) return damaged("an axis");
   const std::string& name = mesh.axes()[axis].name;
   return part ? AxisRef(name, part->first, part->second) : AxisRef(name);
 }

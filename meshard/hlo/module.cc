@@ -10,62 +10,34 @@
 namespace meshard {
 namespace {
 
-using internal::damaged;
-using pjrt::WireReader;
+using pjrt::field;
+using pjrt::on_field;
+using pjrt::read_message;
+using pjrt::WireField;
 
 Result<HloComputation> read_computation(std::string_view bytes) {
-  HloComputation computation;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 1: computation.name = field->bytes; break;
-      case 2: {
-        MESHARD_ASSIGN_OR_RETURN(auto instruction, internal::read_instruction(field->bytes));
-        computation.instructions.push_back(std::move(instruction));
-        break;
-      }
-      case 5: computation.id = field->as_int(); break;
-      case 6: computation.root = field->as_int(); break;
-      default: break;
-    }
-  }
-  if (!reader.ok()) return damaged("a computation");
-  return computation;
+  HloComputation to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a computation", field(1, to.name),
+                                       field(2, to.instructions, internal::read_instruction),
+                                       field(5, to.id), field(6, to.root)));
+  return to;
 }
 
-Result<void> read_aliases(std::string_view bytes, std::vector<HloAlias>& to) {
+Result<HloAlias> read_alias(std::string_view bytes) {
   constexpr std::uint64_t kMustAlias = 2;
-  WireReader reader(bytes);
-  while (auto entry = reader.next()) {
-    if (entry->number != 1) continue;
-    HloAlias alias;
-    WireReader fields(entry->bytes);
-    while (auto field = fields.next()) {
-      bool good = true;
-      if (field->number == 1) good = append_numbers(*field, alias.output_index);
-      if (field->number == 2) alias.parameter = field->as_int();
-      if (field->number == 3) good = append_numbers(*field, alias.parameter_index);
-      if (field->number == 4) alias.must_alias = field->value == kMustAlias;
-      if (!good) return damaged("an alias");
-    }
-    if (!fields.ok()) return damaged("an alias");
-    to.push_back(std::move(alias));
-  }
-  return reader.ok() ? Result<void>() : damaged("the aliases");
+  HloAlias to;
+  MESHARD_RETURN_IF_ERROR(read_message(
+      bytes, "an alias", field(1, to.output_index), field(2, to.parameter),
+      field(3, to.parameter_index),
+      on_field(4, [&](const WireField& from) { to.must_alias = from.value == kMustAlias; })));
+  return to;
 }
 
-Result<void> read_device_assignment(std::string_view bytes, HloModule& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number != 3) continue;
-    std::vector<std::int64_t> ids;
-    WireReader computation(field->bytes);
-    while (auto list = computation.next())
-      if (list->number == 1 && !append_numbers(*list, ids)) return damaged("a device assignment");
-    if (!computation.ok()) return damaged("a device assignment");
-    to.device_assignment.push_back(std::move(ids));
-  }
-  return reader.ok() ? Result<void>() : damaged("a device assignment");
+// {numbers 1}: the device ids of a computation, or the ids of its instructions.
+Result<std::vector<std::int64_t>> read_numbers(std::string_view bytes) {
+  std::vector<std::int64_t> to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a list of numbers", field(1, to)));
+  return to;
 }
 
 // The call stacks: StackFrameIndexProto {file_names 1, function_names 2, file_locations 3
@@ -102,49 +74,42 @@ struct StackFrames {
   }
 };
 
-Result<void> read_stack_frames(std::string_view bytes, StackFrames& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) to.files.push_back(field->bytes);
-    if (field->number == 2) to.functions.push_back(field->bytes);
-    if (field->number != 3 && field->number != 4) continue;
-    StackFrames::Location location;
-    WireReader numbers(field->bytes);
-    while (auto number = numbers.next()) {
-      if (number->number == 1) location.file = number->as_int();
-      if (number->number == 2) location.function = number->as_int();
-      if (number->number == 3) location.line = number->as_int();
-    }
-    if (!numbers.ok()) return damaged("the call stacks");
-    if (field->number == 3) to.locations.push_back(location);
-    if (field->number == 4) to.frames.push_back({location.file, location.function});
-  }
-  return reader.ok() ? Result<void>() : damaged("the call stacks");
+Result<StackFrames> read_stack_frames(std::string_view bytes) {
+  constexpr std::string_view kWhat = "the call stacks";
+  StackFrames to;
+  auto location = [](std::string_view part) -> Result<StackFrames::Location> {
+    StackFrames::Location one;
+    MESHARD_RETURN_IF_ERROR(
+        read_message(part, kWhat, field(1, one.file), field(2, one.function), field(3, one.line)));
+    return one;
+  };
+  auto frame = [](std::string_view part) -> Result<StackFrames::Frame> {
+    StackFrames::Frame one;
+    MESHARD_RETURN_IF_ERROR(
+        read_message(part, kWhat, field(1, one.location), field(2, one.parent)));
+    return one;
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kWhat, field(1, to.files), field(2, to.functions),
+                                       field(3, to.locations, location),
+                                       field(4, to.frames, frame)));
+  return to;
 }
 
-// InstructionSequence {instruction_ids 1} by computation id.
+// HloScheduleProto {sequences 1: map from computation id to InstructionSequence}.
 using Schedules = std::unordered_map<std::int64_t, std::vector<std::int64_t>>;
 
-// HloScheduleProto {sequences 1: map}.
-Result<void> read_schedules(std::string_view bytes, Schedules& to) {
-  WireReader reader(bytes);
-  while (auto entry = reader.next()) {
-    if (entry->number != 1) continue;
+Result<Schedules> read_schedules(std::string_view bytes) {
+  Schedules to;
+  auto entry = [&](const WireField& from) -> Result<void> {
     std::int64_t computation = 0;
     std::vector<std::int64_t> order;
-    WireReader fields(entry->bytes);
-    while (auto field = fields.next()) {
-      if (field->number == 1) computation = field->as_int();
-      if (field->number != 2) continue;
-      WireReader sequence(field->bytes);
-      while (auto ids = sequence.next())
-        if (ids->number == 1 && !append_numbers(*ids, order)) return damaged("the schedule");
-      if (!sequence.ok()) return damaged("the schedule");
-    }
-    if (!fields.ok()) return damaged("the schedule");
+    MESHARD_RETURN_IF_ERROR(read_message(from.bytes, "the schedule", field(1, computation),
+                                         field(2, order, read_numbers)));
     to[computation] = std::move(order);
-  }
-  return reader.ok() ? Result<void>() : damaged("the schedule");
+    return {};
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "the schedule", on_field(1, entry)));
+  return to;
 }
 
 // The module's tables that refer to its computations.
@@ -173,25 +138,21 @@ struct Tables {
 
 Result<void> read_module(std::string_view bytes, HloModule& to) {
   Tables tables;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 1: to.name = field->bytes; break;
-      case 2: to.entry_name = field->bytes; break;
-      case 3: {
-        MESHARD_ASSIGN_OR_RETURN(auto computation, read_computation(field->bytes));
-        to.computations.push_back(std::move(computation));
-        break;
-      }
-      case 6: to.entry_id = field->as_int(); break;
-      case 7: MESHARD_RETURN_IF_ERROR(read_schedules(field->bytes, tables.schedules)); break;
-      case 8: MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, to.aliases)); break;
-      case 15: MESHARD_RETURN_IF_ERROR(read_device_assignment(field->bytes, to)); break;
-      case 17: MESHARD_RETURN_IF_ERROR(read_stack_frames(field->bytes, tables.stacks)); break;
-      default: MESHARD_RETURN_IF_ERROR(internal::read_interface_field(*field, to)); break;
-    }
-  }
-  if (!reader.ok()) return damaged("the module");
+  auto aliases = [&](const WireField& from) {
+    return read_message(from.bytes, "the aliases", field(1, to.aliases, read_alias));
+  };
+  auto device_assignment = [&](const WireField& from) {
+    return read_message(from.bytes, "a device assignment",
+                        field(3, to.device_assignment, read_numbers));
+  };
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, "the module", field(1, to.name), field(2, to.entry_name),
+                   field(3, to.computations, read_computation), field(6, to.entry_id),
+                   field(7, tables.schedules, read_schedules), on_field(8, aliases),
+                   on_field(15, device_assignment), field(17, tables.stacks, read_stack_frames),
+                   pjrt::other_fields([&](const WireField& from) {
+                     return internal::read_interface_field(from, to);
+                   })));
   tables.apply(to);
   return {};
 }
@@ -214,10 +175,9 @@ const HloComputation& HloModule::entry() const { return *find(entry_id); }
 
 Result<HloModule> HloModule::from_bytes(std::string_view module_with_config) {
   HloModule module;
-  WireReader reader(module_with_config);
-  while (auto field = reader.next())
-    if (field->number == 1) MESHARD_RETURN_IF_ERROR(read_module(field->bytes, module));
-  if (!reader.ok()) return damaged("the compiled module");
+  MESHARD_RETURN_IF_ERROR(read_message(
+      module_with_config, "the compiled module",
+      on_field(1, [&](const WireField& from) { return read_module(from.bytes, module); })));
   if (module.find(module.entry_id) == nullptr)
     return Error(ErrorCode::kDataLoss, "[hlo] the compiled module has no entry computation");
   return module;

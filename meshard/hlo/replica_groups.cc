@@ -10,7 +10,9 @@
 namespace meshard {
 namespace {
 
-using pjrt::WireReader;
+using pjrt::damaged;
+using pjrt::field;
+using pjrt::read_message;
 
 // The groups of devices that differ only along `axes`, the first of which is the most significant.
 ReplicaGroups groups_over(const internal::ReadMesh& of, const AxisList& axes) {
@@ -30,50 +32,29 @@ ReplicaGroups groups_over(const internal::ReadMesh& of, const AxisList& axes) {
 
 namespace internal {
 
-Result<void> read_replica_group(std::string_view bytes, ReplicaGroups& to) {
+Result<std::vector<std::int64_t>> read_replica_group(std::string_view bytes) {
   std::vector<std::int64_t> group;
-  WireReader reader(bytes);
-  while (auto field = reader.next())
-    if (field->number == 1 && !append_numbers(*field, group)) return damaged("a replica group");
-  if (!reader.ok()) return damaged("a replica group");
-  to.listed.push_back(std::move(group));
-  return {};
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a replica group", field(1, group)));
+  return group;
 }
 
-Result<void> read_iota_list(std::string_view bytes, ReplicaGroups& to) {
+Result<ReplicaGroups> read_iota_list(std::string_view bytes) {
   IotaGroups iota{.count = 0, .group_size = 0};
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: iota.count = field->as_int(); break;
-      case 2: iota.group_size = field->as_int(); break;
-      case 3: good = append_numbers(*field, iota.reshape_dims); break;
-      case 4: good = append_numbers(*field, iota.transpose_perm); break;
-      default: break;
-    }
-    if (!good) return damaged("an iota replica group list");
-  }
-  if (!reader.ok()) return damaged("an iota replica group list");
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "an iota replica group list", field(1, iota.count),
+                                       field(2, iota.group_size), field(3, iota.reshape_dims),
+                                       field(4, iota.transpose_perm)));
   if (iota.transpose_perm.empty()) {
     iota.transpose_perm.resize(iota.reshape_dims.size());
     std::iota(iota.transpose_perm.begin(), iota.transpose_perm.end(), 0);
   }
-  to = {.iota = std::move(iota)};
-  return {};
+  return ReplicaGroups{.iota = std::move(iota)};
 }
 
-Result<void> read_mesh_axes_list(std::string_view bytes, ReplicaGroups& to) {
+Result<ReplicaGroups> read_mesh_axes_list(std::string_view bytes) {
+  constexpr std::string_view kWhat = "a mesh axes replica group list";
   ReadMesh mesh;
   std::vector<std::string_view> refs;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(mesh, read_mesh(field->bytes));
-    }
-    if (field->number == 2) refs.push_back(field->bytes);
-  }
-  if (!reader.ok()) return damaged("a mesh axes replica group list");
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, kWhat, field(1, mesh, read_mesh), field(2, refs)));
   if (mesh.unknown_order)
     return Error(ErrorCode::kUnimplemented,
                  "[hlo] the device order of the mesh has an unsupported form");
@@ -83,20 +64,18 @@ Result<void> read_mesh_axes_list(std::string_view bytes, ReplicaGroups& to) {
     axes.push_back(std::move(axis));
   }
   try {
-    to = groups_over(mesh, axes);
-    return {};
+    return groups_over(mesh, axes);
   } catch (const Error&) {  // axes that the mesh does not have
-    return damaged("a mesh axes replica group list");
+    return damaged(kWhat);
   }
 }
 
-Result<void> read_device_list(std::string_view bytes, ReplicaGroups& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) MESHARD_RETURN_IF_ERROR(read_replica_group(field->bytes, to));
-    if (field->number == 2) MESHARD_RETURN_IF_ERROR(read_iota_list(field->bytes, to));
-  }
-  return reader.ok() ? Result<void>() : damaged("a collective device list");
+Result<ReplicaGroups> read_device_list(std::string_view bytes) {
+  ReplicaGroups to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a collective device list",
+                                       field(1, to.listed, read_replica_group),
+                                       field(2, to, read_iota_list)));
+  return to;
 }
 
 }  // namespace internal
@@ -105,7 +84,7 @@ Result<std::vector<std::vector<std::int64_t>>> ReplicaGroups::expand() const {
   if (!iota) return listed;
   constexpr std::int64_t kMost = std::int64_t{1} << 30;
   if (!iota->validate().ok() || iota->count > kMost / iota->group_size)
-    return internal::damaged("an iota replica group list");
+    return damaged("an iota replica group list");
   return iota->listed();
 }
 

@@ -17,9 +17,7 @@ Result<ReplicaGroups> read_over(const WireWriter& mesh, const std::vector<WireWr
   WireWriter bytes;
   bytes.add_message(1, mesh);
   for (const WireWriter& one : axes) bytes.add_message(2, one);
-  ReplicaGroups groups;
-  MESHARD_RETURN_IF_ERROR(internal::read_mesh_axes_list(bytes.bytes(), groups));
-  return groups;
+  return internal::read_mesh_axes_list(bytes.bytes());
 }
 
 TEST(ReplicaGroups, IotaFormIsCutIntoGroups) {
@@ -47,8 +45,7 @@ TEST(ReplicaGroups, WithoutAPermutationTheNumbersAreInOrder) {
   bytes.add_varint(1, 2);
   bytes.add_varint(2, 3);
   bytes.add_packed(3, Numbers{2, 3});
-  ReplicaGroups groups;
-  ASSERT_TRUE(internal::read_iota_list(bytes.bytes(), groups).ok());
+  ReplicaGroups groups = internal::read_iota_list(bytes.bytes()).value();
   EXPECT_EQ(groups.expand().value(), (Groups{{0, 1, 2}, {3, 4, 5}}));
 }
 

@@ -11,7 +11,10 @@
 namespace meshard {
 namespace {
 
-using pjrt::WireReader;
+using pjrt::field;
+using pjrt::on_field;
+using pjrt::read_message;
+using pjrt::WireField;
 
 constexpr int kMostNesting = 64;  // of tuples; damaged bytes could nest without limit
 std::int64_t bytes_of(std::int64_t elements, std::int64_t bits) {
@@ -49,60 +52,33 @@ void apply_tile(const std::vector<std::int64_t>& tile, std::vector<std::int64_t>
   sizes.insert(sizes.end(), inside.rbegin(), inside.rend());
 }
 
+Result<std::vector<std::int64_t>> read_tile(std::string_view bytes) {
+  std::vector<std::int64_t> to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a layout", field(1, to)));
+  return to;
+}
+
 Result<HloLayout> read_layout(std::string_view bytes) {
-  HloLayout layout;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: good = append_numbers(*field, layout.minor_to_major); break;
-      case 6: {
-        std::vector<std::int64_t> tile;
-        WireReader fields(field->bytes);
-        while (auto one = fields.next())
-          if (one->number == 1) good = good && append_numbers(*one, tile);
-        good = good && fields.ok();
-        layout.tiles.push_back(std::move(tile));
-        break;
-      }
-      case 7: layout.element_bits = field->as_int(); break;
-      case 8: layout.memory_space = field->as_int(); break;
-      default: break;
-    }
-    if (!good) return internal::damaged("a layout");
-  }
-  if (!reader.ok()) return internal::damaged("a layout");
-  return layout;
+  HloLayout to;
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a layout", field(1, to.minor_to_major),
+                                       field(6, to.tiles, read_tile), field(7, to.element_bits),
+                                       field(8, to.memory_space)));
+  return to;
 }
 
 Result<HloShape> read_nested(std::string_view bytes, int depth) {
   constexpr std::uint64_t kTuple = 13;
-  if (depth > kMostNesting) return internal::damaged("a shape");
-  HloShape shape;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 2:
-        shape.is_tuple = field->value == kTuple;
-        shape.element = pjrt::element_type_of_primitive(static_cast<int>(field->value));
-        break;
-      case 3:
-        if (!append_numbers(*field, shape.dimensions)) return internal::damaged("a shape");
-        break;
-      case 4: {
-        MESHARD_ASSIGN_OR_RETURN(HloShape part, read_nested(field->bytes, depth + 1));
-        shape.tuple.push_back(std::move(part));
-        break;
-      }
-      case 5: {
-        MESHARD_ASSIGN_OR_RETURN(shape.layout, read_layout(field->bytes));
-        break;
-      }
-      default: break;
-    }
-  }
-  if (!reader.ok()) return internal::damaged("a shape");
-  return shape;
+  if (depth > kMostNesting) return pjrt::damaged("a shape");
+  HloShape to;
+  auto element = [&](const WireField& from) {
+    to.is_tuple = from.value == kTuple;
+    to.element = pjrt::element_type_of_primitive(static_cast<int>(from.value));
+  };
+  auto part = [&](std::string_view inner) { return read_nested(inner, depth + 1); };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a shape", on_field(2, element),
+                                       field(3, to.dimensions), field(4, to.tuple, part),
+                                       field(5, to.layout, read_layout)));
+  return to;
 }
 
 }  // namespace

@@ -9,8 +9,11 @@
 namespace meshard {
 namespace {
 
-using internal::damaged;
-using pjrt::WireReader;
+using pjrt::damaged;
+using pjrt::field;
+using pjrt::on_field;
+using pjrt::read_message;
+using pjrt::WireField;
 
 constexpr int kMostTuples = 32;  // of tuples; damaged bytes could nest without limit
 
@@ -32,15 +35,11 @@ TileKind tile_kind(std::uint64_t number) {
   }
 }
 
-Result<AxisList> read_dimension(std::string_view bytes, const Mesh& mesh) {
+// The axes of one dimension.
+Result<AxisList> read_axes(std::string_view bytes, const Mesh& mesh) {
   AxisList axes;
-  WireReader reader(bytes);
-  while (auto field = reader.next())
-    if (field->number == 1) {
-      MESHARD_ASSIGN_OR_RETURN(AxisRef axis, internal::read_axis_ref(field->bytes, mesh));
-      axes.push_back(std::move(axis));
-    }
-  if (!reader.ok()) return damaged("a dimension's sharding");
+  auto axis = [&](std::string_view one) { return internal::read_axis_ref(one, mesh); };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a dimension's sharding", field(1, axes, axis)));
   return axes;
 }
 
@@ -50,27 +49,17 @@ Result<void> read_named_sharding(std::string_view bytes, int depth, Elements& to
   internal::ReadMesh mesh;
   std::vector<std::string_view> dimensions, unreduced;
   bool is_tuple = false;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    switch (field->number) {
-      case 1:
-        is_tuple = to.is_tuple = true;
-        MESHARD_RETURN_IF_ERROR(read_named_sharding(field->bytes, depth + 1, to));
-        break;
-      case 2: {
-        MESHARD_ASSIGN_OR_RETURN(mesh, internal::read_mesh(field->bytes));
-        break;
-      }
-      case 3: dimensions.push_back(field->bytes); break;
-      case 5: unreduced.push_back(field->bytes); break;
-      default: break;
-    }
-  }
-  if (!reader.ok()) return damaged("a named sharding");
+  auto element = [&](const WireField& from) {
+    is_tuple = to.is_tuple = true;
+    return read_named_sharding(from.bytes, depth + 1, to);
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "a named sharding", on_field(1, element),
+                                       field(2, mesh, internal::read_mesh), field(3, dimensions),
+                                       field(5, unreduced)));
   if (is_tuple) return {};
   std::vector<DimensionSpec> specs;
   for (std::string_view one : dimensions) {
-    MESHARD_ASSIGN_OR_RETURN(AxisList axes, read_dimension(one, mesh.mesh));
+    MESHARD_ASSIGN_OR_RETURN(AxisList axes, read_axes(one, mesh.mesh));
     specs.emplace_back(std::move(axes));
   }
   AxisList sums;
@@ -99,36 +88,24 @@ Result<void> read_elements(std::string_view bytes, int depth, Elements& to) {
   TileAssignment tiles;
   std::vector<std::int64_t> kinds;
   bool is_element = true;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1:
-        tiles.kind = tile_kind(field->value);
-        if (field->value == kTuple) {
-          is_element = false;
-          to.is_tuple = true;
-        }
-        break;
-      case 3: good = append_numbers(*field, tiles.dims); break;
-      case 4: good = append_numbers(*field, tiles.devices); break;
-      case 5: MESHARD_RETURN_IF_ERROR(read_elements(field->bytes, depth + 1, to)); break;
-      case 6: tiles.replicate_on_last_tile_dim = field->as_bool(); break;
-      case 8: good = append_numbers(*field, kinds); break;
-      case 9: good = append_numbers(*field, tiles.reshape_dims); break;
-      case 10: good = append_numbers(*field, tiles.transpose_perm); break;
-      case 14:
-        is_element = false;
-        MESHARD_RETURN_IF_ERROR(read_named_sharding(field->bytes, depth + 1, to));
-        break;
-      default: break;
-    }
-    if (!good) return damaged("a sharding");
-  }
-  if (!reader.ok()) return damaged("a sharding");
+  auto kind = [&](const WireField& from) {
+    tiles.kind = tile_kind(from.value);
+    if (from.value != kTuple) return;
+    is_element = false;
+    to.is_tuple = true;
+  };
+  auto element = [&](const WireField& from) { return read_elements(from.bytes, depth + 1, to); };
+  auto named = [&](const WireField& from) {
+    is_element = false;
+    return read_named_sharding(from.bytes, depth + 1, to);
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(
+      bytes, "a sharding", on_field(1, kind), field(3, tiles.dims), field(4, tiles.devices),
+      on_field(5, element), field(6, tiles.replicate_on_last_tile_dim), field(8, kinds),
+      field(9, tiles.reshape_dims), field(10, tiles.transpose_perm), on_field(14, named)));
   if (!is_element) return {};
-  for (std::int64_t kind : kinds)
-    tiles.last_tile_dims.push_back(tile_kind(static_cast<std::uint64_t>(kind)));
+  for (std::int64_t each : kinds)
+    tiles.last_tile_dims.push_back(tile_kind(static_cast<std::uint64_t>(each)));
   if (tiles.transpose_perm.empty()) {
     tiles.transpose_perm.resize(tiles.reshape_dims.size());
     std::iota(tiles.transpose_perm.begin(), tiles.transpose_perm.end(), 0);

@@ -1,14 +1,15 @@
 #include "meshard/io/npy.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "meshard/base/cat.h"
-#include "meshard/io/mapped_file.h"
-#include "meshard/io/new_file.h"
+#include "meshard/io/file.h"
+#include "meshard/io/safetensors_header.h"
+#include "meshard/layout/text_scanner.h"
 
 namespace meshard::io {
 namespace {
@@ -22,80 +23,52 @@ struct NpyHeader {
   Dimensions shape;
 };
 
-// Parses the literal of a Python dict with the keys descr, fortran_order and shape, in any order.
-class NpyHeaderText {
- public:
-  explicit NpyHeaderText(std::string_view text) : text_(text) {}
+// Text in single or double quotes, without escapes.
+std::string quoted_text(TextScanner& scanner) {
+  const std::string_view quote = scanner.accept("'") ? "'" : "\"";
+  if (quote == "\"") scanner.expect(quote);
+  std::string inside(scanner.rest().substr(0, scanner.rest().find(quote)));
+  if (inside.find('\\') != std::string::npos) scanner.fail("unexpected escape");
+  scanner.expect(inside);
+  scanner.expect(quote);
+  return inside;
+}
 
-  std::optional<NpyHeader> read() {
-    NpyHeader header;
-    bool descr = false, order = false, shape = false;
-    if (!take("{")) return std::nullopt;
-    while (!take("}")) {
-      std::string key;
-      if (!read_string(key) || !take(":")) return std::nullopt;
-      bool* seen = key == "descr"           ? &descr
-                   : key == "fortran_order" ? &order
-                   : key == "shape"         ? &shape
-                                            : nullptr;
-      if (!seen || *seen) return std::nullopt;
-      *seen = true;
-      bool good = seen == &descr   ? read_string(header.descr)
-                  : seen == &order ? read_bool(header.fortran_order)
-                                   : read_shape(header.shape);
-      if (!good) return std::nullopt;
-      if (!take(",") && peek() != '}') return std::nullopt;
+Dimensions npy_shape(TextScanner& scanner) {
+  Dimensions shape;
+  scanner.expect("(");
+  while (!scanner.accept(")")) {
+    shape.push_back(scanner.integer());
+    if (shape.back() < 0) scanner.fail("negative size");
+    if (!scanner.accept(",") && !scanner.peek(")")) scanner.fail("expected `,`");
+  }
+  return shape;
+}
+
+// Reads the literal of a Python dict with the keys descr, fortran_order and shape, in any order.
+NpyHeader npy_header(TextScanner& scanner) {
+  NpyHeader header;
+  std::set<std::string> seen;
+  scanner.expect("{");
+  while (!scanner.accept("}")) {
+    std::string key = quoted_text(scanner);
+    scanner.expect(":");
+    if (!seen.insert(key).second) scanner.fail("repeated key");
+    if (key == "descr") {
+      header.descr = quoted_text(scanner);
+    } else if (key == "fortran_order") {
+      header.fortran_order = scanner.accept("True");
+      if (!header.fortran_order) scanner.expect("False");
+    } else if (key == "shape") {
+      header.shape = npy_shape(scanner);
+    } else {
+      scanner.fail("unknown key");
     }
-    skip_space();
-    if (at_ != text_.size() || !descr || !order || !shape) return std::nullopt;
-    return header;
+    if (!scanner.accept(",") && !scanner.peek("}")) scanner.fail("expected `,`");
   }
-
- private:
-  void skip_space() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
-  }
-  char peek() {
-    skip_space();
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(std::string_view word) {
-    skip_space();
-    if (text_.substr(at_, word.size()) != word) return false;
-    at_ += word.size();
-    return true;
-  }
-  bool read_string(std::string& out) {
-    char quote = peek();
-    if (quote != '\'' && quote != '"') return false;
-    std::size_t end = text_.find(quote, ++at_);
-    if (end == std::string_view::npos) return false;
-    out = text_.substr(at_, end - at_);
-    at_ = end + 1;
-    return out.find('\\') == std::string::npos;
-  }
-  bool read_bool(bool& out) {
-    out = take("True");
-    return out || take("False");
-  }
-  bool read_shape(Dimensions& out) {
-    if (!take("(")) return false;
-    while (!take(")")) {
-      std::int64_t size = 0;
-      skip_space();
-      const char *first = text_.data() + at_, *end = text_.data() + text_.size();
-      auto [last, wrong] = std::from_chars(first, end, size);
-      if (wrong != std::errc() || size < 0) return false;
-      at_ += static_cast<std::size_t>(last - first);
-      out.push_back(size);
-      if (!take(",") && peek() != ')') return false;
-    }
-    return true;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-};
+  if (seen.size() != 3) scanner.fail("missing key");
+  return header;
+}
 
 struct NpyName {
   std::string_view kind_and_size;
@@ -108,19 +81,6 @@ constexpr NpyName kNpyNames[] = {{"b1", DType::bool_}, {"i1", DType::i8},  {"i2"
 
 Error bad_npy(const std::string& path, std::string_view what) {
   return Error(ErrorCode::kInvalidArgument, cat("[npy] ", path, ": ", what));
-}
-
-// The number of elements times their size; nullopt if it does not fit.
-std::optional<std::uint64_t> dense_bytes(const Dimensions& shape, std::size_t element) {
-  std::uint64_t bytes = element;
-  for (std::int64_t size : shape)
-    if (__builtin_mul_overflow(bytes, static_cast<std::uint64_t>(size), &bytes)) return {};
-  if (bytes > std::uint64_t{1} << 62) return {};
-  // A product of 0 can hide sizes that do not fit.
-  std::int64_t other = 1;
-  for (std::int64_t size : shape)
-    if (size != 0 && __builtin_mul_overflow(other, size, &other)) return {};
-  return bytes;
 }
 
 // Converts an array from column-major (first dimension fastest) to row-major order.
@@ -176,7 +136,7 @@ Result<HostArray> load_npy(const std::string& path) {
   std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
   std::optional<std::string_view> text = npy_header_text(bytes);
   if (!text) return bad_npy(path, "not a .npy file");
-  std::optional<NpyHeader> header = NpyHeaderText(*text).read();
+  Result<NpyHeader> header = parse_whole("npy", *text, npy_header);
   if (!header) return bad_npy(path, "the header cannot be read");
   char order = header->descr.empty() ? '\0' : header->descr[0];
   const auto* name =
@@ -188,7 +148,7 @@ Result<HostArray> load_npy(const std::string& path) {
                  cat("[npy] ", path, ": unsupported dtype '", header->descr,
                      "'; expected booleans, integers, f16, f32 or f64"));
   auto offset = static_cast<std::size_t>(text->data() + text->size() - bytes.data());
-  std::optional<std::uint64_t> needed = dense_bytes(header->shape, size_in_bytes(name->dtype));
+  std::optional<std::uint64_t> needed = safetensors_bytes(header->shape, name->dtype);
   if (!needed || *needed != bytes.size() - offset)
     return bad_npy(path,
                    cat("the header is followed by ", bytes.size() - offset,

@@ -1,4 +1,4 @@
-// Named tensors in a safetensors file, which is read on use.
+// Named tensors in safetensors files, which are read on use.
 #pragma once
 #include <map>
 #include <memory>
@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "meshard/array/host_array.h"
+#include "meshard/array/slice.h"
 #include "meshard/graph/tensor.h"
-#include "meshard/io/mapped_file.h"
+#include "meshard/io/file.h"
 #include "meshard/io/safetensors_header.h"
 
 namespace meshard::io {
@@ -47,6 +48,40 @@ class SafetensorsFile {
   MappedFile file_;
   std::shared_ptr<const SafetensorsHeader> header_;
   std::shared_ptr<const std::map<std::string_view, std::size_t>> by_name_;
+};
+
+/// A handle on a tensor in one safetensors file, or in parts in the files of several writers. Only
+/// the bytes that are used are read.
+class StoredTensor {
+ public:
+  /// A part: a tensor of a file, and its elements in the whole tensor.
+  struct Part {
+    SafetensorsFile file;
+    std::string name;
+    Box box;
+  };
+
+  /// @pre the parts are tensors of their files, have the dtype and the shapes of their boxes, and
+  /// cover the type's shape exactly once
+  StoredTensor(TensorType type, std::vector<Part> parts)
+      : type_(std::move(type)), parts_(std::move(parts)) {}
+
+  const TensorType& type() const { return type_; }
+  std::span<const Part> parts() const { return parts_; }
+  /// Whether it is a tensor of one file.
+  bool is_whole() const { return parts_.size() == 1; }
+
+  /// The elements in a box, in the memory of a mapped file if the box is a whole part, otherwise
+  /// copied. Reads only those.
+  /// @pre the box is inside the shape
+  /// @error out of range if a file was replaced by a shorter one
+  Result<HostArray> read(const Box& box) const;
+  /// The same, copied to the first bytes of `destination`.
+  Result<void> read_into(const Box& box, std::byte* destination) const;
+
+ private:
+  TensorType type_;
+  std::vector<Part> parts_;
 };
 
 }  // namespace meshard::io

@@ -8,12 +8,12 @@
 #include <set>
 #include <utility>
 
+#include "meshard/io/file.h"
 #include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/internal/joint_save.h"
 #include "meshard/io/internal/save_items.h"
 #include "meshard/io/internal/save_queue.h"
-#include "meshard/io/system_error.h"
 #include "meshard/processes/processes.h"
 
 namespace meshard::io {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
@@ -85,27 +86,21 @@ class Stack {
     auto stacked = static_cast<std::size_t>(sizes_.rank());
     Box layers, inner;
     for (std::size_t d = 0; d < box.size(); ++d) (d < stacked ? layers : inner).push_back(box[d]);
-    std::int64_t count = box_shape(layers).size();
+    const std::vector<std::int64_t> numbers = numbers_in(layers, sizes_.sizes());
     std::int64_t bytes =
         box_shape(inner).size() * static_cast<std::int64_t>(size_in_bytes(type_.dtype));
-    HostArray array =
-        count == 1 ? HostArray() : HostArray::uninitialized({type_.dtype, box_shape(box)});
-    std::vector<std::int64_t> at;  // the first layer, then the next, in row-major order
-    for (const DimensionSlice& slice : layers) at.push_back(slice.start);
-    for (std::int64_t i = 0; i < count; ++i) {
-      std::int64_t number = 0;
-      for (std::size_t d = 0; d < stacked; ++d)
-        number = number * sizes_[static_cast<int>(d)] + at[d];
-      const StoredTensor& tensor = *tensors_[static_cast<std::size_t>(number)];
-      if (count == 1) {
-        MESHARD_ASSIGN_OR_RETURN(HostArray one, tensor.read(inner));
-        return one.reshaped(box_shape(box));
-      }
-      MESHARD_RETURN_IF_ERROR(tensor.read_into(inner, array.mutable_bytes() + i * bytes));
-      for (std::size_t d = stacked; d-- > 0;) {
-        if (++at[d] < layers[d].stop) break;
-        at[d] = layers[d].start;
-      }
+    auto tensor = [&](std::int64_t number) -> const StoredTensor& {
+      return *tensors_[static_cast<std::size_t>(number)];
+    };
+    if (numbers.size() == 1) {
+      MESHARD_ASSIGN_OR_RETURN(HostArray one, tensor(numbers[0]).read(inner));
+      return one.reshaped(box_shape(box));
+    }
+    HostArray array = HostArray::uninitialized({type_.dtype, box_shape(box)});
+    std::byte* at = array.mutable_bytes();
+    for (std::int64_t number : numbers) {
+      MESHARD_RETURN_IF_ERROR(tensor(number).read_into(inner, at));
+      at += bytes;
     }
     return array;
   }

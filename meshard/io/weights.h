@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/io/stored_tensor.h"
+#include "meshard/io/safetensors.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/sharding/sharding.h"
 

@@ -58,10 +58,9 @@ Mesh mesh_with_cuts(const Cuts& cuts) {
   return Mesh(std::move(axes));
 }
 
-// The mesh that the module contains for a mesh: Shardy cannot represent a slice.
-Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mesh; }
-
 }  // namespace
+
+Mesh printed_mesh(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mesh; }
 
 ProgramMeshes::ProgramMeshes(const Graph& graph, bool calls_host) {
   collect(graph);
@@ -157,6 +156,12 @@ std::string ProgramMeshes::sharding_text(const Sharding& sharding) const {
   if (!numbering_ || numbering_->size() == 1) return {};
   std::string text = shardy_text(sharding, named(sharding.mesh()).inside);
   return text.substr(text.find('<'));
+}
+
+std::string ProgramMeshes::shardings_text(const std::vector<Sharding>& shardings) const {
+  std::vector<std::string> texts;
+  for (const Sharding& sharding : shardings) texts.push_back(sharding_text(sharding));
+  return cat("#sdy.sharding_per_value<[", join(texts, ", "), "]>");
 }
 
 std::string ProgramMeshes::border_text(const Sharding& sharding) const {

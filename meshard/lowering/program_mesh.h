@@ -39,6 +39,8 @@ class ProgramMeshes {
   std::vector<Mesh> all() const;
   /// A sharding inside the program: `<@mesh, [{"data"}, {}]>`; empty if it has only one device.
   std::string sharding_text(const Sharding& sharding) const;
+  /// Those of several values: `#sdy.sharding_per_value<[...]>`.
+  std::string shardings_text(const std::vector<Sharding>& shardings) const;
   /// A sharding at the program's boundary: the same in the device order of its own mesh.
   std::string border_text(const Sharding& sharding) const;
   /// The mesh that numbers the devices for `mesh` inside the program.
@@ -85,6 +87,9 @@ class ProgramMeshes {
   std::vector<Named> meshes_;
   std::set<std::int64_t> first_cuts_;  // where the axes of the module's first mesh begin and end
 };
+
+/// The mesh that the module contains for a mesh: Shardy cannot represent a slice.
+Mesh printed_mesh(const Mesh& mesh);
 
 /// The error of an `op` that needs values on two meshes with different devices. Each mesh is used
 /// at the line that follows it.

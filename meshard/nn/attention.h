@@ -5,9 +5,20 @@
 #include <utility>
 
 #include "meshard/nn/maker.h"
-#include "meshard/nn/rotary.h"
 
 namespace meshard::nn {
+
+/// Rotary position embedding (Su et al.: RoFormer, 2021). In each head the elements i and i + size
+/// / 2 are rotated as a pair by the angle position * theta^(-2 i / size).
+struct Rotary {
+  double theta = 10000;
+};
+
+/// Applies it to x [batch, time, heads, size], with `positions` integers [time] or [batch, time].
+/// Computed in f32.
+/// @error invalid argument if the size is odd or the positions do not fit.
+Tensor rotated(const Rotary& rotary, const Tensor& x, const Tensor& positions,
+               SourceLocation where = SourceLocation::current());
 
 /// The parameters of multi-head attention. query is [width, heads, size], key and value [width,
 /// key_heads, size], out [heads, size, width]. The biases, if any, are [heads, size], twice

@@ -1,7 +1,7 @@
 #include "meshard/nn/dropout.h"
 
 #include "meshard/graph/call_scope.h"
-#include "meshard/ops/composite/dropout.h"
+#include "meshard/ops/composite/activation.h"
 
 namespace meshard::nn {
 

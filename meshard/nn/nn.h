@@ -11,4 +11,3 @@
 #include "meshard/nn/mixture.h"
 #include "meshard/nn/mlp.h"
 #include "meshard/nn/norm.h"
-#include "meshard/nn/rotary.h"

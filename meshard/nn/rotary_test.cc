@@ -1,7 +1,6 @@
-#include "meshard/nn/rotary.h"
-
 #include <cmath>
 
+#include "meshard/nn/attention.h"
 #include "meshard/nn/nn_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,4 +1,4 @@
-// Cumulative ops: each element combined with all before it.
+// Cumulative ops, where each element is combined with all before it, and differences of neighbors.
 #pragma once
 #include <cstdint>
 
@@ -27,5 +27,12 @@ Tensor cumulative_max(In x, std::int64_t dimension = -1, bool reverse = false);
 Tensor cumulative_min(In x, std::int64_t dimension = -1, bool reverse = false);
 /// The cumulative log-sum-exp, computed without overflow. Integers are computed in f32.
 Tensor cumulative_logsumexp(In x, std::int64_t dimension = -1, bool reverse = false);
+
+/// The differences x[i + 1] - x[i] along a dimension, taken `n` times. Each time the dimension gets
+/// one shorter. `prepend` and `append` are first concatenated before and after x along it. Default
+/// (undefined): nothing. For bools: true where neighbors differ.
+/// @error negative n; prepend or append that do not fit.
+Tensor diff(In x, std::int64_t dimension = -1, std::int64_t n = 1, Tensor prepend = {},
+            Tensor append = {});
 
 }  // namespace meshard

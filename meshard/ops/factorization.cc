@@ -10,6 +10,7 @@
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/operators.h"
 #include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/emission.h"
@@ -18,7 +19,6 @@
 #include "meshard/ops/identity.h"
 #include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/selection.h"
@@ -281,11 +281,6 @@ void write_sign(OpEmission& out, Typed result, Typed factors) {
 void emit_qr(const OpCall& call, OpEmission& out) {
   const TensorType &x = call.operand(0), &r = call.result(1);
   std::int64_t rows = x.shape[-2], common = r.shape[-2];
-  if (rows == 1 && out.quirks.has(Quirk::kQrOfOneRow)) {  // nothing to reflect
-    for (std::size_t i : {0, 2}) out.writer.splat(out.results[i].value, call.result(i), 1);
-    out.writer.op("stablehlo.reshape", {out.results[1]}, out.operands, out.location).done();
-    return;
-  }
   Dimensions sizes = batch_sizes(x.shape);
   sizes.push_back(common);
   TensorType factor_type{x.dtype, Shape(sizes)};

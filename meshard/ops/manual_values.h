@@ -1,4 +1,5 @@
-// Local values of manual axes: the way in, the way out, and variation over more axes.
+// Local values of manual axes: the way in, the way out, variation over more axes, and the index of
+// a device.
 #pragma once
 #include <optional>
 
@@ -40,5 +41,13 @@ Tensor vary(In x, const CollectiveAxes& axes);
 /// `x` as a local value that varies over all axes that `place` varies over.
 /// @pre it may enter (may_enter), or belongs to an enclosing region
 Tensor widened(const Tensor& x, const ManualAxes& place);
+
+/// The local rank of each device along `axes`, an i32 of rank 0 that varies over them. It is 0 to
+/// n-1, the first axis being the most significant. For use inside manual().
+/// @error not inside manual(); an axis that is not manual there.
+Tensor axis_index(const CollectiveAxes& axes, SourceLocation where = SourceLocation::current());
+/// The same inside the manual axes of the local value `like`.
+/// @error `like` is a full value; an axis that is not manual there.
+Tensor axis_index(In like, const CollectiveAxes& axes);
 
 }  // namespace meshard

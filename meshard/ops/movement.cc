@@ -423,7 +423,7 @@ extern constinit const OpDef pad_op = {
     .batch = batch_pad,
     .samples = pad_samples,
     .parse_attributes = parse_attributes<PadAttributes>,
-    .traits = {.recomputation = Recomputation::kArithmetic, .puts_part_back = true},
+    .traits = {.recomputation = Recomputation::kArithmetic},
 };
 
 Tensor pad(In x, In value, Dimensions low, Dimensions high, Dimensions interior) {

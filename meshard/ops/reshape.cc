@@ -210,7 +210,7 @@ extern constinit const OpDef reshape_op = {
         },
     .sharding_conflict = reshape_conflict,
     .parse_attributes = parse_attributes<ReshapeAttributes>,
-    .traits = {.recomputation = Recomputation::kFree, .takes_part = true},
+    .traits = {.recomputation = Recomputation::kFree},
 };
 
 Tensor reshape(In x, NewShape shape) {

@@ -130,7 +130,7 @@ extern constinit const OpDef slice_op = {
     .batch = batch_slice,
     .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
-    .traits = {.recomputation = Recomputation::kArithmetic, .takes_part = true},
+    .traits = {.recomputation = Recomputation::kArithmetic},
 };
 
 Tensor slice(In x, Dimensions start, Dimensions stop, Dimensions stride) {
@@ -455,7 +455,6 @@ extern constinit const OpDef layer_slice_op = {
     .batch = batch_layer_slice,
     .samples = layer_slice_samples,
     .parse_attributes = parse_attributes<LayerSliceAttributes>,
-    .traits = {.takes_part = true},
 };
 
 Tensor layer_slice(In stacked, std::int64_t layer) {

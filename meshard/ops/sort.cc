@@ -3,12 +3,12 @@
 #include <cmath>
 
 #include "meshard/ops/composite/take.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/batch_rule.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/op_text.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/iota.h"
 
 namespace meshard {
 namespace {

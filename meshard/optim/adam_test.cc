@@ -7,10 +7,10 @@
 #include <string>
 
 #include "meshard/graph/sync.h"
+#include "meshard/optim/fsdp.h"
 #include "meshard/optim/loss_scale.h"
 #include "meshard/optim/optim_testutil.h"
 #include "meshard/optim/sgd.h"
-#include "meshard/optim/zero_layout.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 

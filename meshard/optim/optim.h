@@ -7,4 +7,3 @@
 #include "meshard/optim/loss_scale.h"
 #include "meshard/optim/schedule.h"
 #include "meshard/optim/sgd.h"
-#include "meshard/optim/zero_layout.h"

@@ -1,8 +1,7 @@
-#include "meshard/optim/zero_layout.h"
-
 #include <gmock/gmock.h>
 
 #include "meshard/graph/abstract_tensor.h"
+#include "meshard/optim/fsdp.h"
 #include "tests/support/matchers.h"
 
 namespace meshard::optim {

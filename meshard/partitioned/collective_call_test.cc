@@ -185,22 +185,8 @@ struct SizeCommunicator : Communicator {
     size_seen = size;
     return {};
   }
-  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
-                          std::size_t count) override {
-    return see(count);
-  }
-  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t bytes) override {
-    return see(bytes);
-  }
-  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
-                              std::size_t count) override {
-    return see(count);
-  }
-  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t bytes) override {
-    return see(bytes);
-  }
-  Result<void> broadcast(std::span<const int>, int, void*, std::size_t bytes) override {
-    return see(bytes);
+  Result<void> call(std::span<const int>, const GroupCall& call, const void*, void*) override {
+    return see(call.count);
   }
   Result<void> permute(int, int, const void*, void*, std::size_t bytes) override {
     return see(bytes);

@@ -3,7 +3,6 @@
 // dimension that is gathered or scattered may be an inner one.
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "meshard/hlo/element_dtype.h"
 #include "meshard/partitioned/collective_call.h"
@@ -13,11 +12,7 @@ namespace {
 
 using pjrt::HostCallArray;
 
-struct Memory {
-  explicit Memory(std::size_t size) : bytes(new std::byte[size]) {}  // uninitialized
-  std::byte* data() const { return bytes.get(); }
-  std::unique_ptr<std::byte[]> bytes;
-};
+using Memory = MessageMemory;
 
 std::size_t count_of(std::span<const std::int64_t> dimensions) {
   std::size_t count = 1;

@@ -9,9 +9,7 @@
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
 #include "meshard/pipeline/internal/action_log.h"
-#include "meshard/pipeline/optimizer_step.h"
 #include "meshard/pipeline/schedule/timeline.h"
-#include "meshard/pipeline/stage_placement.h"
 #include "meshard/pipeline/stage_programs.h"
 #include "meshard/pipeline/stage_state.h"
 #include "meshard/runtime/gather.h"
@@ -69,14 +67,12 @@ class Pipeline::State {
       throw_invalid(where, "[pipeline] ", stages.size(), " stages for a schedule of ",
                     schedule_.stages());
     find_ties(stages);
-    for (std::size_t s = 0; s < stages.size(); ++s) {
-      StageState& one = stages_.emplace_back(std::move(stages[s]));
-      one.splits_gradients = splits(static_cast<int>(s));
-      one.name = one.stage.options().name.empty() ? cat("stage ", s) : one.stage.options().name;
+    stages_ = internal::stage_states(std::move(stages), schedule_);
+    for (StageState& one : stages_) {
       for (const Tensor& each : one.stage.parameters().tensors)
         one.parameters.push_back(internal::placed(each, one.stage.mesh()));
+      meshes_.push_back(one.stage.mesh());
     }
-    for (const StageState& one : stages_) meshes_.push_back(one.stage.mesh());
     order_actions();
     stats_.peak_activations.assign(stages_.size(), 0);
     stats_.peak_activation_bytes.assign(stages_.size(), 0);
@@ -227,19 +223,7 @@ class Pipeline::State {
         one.zeros.reset();
         one.destinations.clear();
       }
-      AnyStructure carry;
-      for (std::size_t s = 0; s < stages_.size(); ++s) {
-        StageState& one = stages_[s];
-        internal::StageProgramOptions options{
-            .name = one.name,
-            .is_last = s + 1 == stages_.size(),
-            .splits_gradients = one.splits_gradients,
-            .seed = 1.0 / static_cast<double>(schedule_.microbatches())};
-        one.programs.emplace(one.stage, one.parameters, s > 0 ? &carry : nullptr, batch, options);
-        carry = one.programs->result();
-        for (const TensorType& type : one.programs->result_types())
-          carry.tensors.push_back(zeros(type.shape, type.dtype));  // only its type is used
-      }
+      internal::trace_stages(stages_, batch, schedule_);
       batch_ = batch.with({});
       batch_types_.clear();
       for (const Tensor& each : batch.tensors) batch_types_.push_back(each.type());
@@ -249,13 +233,6 @@ class Pipeline::State {
       if (!one.zeros) one.zeros.emplace(internal::zeros_of(one));
       one.accumulators = (*one.zeros)();
     }
-  }
-
-  bool splits(int stage) const {
-    const auto& order = schedule_.order(schedule_.worker_of(stage));
-    return std::any_of(order.begin(), order.end(), [&](const PipelineAction& one) {
-      return one.stage == stage && one.work == PipelineWork::kInputGradient;
-    });
   }
 
   // Says in which action an error occurred.

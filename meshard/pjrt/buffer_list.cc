@@ -9,7 +9,6 @@
 
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/launch_record.h"
-#include "meshard/pjrt/internal/released_buffers.h"
 #include "meshard/pjrt/internal/shared_buffer.h"
 #include "meshard/pjrt/launch.h"
 
@@ -21,7 +20,13 @@ using internal::SharedBuffer;
 BufferList BufferList::of(std::span<Buffer> buffers) {
   std::vector<const Device*> devices;
   devices.reserve(buffers.size());
-  for (const Buffer& buffer : buffers) devices.push_back(&buffer.device());
+  for (const Buffer& buffer : buffers) {
+    // Launches check lists as a whole.
+    internal_check(
+        buffer.own_.client == buffers[0].own_.client && buffer.own_.type == buffers[0].own_.type,
+        "[buffer_list] the buffers have different types or clients");
+    devices.push_back(&buffer.device());
+  }
   BufferList list;
   BufferState& state = list.state_;
   state.client = buffers[0].own_.client;
@@ -57,9 +62,7 @@ std::vector<Buffer> BufferList::split() && {
     shared = next;
   }
   set_life(BufferState::kEmpty);
-  state_.client = nullptr;
-  devices_ = nullptr;
-  raw_.clear();
+  forget();
   return buffers;
 }
 
@@ -75,24 +78,16 @@ void BufferList::set_life(BufferState::Life life) const noexcept {
 }
 
 void BufferList::release() noexcept {
-  if (devices_ == nullptr) return;
-  bool live = is_live();
-  bool delay = launch_ != 0 && (live || is_donated()) &&
-               internal::ReleasedBuffers::takes(bytes_, devices_->size()) &&
-               state_.shared.load(std::memory_order_acquire) == nullptr;
-  if (delay)
-    set_life_uncounted(BufferState::kEmpty);  // counted when they are destroyed
-  else
-    set_life(BufferState::kEmpty);  // before the client and its devices may go
-  const DeviceList& devices = *std::exchange(devices_, nullptr);
-  internal::ClientState* client = std::exchange(state_.client, nullptr);
-  std::span<PJRT_Buffer* const> buffers(raw_.data(), raw_.size());
-  if (delay) {
-    internal::ReleasedBuffers::of_thread().add(client, devices, buffers, live ? bytes_ : 0);
-  } else {
-    internal::destroy_buffers(client->api, state_, buffers);
-    internal::drop_reference(client);
-  }
+  set_life(BufferState::kEmpty);  // before the client and its devices may go
+  internal::destroy_buffers(state_.client->api, state_, {raw_.data(), raw_.size()});
+  internal::drop_reference(state_.client);
+  forget();
+}
+
+void BufferList::forget() noexcept {
+  state_.life.store(BufferState::kEmpty, std::memory_order_relaxed);
+  state_.client = nullptr;
+  devices_ = nullptr;
   raw_.clear();
 }
 
@@ -148,6 +143,39 @@ Result<void> BufferList::delete_now() {
   if (!failed) return {};
   if (!plugin_says_deleted()) set_life(BufferState::kLive);
   return *failed;
+}
+
+void BufferBatch::add(BufferList& list) {
+  client_ = list.state_.client;
+  devices_ = list.devices_;
+  buffers_.insert(buffers_.end(), list.raw_.begin(), list.raw_.end());
+  if (list.is_live()) bytes_ += list.bytes_ * list.raw_.size();
+  list.forget();
+}
+
+void BufferBatch::destroy_on(std::size_t device) const noexcept {
+  const PJRT_Api* api = client_->api;
+  const std::size_t step = devices_->size();
+  PJRT_Buffer* const* end = buffers_.data() + buffers_.size();
+  for (PJRT_Buffer* const* at = buffers_.data() + device; at < end; at += step)
+    internal::destroy_buffer(api, *at);
+}
+
+void BufferBatch::destroy() noexcept {
+  if (buffers_.empty()) return;
+  for (std::size_t device = 0; device < devices_->size(); ++device) destroy_on(device);
+  forget();
+}
+
+void BufferBatch::forget() noexcept {
+  const std::size_t per_list = devices_->size(), lists = buffers_.size() / per_list;
+  buffers_.clear();
+  if (bytes_ > 0)
+    for (const Device* device : devices_->devices())
+      device->count_bytes(static_cast<std::int64_t>(bytes_ / per_list), false);
+  bytes_ = 0;
+  devices_ = nullptr;
+  internal::drop_references(client_, static_cast<long>(lists));
 }
 
 }  // namespace meshard::pjrt

@@ -46,9 +46,7 @@ Result<void> BufferView::check_live(std::string_view operation) const {
 
 Result<Event> BufferView::ready_event() const {
   MESHARD_RETURN_IF_ERROR(check_live("ready_event"));
-  MESHARD_PJRT_ARGS(PJRT_Buffer_ReadyEvent, args);
-  args.buffer = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_ReadyEvent, args));
+  MESHARD_PJRT_QUERY(state_->client->api, PJRT_Buffer_ReadyEvent, args, buffer, raw_);
   return Event(ClientRef(state_->client), state_->client->api, args.event);
 }
 
@@ -138,17 +136,13 @@ Result<Buffer> BufferView::copy_to_device(const Device& device) const {
 
 Result<bool> BufferView::plugin_says_deleted() const {
   if (raw_ == nullptr) return true;
-  MESHARD_PJRT_ARGS(PJRT_Buffer_IsDeleted, args);
-  args.buffer = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_IsDeleted, args));
+  MESHARD_PJRT_QUERY(state_->client->api, PJRT_Buffer_IsDeleted, args, buffer, raw_);
   return args.is_deleted;
 }
 
 Result<std::uintptr_t> BufferView::unsafe_pointer() const {
   MESHARD_RETURN_IF_ERROR(check_live("unsafe_pointer"));
-  MESHARD_PJRT_ARGS(PJRT_Buffer_UnsafePointer, args);
-  args.buffer = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(state_->client->api, PJRT_Buffer_UnsafePointer, args));
+  MESHARD_PJRT_QUERY(state_->client->api, PJRT_Buffer_UnsafePointer, args, buffer, raw_);
   return args.buffer_pointer;
 }
 

@@ -4,28 +4,21 @@
 #include <atomic>
 
 #include "meshard/pjrt/internal/c_api.h"
-#include "meshard/pjrt/internal/released_buffers.h"
 
 namespace meshard::pjrt {
 
 Result<DeviceDescription> DeviceDescription::read(const PJRT_Api* api,
                                                   PJRT_DeviceDescription* raw) {
   DeviceDescription description(api, raw);
-  MESHARD_PJRT_ARGS(PJRT_DeviceDescription_Id, id);
-  id.device_description = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_Id, id));
+  MESHARD_PJRT_QUERY(api, PJRT_DeviceDescription_Id, id, device_description, raw);
   description.id_ = id.id;
-  MESHARD_PJRT_ARGS(PJRT_DeviceDescription_ProcessIndex, process);
-  process.device_description = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_DeviceDescription_ProcessIndex, process));
+  MESHARD_PJRT_QUERY(api, PJRT_DeviceDescription_ProcessIndex, process, device_description, raw);
   description.process_index_ = process.process_index;
   return description;
 }
 
 Result<std::string> DeviceDescription::kind() const {
-  MESHARD_PJRT_ARGS(PJRT_DeviceDescription_Kind, args);
-  args.device_description = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_DeviceDescription_Kind, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_DeviceDescription_Kind, args, device_description, raw_);
   return std::string(args.device_kind, args.device_kind_size);
 }
 
@@ -58,13 +51,9 @@ std::string DeviceDescription::to_string() const {
 
 Result<Memory> Memory::read(const PJRT_Api* api, PJRT_Memory* raw) {
   Memory memory(raw);
-  MESHARD_PJRT_ARGS(PJRT_Memory_Id, id);
-  id.memory = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Memory_Id, id));
+  MESHARD_PJRT_QUERY(api, PJRT_Memory_Id, id, memory, raw);
   memory.id_ = id.id;
-  MESHARD_PJRT_ARGS(PJRT_Memory_Kind, kind);
-  kind.memory = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Memory_Kind, kind));
+  MESHARD_PJRT_QUERY(api, PJRT_Memory_Kind, kind, memory, raw);
   memory.kind_.assign(kind.kind, kind.kind_size);
   return memory;
 }
@@ -82,15 +71,11 @@ std::string Device::of_platform() const {
 
 Result<std::unique_ptr<Device>> Device::read(const PJRT_Api* api, PJRT_Device* raw,
                                              const std::string& platform) {
-  MESHARD_PJRT_ARGS(PJRT_Device_GetDescription, about);
-  about.device = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_GetDescription, about));
+  MESHARD_PJRT_QUERY(api, PJRT_Device_GetDescription, about, device, raw);
   MESHARD_ASSIGN_OR_RETURN(DeviceDescription description,
                            DeviceDescription::read(api, about.device_description));
   std::unique_ptr<Device> device(new Device(api, raw, description, platform));
-  MESHARD_PJRT_ARGS(PJRT_Device_IsAddressable, args);
-  args.device = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Device_IsAddressable, args));
+  MESHARD_PJRT_QUERY(api, PJRT_Device_IsAddressable, args, device, raw);
   device->addressable_ = args.is_addressable;
   if (!device->addressable_) return device;
   MESHARD_PJRT_ARGS(PJRT_Device_LocalHardwareId, local);
@@ -117,9 +102,7 @@ void Device::add_live_bytes(std::int64_t bytes) const noexcept {
 }
 
 Result<std::vector<Memory>> Device::memories() const {
-  MESHARD_PJRT_ARGS(PJRT_Device_AddressableMemories, args);
-  args.device = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_AddressableMemories, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Device_AddressableMemories, args, device, raw_);
   std::vector<Memory> memories;
   for (std::size_t i = 0; i < args.num_memories; ++i) {
     MESHARD_ASSIGN_OR_RETURN(Memory memory, Memory::read(api_, args.memories[i]));
@@ -129,17 +112,12 @@ Result<std::vector<Memory>> Device::memories() const {
 }
 
 Result<Memory> Device::default_memory() const {
-  MESHARD_PJRT_ARGS(PJRT_Device_DefaultMemory, args);
-  args.device = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_DefaultMemory, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Device_DefaultMemory, args, device, raw_);
   return Memory::read(api_, args.memory);
 }
 
 Result<DeviceMemoryStats> Device::memory_stats() const {
-  internal::ReleasedBuffers::of_thread().destroy();
-  MESHARD_PJRT_ARGS(PJRT_Device_MemoryStats, args);
-  args.device = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Device_MemoryStats, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Device_MemoryStats, args, device, raw_);
   DeviceMemoryStats stats;
   stats.bytes_in_use = args.bytes_in_use;
   if (args.peak_bytes_in_use_is_set) stats.peak_bytes_in_use = args.peak_bytes_in_use;

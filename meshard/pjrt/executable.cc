@@ -72,33 +72,23 @@ void Executable::release() noexcept {
 }
 
 Result<std::string> Executable::name() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_Name, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_Name, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_Name, args, executable, raw_);
   return std::string(args.executable_name, args.executable_name_size);
 }
 
 Result<int> Executable::num_replicas() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_NumReplicas, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_NumReplicas, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_NumReplicas, args, executable, raw_);
   return static_cast<int>(args.num_replicas);
 }
 
 Result<int> Executable::num_partitions() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_NumPartitions, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_NumPartitions, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_NumPartitions, args, executable, raw_);
   return static_cast<int>(args.num_partitions);
 }
 
 Result<std::vector<ArrayType>> Executable::output_types() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_OutputElementTypes, elements);
-  elements.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_OutputElementTypes, elements));
-  MESHARD_PJRT_ARGS(PJRT_Executable_OutputDimensions, dimensions);
-  dimensions.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_OutputDimensions, dimensions));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_OutputElementTypes, elements, executable, raw_);
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_OutputDimensions, dimensions, executable, raw_);
   if (elements.num_output_types != dimensions.num_outputs)
     return Error(ErrorCode::kInternal,
                  cat("[pjrt] the plugin reports ", elements.num_output_types, " output types but ",
@@ -115,17 +105,12 @@ Result<std::vector<ArrayType>> Executable::output_types() const {
 }
 
 Result<std::string> Executable::fingerprint() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_Fingerprint, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_Fingerprint, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_Fingerprint, args, executable, raw_);
   return std::string(args.executable_fingerprint, args.executable_fingerprint_size);
 }
 
 Result<std::int64_t> Executable::generated_code_size() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_SizeOfGeneratedCodeInBytes, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(api_, PJRT_Executable_SizeOfGeneratedCodeInBytes, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_SizeOfGeneratedCodeInBytes, args, executable, raw_);
   return args.size_in_bytes;
 }
 
@@ -149,9 +134,7 @@ Result<std::string> Executable::optimized_program() const {
 }
 
 Result<CompiledMemoryStats> Executable::memory_stats() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_GetCompiledMemoryStats, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_GetCompiledMemoryStats, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_GetCompiledMemoryStats, args, executable, raw_);
   CompiledMemoryStats stats;
   stats.generated_code = args.generated_code_size_in_bytes;
   stats.arguments = args.argument_size_in_bytes;
@@ -166,16 +149,12 @@ Result<CompiledMemoryStats> Executable::memory_stats() const {
 }
 
 Result<std::vector<NamedValue>> Executable::cost_analysis() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_GetCostAnalysis, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_GetCostAnalysis, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_GetCostAnalysis, args, executable, raw_);
   return internal::read_named_values(args.properties, args.num_properties);
 }
 
 Result<std::string> Executable::serialize() const {
-  MESHARD_PJRT_ARGS(PJRT_Executable_Serialize, args);
-  args.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api_, PJRT_Executable_Serialize, args));
+  MESHARD_PJRT_QUERY(api_, PJRT_Executable_Serialize, args, executable, raw_);
   std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
   args.serialized_executable_deleter(args.serialized_executable);
   return bytes;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "meshard/pjrt/wire.h"
+#include "meshard/pjrt/wire_fields.h"
 
 namespace meshard::pjrt {
 namespace {
@@ -12,53 +12,29 @@ namespace {
 constexpr std::string_view kWithCollectives = " with collectives";
 constexpr std::string_view kReadingPartitionId = " reading the partition id";
 
-Error damaged() {
-  return Error(ErrorCode::kDataLoss, "[hlo] the bytes of the compiled module are damaged");
-}
+constexpr std::string_view kModule = "the compiled module";
 
 // ShapeProto {element_type 2, dimensions 3, tuple_shapes 4}; appends the leaves.
 Result<void> read_shape(std::string_view bytes, std::vector<ArrayType>& leaves) {
   constexpr std::uint64_t kTuple = 13;
-  WireReader reader(bytes);
-  ArrayType type;
   std::uint64_t primitive = 0;
   std::vector<std::int64_t> dimensions;
-  while (auto field = reader.next()) {
-    if (field->number == 2) primitive = field->value;
-    if (field->number == 3 && !append_numbers(*field, dimensions)) return damaged();
-    if (field->number == 4) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, leaves));
-  }
-  if (!reader.ok()) return damaged();
+  auto part = [&](const WireField& from) { return read_shape(from.bytes, leaves); };
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, kModule, field(2, primitive), field(3, dimensions), on_field(4, part)));
   if (primitive == kTuple) return {};
-  type.element = element_type_of_primitive(static_cast<int>(primitive));
-  type.dimensions = Dimensions(std::span<const std::int64_t>(dimensions));
-  leaves.push_back(std::move(type));
+  leaves.push_back({element_type_of_primitive(static_cast<int>(primitive)),
+                    Dimensions(std::span<const std::int64_t>(dimensions))});
   return {};
-}
-
-// ProgramShapeProto {parameters 1, result 2}.
-Result<void> read_program_shape(std::string_view bytes, ExecutableSignature& to) {
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    if (field->number == 1) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, to.parameters));
-    if (field->number == 2) MESHARD_RETURN_IF_ERROR(read_shape(field->bytes, to.results));
-  }
-  return reader.ok() ? Result<void>() : damaged();
 }
 
 // HloInputOutputAliasProto {entries 1 {parameter_number 2}}.
 Result<void> read_aliases(std::string_view bytes, std::vector<int>& donated) {
-  WireReader reader(bytes);
-  while (auto entry = reader.next()) {
-    if (entry->number != 1) continue;
-    WireReader fields(entry->bytes);
-    int parameter = 0;  // 0 is not serialized
-    while (auto field = fields.next())
-      if (field->number == 2) parameter = static_cast<int>(field->value);
-    if (!fields.ok()) return damaged();
-    donated.push_back(parameter);
-  }
-  return reader.ok() ? Result<void>() : damaged();
+  auto entry = [&](const WireField& from) {
+    donated.push_back(0);  // 0 is not serialized
+    return read_message(from.bytes, kModule, field(2, donated.back()));
+  };
+  return read_message(bytes, kModule, on_field(1, entry));
 }
 
 // HloComputationProto {instructions 2 {opcode 2}}.
@@ -107,24 +83,26 @@ bool is_partition_id_opcode(std::string_view opcode) {
 
 Result<ExecutableSignature> ExecutableSignature::from_module(std::string_view module_with_config) {
   ExecutableSignature signature;
-  WireReader outer(module_with_config);
-  while (auto module = outer.next()) {
-    if (module->number != 1) continue;
-    WireReader reader(module->bytes);
-    while (auto field = reader.next()) {
-      if (field->number == 3) read_opcodes(field->bytes, signature);
-      if (field->number == 4) MESHARD_RETURN_IF_ERROR(read_program_shape(field->bytes, signature));
-      if (field->number == 8)
-        MESHARD_RETURN_IF_ERROR(read_aliases(field->bytes, signature.donated));
-    }
-    if (!reader.ok()) return damaged();
-  }
-  if (!outer.ok()) return damaged();
+  auto into = [](std::vector<ArrayType>& leaves) {
+    return [&leaves](const WireField& from) { return read_shape(from.bytes, leaves); };
+  };
+  // ProgramShapeProto {parameters 1, result 2}.
+  auto program_shape = [&](const WireField& from) {
+    return read_message(from.bytes, kModule, on_field(1, into(signature.parameters)),
+                        on_field(2, into(signature.results)));
+  };
+  auto opcodes = [&](const WireField& from) { read_opcodes(from.bytes, signature); };
+  auto aliases = [&](const WireField& from) { return read_aliases(from.bytes, signature.donated); };
+  auto module = [&](const WireField& from) {
+    return read_message(from.bytes, kModule, on_field(3, opcodes), on_field(4, program_shape),
+                        on_field(8, aliases));
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(module_with_config, kModule, on_field(1, module)));
   auto& donated = signature.donated;
   std::sort(donated.begin(), donated.end());
   donated.erase(std::unique(donated.begin(), donated.end()), donated.end());
   int count = static_cast<int>(signature.parameters.size());
-  if (!donated.empty() && (donated.front() < 0 || donated.back() >= count)) return damaged();
+  if (!donated.empty() && (donated.front() < 0 || donated.back() >= count)) return damaged(kModule);
   return signature;
 }
 

@@ -1,4 +1,5 @@
-// Makes a launch: checks it, enters the one order of all devices, and calls the plugin.
+// Makes a launch: checks its arguments, enters the one order of all devices, calls the plugin, and
+// passes the ownership of buffers on.
 // Tested in tests/plugin/launches_test.cc.
 #include "meshard/pjrt/launch.h"
 
@@ -13,19 +14,15 @@
 #include "meshard/base/thread_instance.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
-#include "meshard/pjrt/internal/launch_call.h"
-#include "meshard/pjrt/internal/launch_helper.h"
-#include "meshard/pjrt/internal/released_buffers.h"
+#include "meshard/pjrt/loaded_executable.h"
 
 namespace meshard::pjrt {
 
+using internal::BufferState;
 using internal::ClientState;
 using internal::LaunchRecord;
 
 namespace {
-
-// Launching 8 parts with fewer arguments and results takes about as long as waking the helper.
-constexpr std::size_t kLeastBuffersToShare = 16;
 
 /// Arrays that the plugin reads and fills during a call; reused by the next call.
 struct Scratch {
@@ -51,36 +48,176 @@ std::chrono::steady_clock::time_point coarse_now() {
 
 }  // namespace
 
-const Device& LoadedExecutable::device(const Call& call, std::size_t k) const {
-  return (*devices_)[call.first + k];
-}
+// One launch in progress.
+struct LoadedExecutable::Call {
+  // A constructor, because the compiler zeroes a large aggregate with `rep stos`, which takes
+  // longer to start than the stores take.
+  Call(std::span<const BufferList* const> given, std::span<BufferList> to,
+       const LaunchOptions& with, std::string_view caller, bool by_device,
+       const DeviceLoop* in = nullptr)
+      : arguments(given),
+        outputs(to),
+        options(with),
+        place(caller),
+        device_by_device(by_device),
+        loop(in) {}
+
+  std::span<const BufferList* const> arguments;
+  std::span<BufferList> outputs;
+  const LaunchOptions& options;
+  std::string_view place;
+  bool device_by_device;  // by a call of the plugin for each device, which names it
+  const DeviceLoop* loop;
+
+  int id = 0;
+  std::uint64_t number = 0;                    // LaunchRecord::number
+  std::uint32_t mark = 0;                      // marks the lists that this launch consumes; 0: none
+  std::span<PJRT_Buffer*> raw_arguments = {};  // device by device, like the outputs
+  std::span<PJRT_Buffer*> raw_outputs = {};
+  std::span<PJRT_Event*> events = {};
+};
 
 Result<void> LoadedExecutable::check(const Call& call) const {
-  std::size_t per_device = parameter_types_.size();
-  MESHARD_RETURN_IF_ERROR(check_sizes(call));
+  std::size_t parameters = parameter_types_.size();
+  auto wrong = [&](ErrorCode code, auto... parts) {
+    return Error(code, cat("[", call.place, "] ", parts...));
+  };
+  if (call.arguments.size() != parameters)
+    return wrong(ErrorCode::kInvalidArgument, "the program takes ", parameters, " arguments, got ",
+                 call.arguments.size());
+  if (call.outputs.size() != result_types_.size())
+    return wrong(ErrorCode::kInvalidArgument, "the program returns ", result_types_.size(),
+                 " outputs, got space for ", call.outputs.size());
   if (call.device_by_device && !can_run_device_by_device())
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[", call.place, "] the parts of this program wait for each other, and the ",
-            client_->platform, " plugin ",
-            client_->rules.parts_start_together ? "starts no part before all parts are launched"
-                                                : "may run one device's part in the calling thread",
-            ": use execute"));
-  if (client_->wedged && call.count > 1)
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[", call.place,
-            "] an earlier launch of this client failed inside the plugin, which can no longer "
-            "complete launches on several devices: create a new client (restart_runtime())"));
+    return wrong(
+        ErrorCode::kFailedPrecondition, "the parts of this program wait for each other, and the ",
+        client_->platform, " plugin ",
+        client_->rules.parts_start_together ? "starts no part before all parts are launched"
+                                            : "may run one device's part in the calling thread",
+        ": use execute");
+  if (client_->wedged && devices_->size() > 1)
+    return wrong(ErrorCode::kFailedPrecondition,
+                 "an earlier launch of this client failed inside the plugin, which can no longer "
+                 "complete launches on several devices: create a new client (restart_runtime())");
   std::int64_t last = -1;
   for (std::int64_t kept : call.options.keep) {
-    if (kept <= last || kept >= static_cast<std::int64_t>(per_device))
-      return Error(ErrorCode::kInvalidArgument,
-                   cat("[", call.place, "] keep must list parameter numbers below ", per_device,
-                       " in ascending order, got ", kept, " after ", last));
+    if (kept <= last || kept >= static_cast<std::int64_t>(parameters))
+      return wrong(ErrorCode::kInvalidArgument, "keep must list parameter numbers below ",
+                   parameters, " in ascending order, got ", kept, " after ", last);
     last = kept;
   }
-  return call.has_lists ? take_lists(call) : call.has_views ? take_views(call) : take_buffers(call);
+  return take_arguments(call);
+}
+
+Result<void> LoadedExecutable::take_arguments(const Call& call) const {
+  std::size_t per_device = parameter_types_.size(), devices = devices_->size();
+  PJRT_Buffer** raw = call.raw_arguments.data();
+  for (std::size_t i = 0; i < per_device; ++i) {
+    const BufferList* list = call.arguments[i];
+    if (list == nullptr || list->state_.type != parameter_types_[i] || !list->is_live())
+        [[unlikely]]
+      return explain(call, i);
+    PJRT_Buffer* const* from = list->raw_.data();
+    if (list->devices_ == devices_) [[likely]] {
+      for (std::size_t k = 0; k < devices; ++k) raw[k * per_device + i] = from[k];
+      continue;
+    }
+    const DeviceOrder* other = order_of(*list->devices_);
+    if (other == nullptr) return explain(call, i);
+    for (std::size_t k = 0; k < devices; ++k) raw[k * per_device + i] = from[other->order[k]];
+  }
+  return {};
+}
+
+// Null if the list has other devices than the program.
+const LoadedExecutable::DeviceOrder* LoadedExecutable::order_of(const DeviceList& list) const {
+  for (const DeviceOrder& known : orders_)
+    if (known.of == &list) return &known;
+  auto order = list.positions_of(*devices_);
+  return order ? &orders_.emplace_back(&list, *std::move(order)) : nullptr;
+}
+
+Error LoadedExecutable::explain(const Call& call, std::size_t i) const {
+  const BufferList* list = call.arguments[i];
+  auto invalid = [&](auto... parts) {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[", call.place, "] argument ", i, ": ", parts...));
+  };
+  if (list == nullptr) return invalid("the list is null");
+  if (!*list) return invalid("the list is empty");
+  if (auto live = (*list)[0].check_live(call.place); !live.ok())
+    return invalid(live.error().message());
+  if (!list->is_of(client_)) return invalid("the buffers belong to another client");
+  if (list->type() != *parameter_types_[i])
+    return invalid("the program takes ", *parameter_types_[i], ", the buffers are ", list->type());
+  auto ids = [](const DeviceList& devices) {
+    std::string text;
+    for (const Device* device : devices.devices())
+      append(text, cat(text.empty() ? "" : ",", device->id()));
+    return text;
+  };
+  return invalid("the buffers are on devices ", ids(list->devices()),
+                 ", the program runs on devices ", ids(*devices_));
+}
+
+// Marks the lists that this launch consumes, and rejects one that is passed twice.
+Result<void> LoadedExecutable::claim_donated(Call& call) const {
+  if (signature_.donated.empty()) return {};
+  call.mark = ++client_->launch_mark;
+  if (call.mark == 0) call.mark = ++client_->launch_mark;  // 0 marks a new list
+  auto kept = [&](std::size_t parameter) {
+    return std::ranges::binary_search(call.options.keep, static_cast<std::int64_t>(parameter));
+  };
+  auto twice = [&](std::size_t parameter) {
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[", call.place, "] argument ", parameter,
+                     ": the same buffer is passed twice, and one of the two arguments is donated"));
+  };
+  for (int donated : signature_.donated) {
+    auto i = static_cast<std::size_t>(donated);
+    if (kept(i)) continue;
+    const BufferState& state = call.arguments[i]->state_;
+    if (state.launch_mark == call.mark) return twice(i);
+    state.launch_mark = call.mark;
+  }
+  std::size_t next_donated = 0;
+  for (std::size_t i = 0; i < call.arguments.size(); ++i) {
+    bool donated = next_donated < signature_.donated.size() &&
+                   signature_.donated[next_donated] == static_cast<int>(i);
+    if (donated) ++next_donated;
+    if (donated && !kept(i)) continue;
+    if (call.arguments[i]->state_.launch_mark == call.mark) return twice(i);
+  }
+  std::size_t bytes = 0;  // on each device
+  for (int donated : signature_.donated) {
+    auto i = static_cast<std::size_t>(donated);
+    if (kept(i)) continue;
+    call.arguments[i]->set_life_uncounted(BufferState::kDonated);
+    bytes += call.arguments[i]->bytes_;
+  }
+  if (bytes > 0)
+    for (const Device* device : devices_->devices())
+      device->count_bytes(static_cast<std::int64_t>(bytes), false);
+  return {};
+}
+
+// After a failed launch, marks donated lists that the plugin did not delete as live again.
+void LoadedExecutable::settle_donated(const Call& call) const {
+  for (int donated : signature_.donated) {
+    const BufferList& list = *call.arguments[static_cast<std::size_t>(donated)];
+    if (list.state_.launch_mark == call.mark && list.is_donated() && !list.plugin_says_deleted())
+      list.set_life(BufferState::kLive);
+  }
+}
+
+// Makes the caller the owner of the buffers that the plugin returned.
+void LoadedExecutable::give_outputs(const Call& call) const {
+  std::size_t outputs = result_types_.size();
+  internal::add_references(client_.get(), static_cast<long>(outputs));
+  for (const Device* device : devices_->devices()) device->count_bytes(result_bytes_, true);
+  for (std::size_t i = 0; i < outputs; ++i)
+    call.outputs[i].set_output(client_.get(), call.number, call.raw_outputs.data() + i, outputs,
+                               result_types_[i], result_sizes_[i], devices_);
 }
 
 namespace {
@@ -106,7 +243,7 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
   const PJRT_Api* api = client_->api;
   std::size_t per_device = parameter_types_.size(), outputs = result_types_.size();
   Scratch& lists = scratch();
-  for (std::size_t k = 0; k < call.count; ++k) {
+  for (std::size_t k = 0; k < devices_->size(); ++k) {
     lists.argument_lists[k] = call.raw_arguments.data() + k * per_device;
     lists.output_lists[k] = call.raw_outputs.data() + k * outputs;
   }
@@ -117,14 +254,14 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
   args.num_args = per_device;
   args.argument_lists = lists.argument_lists.data();
   args.output_lists = lists.output_lists.data();
-  args.num_devices = call.count;
+  args.num_devices = devices_->size();
   args.device_complete_events = call.events.data();
   auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                    "PJRT_LoadedExecutable_Execute");
   if (done.ok()) return done;
   std::fill(call.events.begin(), call.events.end(), nullptr);  // what is left there is not owned
-  return done.error().with_note(cat("while launching \"", site_->name, "\" on ", call.count,
-                                    " devices", device(call, 0).of_platform()));
+  return done.error().with_note(cat("while launching \"", site_->name, "\" on ", devices_->size(),
+                                    " devices", (*devices_)[0].of_platform()));
 }
 
 // Launches device k alone. @post if it failed, its event is null
@@ -139,7 +276,7 @@ Result<void> LoadedExecutable::enter_on(const Call& call, std::size_t k) const {
   args.argument_lists = &arguments;
   args.output_lists = &outputs;
   args.num_devices = 1;
-  args.execute_device = device(call, k).raw();
+  args.execute_device = (*devices_)[k].raw();
   args.device_complete_events = &call.events[k];
   const PJRT_Api* api = client_->api;
   PJRT_Error* error = api->PJRT_LoadedExecutable_Execute(&args);
@@ -155,8 +292,6 @@ Result<void> LoadedExecutable::enter_each(Call& call) const {
   std::size_t failed = 0;      // guarded by mutex
   std::optional<Error> error;  // guarded by mutex
   auto enter_next = [&](std::size_t k) {
-    // The memory of released buffers is used again if the same thread allocates next.
-    if (call.released && k < call.released->device_count()) call.released->destroy_on(k);
     if (has_failed.load(std::memory_order_relaxed)) return;
     Result<void> done = enter_on(call, k);
     if (done.ok()) return;
@@ -165,27 +300,26 @@ Result<void> LoadedExecutable::enter_each(Call& call) const {
     failed = k;
     error = done.error();
   };
-  if (is_portable_ && parameter_types_.size() + result_types_.size() >= kLeastBuffersToShare)
-    internal::LaunchHelper::share(call.count, enter_next);
+  if (call.loop)
+    (*call.loop)(devices_->size(), enter_next);
   else
-    for (std::size_t k = 0; k < call.count; ++k) enter_next(k);
-  if (call.released) call.released->forget();
+    for (std::size_t k = 0; k < devices_->size(); ++k) enter_next(k);
   if (!error) return {};
   std::size_t outputs = result_types_.size();
-  for (std::size_t k = 0; k < call.count; ++k)
+  for (std::size_t k = 0; k < devices_->size(); ++k)
     if (call.events[k] != nullptr)  // nobody owns its outputs now
       for (std::size_t j = 0; j < outputs; ++j)
         internal::destroy_buffer(client_->api, call.raw_outputs[k * outputs + j]);
   return error->with_note(cat("while launching \"", site_->name, "\" on device ",
-                              device(call, failed).id(), device(call, failed).of_platform(),
+                              (*devices_)[failed].id(), (*devices_)[failed].of_platform(),
                               launched_on(call)));
 }
 
 // For the error of a device-by-device launch: the devices that run.
 std::string LoadedExecutable::launched_on(const Call& call) const {
   std::string ids;
-  for (std::size_t k = 0; k < call.count; ++k)
-    if (call.events[k] != nullptr) append(ids, cat(ids.empty() ? " " : ",", device(call, k).id()));
+  for (std::size_t k = 0; k < devices_->size(); ++k)
+    if (call.events[k] != nullptr) append(ids, cat(ids.empty() ? " " : ",", (*devices_)[k].id()));
   if (ids.empty()) return "; it was launched on no other device";
   return cat("; it was already launched on device", ids,
              signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
@@ -200,25 +334,10 @@ inline LaunchRecord* LoadedExecutable::new_record(const Call& call, LaunchRecord
   record->client = &client;
   record->id = call.id;
   // Null until the plugin creates them; values that a failed call leaves here are not owned.
-  record->events.assign(call.count, nullptr);
-  record->first = call.first;
+  record->events.assign(devices_->size(), nullptr);
   if (record->site != site_) record->site = site_;  // a spare record is often of this program
   record->where = call.options.where;
   return record;
-}
-
-// Whether a launch was over when the plugin's call returned. A program whose launches never are is
-// asked rarely: the question takes 40 ns.
-bool LoadedExecutable::ran_at_once(const LaunchRecord& record) const {
-  constexpr std::uint8_t kManyInARow = 16;
-  constexpr std::uint64_t kRarely = 64;
-  std::uint8_t late = launches_late_.load(std::memory_order_relaxed);
-  if (late == kManyInARow && record.number % kRarely != 0) [[likely]]
-    return false;
-  bool is_over = record.is_through();
-  if (std::uint8_t next = is_over ? 0 : std::min<std::uint8_t>(late + 1, kManyInARow); next != late)
-    launches_late_.store(next, std::memory_order_relaxed);
-  return is_over;
 }
 
 namespace {
@@ -250,7 +369,10 @@ struct Entering {
   std::unique_lock lock(client.launch_mutex);
   Entering entering(client, lock);
   std::unique_lock order(client.order_mutex, std::defer_lock);
-  if (call.may_meet(signature_)) {
+  // Whether the devices may wait for each other.
+  const bool may_meet =
+      devices_->size() > 1 && (!call.device_by_device || signature_.has_collectives);
+  if (may_meet) {
     lock.unlock();
     order.lock();
     lock.lock();
@@ -263,23 +385,23 @@ struct Entering {
   if (!ready.ok()) return ready.error();
   call.id = call.options.id != 0 ? call.options.id : next_launch_id();
   LaunchRecord* record = new_record(call, spare);
-  call.events = {record->events.data(), call.count};
+  call.events = {record->events.data(), record->events.size()};
   Result<void> entered = enter_plugin(call);
   if (order.owns_lock()) order.unlock();
-  bool at_once = entered.ok() && (call.count == 1 || is_portable_) && !call.options.track &&
-                 ran_at_once(*record);
-  // A small program ran inside the call.
-  if (at_once && !record->has_succeeded()) entered = record->await();
+  const bool ended =
+      entered.ok() && call.options.ended && !call.options.track && record->is_through();
+  if (ended && !record->has_succeeded()) entered = record->await();
   if (!entered.ok()) {
-    if (at_once)
+    if (ended)
       for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
     internal::drop_launch(record);
     settle_donated(call);
-    if (client.rules.error_wedges_client && call.count > 1 && !call.device_by_device)
+    if (client.rules.error_wedges_client && devices_->size() > 1 && !call.device_by_device)
       client.wedged = true;
     return entered.error();
   }
-  if (at_once) {
+  if (ended) {
+    *call.options.ended = true;
     client.remember_success(record->number);
     record->clear();
     entering.spare = record;
@@ -291,53 +413,81 @@ struct Entering {
   return call.options.track ? Launch(client_, record) : Launch();
 }
 
-[[gnu::always_inline]] inline Result<Launch> LoadedExecutable::run_inline(Call& call) const {
+[[gnu::always_inline]] inline Result<Launch> LoadedExecutable::run(Call& call) const {
   Scratch& arrays = scratch();
   auto fit = [](auto& vector, std::size_t size) {
     if (vector.size() < size) vector.resize(size);
   };
-  std::size_t arguments = call.count * parameter_types_.size();
-  std::size_t outputs = call.count * result_types_.size();
+  std::size_t devices = devices_->size();
+  std::size_t arguments = devices * parameter_types_.size();
+  std::size_t outputs = devices * result_types_.size();
   fit(arrays.arguments, arguments);
   fit(arrays.outputs, outputs);
-  fit(arrays.argument_lists, call.count);
-  fit(arrays.output_lists, call.count);
+  fit(arrays.argument_lists, devices);
+  fit(arrays.output_lists, devices);
   call.raw_arguments = {arrays.arguments.data(), arguments};
   call.raw_outputs = {arrays.outputs.data(), outputs};
-  internal::ReleasedBuffers& released = internal::ReleasedBuffers::of_thread();
-  if (!is_portable_) {
-    MESHARD_ASSIGN_OR_RETURN(Launch launch, enter(call));
-    released.give_up();  // while the devices run
-    give_outputs(call);
-    return launch;
-  }
-  internal::ReleasedBatch batch = released.take();
-  call.released = &batch;
   Result<Launch> launch = enter(call);
-  batch.destroy();  // if it did not come to that
-  released.give_back(batch);
-  if (launch.ok()) give_outputs(call);
+  if (launch.ok()) [[likely]]
+    give_outputs(call);
   return launch;
 }
-
-Result<Launch> LoadedExecutable::run(Call& call) const { return run_inline(call); }
 
 Result<Launch> LoadedExecutable::execute(std::span<const BufferList* const> arguments,
                                          std::span<BufferList> outputs,
                                          const LaunchOptions& options) const {
-  Call call(arguments, outputs, options, "execute");
-  call.count = devices_->size();
-  call.device_by_device = is_portable_;
-  return run_inline(call);
+  Call call(arguments, outputs, options, "execute", is_portable_);
+  return run(call);
 }
 
 Result<Launch> LoadedExecutable::execute_each_device(std::span<const BufferList* const> arguments,
                                                      std::span<BufferList> outputs,
-                                                     const LaunchOptions& options) const {
-  Call call(arguments, outputs, options, "execute_each_device");
-  call.count = devices_->size();
-  call.device_by_device = true;
+                                                     const LaunchOptions& options,
+                                                     const DeviceLoop* loop) const {
+  Call call(arguments, outputs, options, "execute_each_device", true, loop);
   return run(call);
+}
+
+// A list that shows a buffer of another owner.
+struct LoadedExecutable::Borrowed {
+  Borrowed() = default;
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    if (list) list.forget();
+  }
+  void show(const BufferView& view, const DeviceList* devices) {
+    if (!view) return;
+    list.state_.client = view.state_->client;
+    list.state_.type = view.state_->type;
+    list.state_.life.store(view.state_->life.load(std::memory_order_relaxed),
+                           std::memory_order_relaxed);
+    list.devices_ = devices;
+    list.raw_.push_back(view.raw_);
+  }
+  BufferList list;
+};
+
+Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> arguments,
+                                                  std::span<Buffer> outputs,
+                                                  const LaunchOptions& options) const {
+  if (devices_->size() != 1 || !signature_.donated.empty())
+    return Error(
+        ErrorCode::kFailedPrecondition,
+        cat("[execute_on_views] the program runs on ", devices_->size(), " devices and consumes ",
+            signature_.donated.size(), " arguments; it must run on one and consume none"));
+  std::vector<Borrowed> borrowed(arguments.size());
+  std::vector<const BufferList*> pointers;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const Device* on = arguments[i].device_;
+    borrowed[i].show(arguments[i], on == &(*devices_)[0] ? devices_ : client_->intern({&on, 1}));
+    pointers.push_back(&borrowed[i].list);
+  }
+  std::vector<BufferList> made(outputs.size());
+  MESHARD_ASSIGN_OR_RETURN(Launch launch, execute(pointers, made, options));
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = std::move(std::move(made[i]).split()[0]);
+  return launch;
 }
 
 // ---- The handle on a launch.

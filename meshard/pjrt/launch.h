@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "meshard/base/function_ref.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/client_ref.h"
@@ -31,7 +32,16 @@ struct LaunchOptions {
   /// The id by which the plugin knows the launch (default 0: a new one, unique in this process).
   /// Programs over devices of several processes need the same one in all of them.
   int id = 0;
+  /// If not null and the launch is not tracked: set to true if it had ended when the plugin's call
+  /// returned. It is then not in flight, and its failure is an error of the call. Finding out takes
+  /// 40 ns.
+  bool* ended = nullptr;
 };
+
+/// Makes the plugin's calls of a launch device by device: calls `launch` with 0, ..., count - 1,
+/// each once, in any order and threads. Returns when all have returned.
+using DeviceLoop =
+    FunctionRef<void(std::size_t count, const FunctionRef<void(std::size_t)>& launch)>;
 
 /// Move-only handle on the completion of one launch on all devices. Dropping it does not wait. An
 /// empty handle (of a launch that was not tracked) counts as done.

@@ -19,7 +19,9 @@ TEST(LaunchRules, TheCpuPluginIsSparedAndOthersAreNot) {
   LaunchRules newer = by_table("cpu", 106);
   EXPECT_TRUE(newer.parts_start_together);
   EXPECT_TRUE(newer.loaded_parts_run_inline);
+  EXPECT_FALSE(newer.device_launch_may_run_inline);
   newer.parts_start_together = newer.loaded_parts_run_inline = false;
+  newer.device_launch_may_run_inline = true;
   EXPECT_EQ(newer, cpu);
   EXPECT_EQ(by_table("tpu", 81), LaunchRules());
   EXPECT_EQ(by_table("CPU", 81), LaunchRules()) << "names are in lower case";

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "meshard/pjrt/internal/client_state.h"
-#include "meshard/pjrt/internal/launch_call.h"
 
 namespace meshard::pjrt {
 
@@ -48,9 +47,7 @@ Result<LoadedExecutable> LoadedExecutable::make(ClientRef client, PJRT_LoadedExe
                                                 const ExecutableSignature* signature) {
   const PJRT_Api* api = client->api;
   LoadedExecutable loaded(client, raw, Executable(api, nullptr));  // owns raw from here on
-  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_GetExecutable, get);
-  get.loaded_executable = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_LoadedExecutable_GetExecutable, get));
+  MESHARD_PJRT_QUERY(api, PJRT_LoadedExecutable_GetExecutable, get, loaded_executable, raw);
   loaded.executable_ = Executable(api, get.executable, client);
   MESHARD_RETURN_IF_ERROR(loaded.read_devices());
   MESHARD_RETURN_IF_ERROR(loaded.read_signature(signature));
@@ -58,10 +55,8 @@ Result<LoadedExecutable> LoadedExecutable::make(ClientRef client, PJRT_LoadedExe
 }
 
 Result<void> LoadedExecutable::read_devices() {
-  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_AddressableDevices, list);
-  list.executable = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(client_->api, PJRT_LoadedExecutable_AddressableDevices, list));
+  MESHARD_PJRT_QUERY(client_->api, PJRT_LoadedExecutable_AddressableDevices, list, executable,
+                     raw_);
   std::vector<const Device*> devices;
   for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
     const Device* device = client_->find(list.addressable_devices[i]);
@@ -93,9 +88,8 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
     MESHARD_ASSIGN_OR_RETURN(signature_, ExecutableSignature::from_module(module));
     interface_ = interface_bytes(module);
   }
-  MESHARD_PJRT_ARGS(PJRT_Executable_NumOutputs, outputs);
-  outputs.executable = executable_.raw();
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(client_->api, PJRT_Executable_NumOutputs, outputs));
+  MESHARD_PJRT_QUERY(client_->api, PJRT_Executable_NumOutputs, outputs, executable,
+                     executable_.raw());
   // The plugin writes the number of outputs that it reports; a wrong signature would let it write
   // out of bounds.
   if (outputs.num_outputs != signature_.results.size())
@@ -123,60 +117,6 @@ bool LoadedExecutable::can_run_device_by_device() const {
   return devices_->size() == 1 || is_portable_ ||
          (!rules.parts_start_together &&
           (!signature_.has_collectives || !rules.device_launch_may_run_inline));
-}
-
-Result<Launch> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
-                                         std::span<Buffer> outputs,
-                                         const LaunchOptions& options) const {
-  Call call(arguments, outputs, options, "execute");
-  call.count = devices_->size();
-  call.device_by_device = is_portable_;
-  return run(call);
-}
-
-Result<LaunchResult> LoadedExecutable::execute(std::span<const Buffer* const> arguments,
-                                               const LaunchOptions& options) const {
-  LaunchResult result;
-  result.outputs.resize(devices_->size() * output_count());
-  MESHARD_ASSIGN_OR_RETURN(result.launch, execute(arguments, result.outputs, options));
-  return result;
-}
-
-Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> arguments,
-                                                  std::span<Buffer> outputs,
-                                                  const LaunchOptions& options) const {
-  if (devices_->size() != 1 || !signature_.donated.empty())
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[execute_on_views] the program runs on ", devices_->size(), " devices and consumes ",
-            signature_.donated.size(), " arguments; it must run on one and consume none"));
-  Call call(arguments, outputs, options, "execute_on_views");
-  call.count = 1;
-  return run(call);
-}
-
-Result<Launch> LoadedExecutable::execute_device(std::size_t device,
-                                                std::span<const Buffer* const> arguments,
-                                                std::span<Buffer> outputs,
-                                                const LaunchOptions& options) const {
-  if (device >= devices_->size())
-    return Error(ErrorCode::kOutOfRange,
-                 cat("[execute_device] device index ", device,
-                     " is out of range: the number of devices is ", devices_->size()));
-  Call call(arguments, outputs, options, "execute_device");
-  call.first = device;
-  call.count = 1;
-  call.device_by_device = true;
-  return run(call);
-}
-
-Result<Launch> LoadedExecutable::execute_each_device(std::span<const Buffer* const> arguments,
-                                                     std::span<Buffer> outputs,
-                                                     const LaunchOptions& options) const {
-  Call call(arguments, outputs, options, "execute_each_device");
-  call.count = devices_->size();
-  call.device_by_device = true;
-  return run(call);
 }
 
 }  // namespace meshard::pjrt

@@ -1,6 +1,5 @@
 // A compiled program, loaded on its devices and ready to run.
 #pragma once
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -24,17 +23,10 @@ namespace internal {
 struct LaunchSite;
 }
 
-/// The outputs, in the order of LoadedExecutable::execute, and the launch's completion.
-struct LaunchResult {
-  std::vector<Buffer> outputs;
-  Launch launch;
-};
-
 /// Move-only owner of a loaded program. It may be destroyed while its launches run.
 ///
 /// Below, device k is devices()[k], in the order of the device assignment. Arguments and outputs
-/// are either one BufferList for each parameter and output, or single buffers in device-major
-/// order: argument i of device k is arguments[k * parameter_count() + i].
+/// are one BufferList for each parameter and output.
 ///
 /// The type, device and liveness of every argument are checked before the plugin is called, and an
 /// error from these checks consumes nothing. After a launch, the donated arguments are dead.
@@ -65,11 +57,6 @@ class LoadedExecutable {
   /// precondition if an earlier error made the client unusable; otherwise the plugin's error
   Result<Launch> execute(std::span<const BufferList* const> arguments,
                          std::span<BufferList> outputs, const LaunchOptions& options = {}) const;
-  /// The same with single buffers. `outputs` has devices().size() * output_count() entries.
-  Result<Launch> execute(std::span<const Buffer* const> arguments, std::span<Buffer> outputs,
-                         const LaunchOptions& options = {}) const;
-  Result<LaunchResult> execute(std::span<const Buffer* const> arguments,
-                               const LaunchOptions& options = {}) const;
 
   /// Runs a program for one device on buffers whose owners may have others besides, such as one
   /// shard of a list. `outputs` has output_count() entries.
@@ -79,22 +66,15 @@ class LoadedExecutable {
   Result<Launch> execute_on_views(std::span<const BufferView> arguments, std::span<Buffer> outputs,
                                   const LaunchOptions& options = {}) const;
 
-  /// Runs on device `device` only, with that device's arguments and outputs.
-  /// @error failed precondition if the program has collectives and the plugin cannot run them this
-  /// way
-  Result<Launch> execute_device(std::size_t device, std::span<const Buffer* const> arguments,
-                                std::span<Buffer> outputs, const LaunchOptions& options = {}) const;
-
-  /// Runs a program without collectives on each device in turn, from this thread. For small
-  /// programs this is several times faster than execute(). It counts as one launch.
-  /// @error as execute_device
+  /// Runs a program without collectives on each device by a call of its own, by default one after
+  /// the other from this thread. For small programs this is several times faster than execute(). It
+  /// counts as one launch.
+  /// @error as execute; failed precondition unless can_run_device_by_device()
   Result<Launch> execute_each_device(std::span<const BufferList* const> arguments,
                                      std::span<BufferList> outputs,
-                                     const LaunchOptions& options = {}) const;
-  Result<Launch> execute_each_device(std::span<const Buffer* const> arguments,
-                                     std::span<Buffer> outputs,
-                                     const LaunchOptions& options = {}) const;
-  /// Whether execute_device and execute_each_device are allowed.
+                                     const LaunchOptions& options = {},
+                                     const DeviceLoop* loop = nullptr) const;
+  /// Whether execute_each_device is allowed.
   bool can_run_device_by_device() const;
 
   PJRT_LoadedExecutable* raw() const { return raw_; }
@@ -102,6 +82,7 @@ class LoadedExecutable {
  private:
   friend class Client;
   struct Call;
+  struct Borrowed;
   // Device k has buffer order[k] of a list over the program's devices in another order.
   struct DeviceOrder {
     DeviceOrder(const DeviceList* list, std::vector<std::uint32_t> positions)
@@ -119,30 +100,21 @@ class LoadedExecutable {
   Result<void> read_signature(const ExecutableSignature* signature);
   void release() noexcept;
 
-  Result<Launch> run(Call& call) const;
-  // Defined in launch.cc, which alone uses them.
-  inline Result<Launch> run_inline(Call& call) const;
+  // Of launch.cc.
+  inline Result<Launch> run(Call& call) const;
   inline Result<Launch> enter(Call& call) const;
   inline Result<void> enter_plugin(Call& call) const;
   inline internal::LaunchRecord* new_record(const Call& call, internal::LaunchRecord* record) const;
-
   Result<void> check(const Call& call) const;
-  Result<void> check_sizes(const Call& call) const;
-  Result<void> take_buffers(const Call& call) const;
-  Result<void> take_lists(const Call& call) const;
-  Result<void> take_views(const Call& call) const;
+  Result<void> take_arguments(const Call& call) const;
   const DeviceOrder* order_of(const DeviceList& list) const;
-  Error explain(const Call& call, std::size_t device, std::size_t argument,
-                const BufferView* buffer) const;
-  Error explain_list(const Call& call, std::size_t argument) const;
+  Error explain(const Call& call, std::size_t argument) const;
   Result<void> claim_donated(Call& call) const;
   void settle_donated(const Call& call) const;
   void give_outputs(const Call& call) const;
-  bool ran_at_once(const internal::LaunchRecord& record) const;
   Result<void> enter_on(const Call& call, std::size_t k) const;
   Result<void> enter_each(Call& call) const;
   std::string launched_on(const Call& call) const;
-  const Device& device(const Call& call, std::size_t k) const;
 
   ClientRef client_;
   PJRT_LoadedExecutable* raw_ = nullptr;
@@ -157,8 +129,6 @@ class LoadedExecutable {
   std::vector<std::size_t> result_sizes_;          // in bytes, on each device
   std::int64_t result_bytes_ = 0;                  // their sum
   mutable std::deque<DeviceOrder> orders_;         // guarded by the client's launch lock
-  // How many launches in a row were not over at once, up to a limit.
-  mutable std::atomic<std::uint8_t> launches_late_{0};
 };
 
 }  // namespace meshard::pjrt

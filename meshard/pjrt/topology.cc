@@ -51,10 +51,8 @@ Result<TopologyDescription> TopologyDescription::create(Plugin plugin, std::stri
 }
 
 Result<TopologyDescription> TopologyDescription::of(const Client& client) {
-  MESHARD_PJRT_ARGS(PJRT_Client_TopologyDescription, args);
-  args.client = client.raw();
   const PJRT_Api* api = client.plugin().api();
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_TopologyDescription, args));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_TopologyDescription, args, client, client.raw());
   TopologyDescription topology(client.plugin(), args.topology, client.ref());
   MESHARD_RETURN_IF_ERROR(topology.read_devices());
   return topology;
@@ -73,11 +71,8 @@ Result<TopologyDescription> TopologyDescription::deserialize(Plugin plugin,
 }
 
 Result<void> TopologyDescription::read_devices() {
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_GetDeviceDescriptions, args);
-  args.topology = raw_;
   const PJRT_Api* api = plugin_.api();
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(api, PJRT_TopologyDescription_GetDeviceDescriptions, args));
+  MESHARD_PJRT_QUERY(api, PJRT_TopologyDescription_GetDeviceDescriptions, args, topology, raw_);
   devices_.reserve(args.num_descriptions);
   for (std::size_t i = 0; i < args.num_descriptions; ++i) {
     MESHARD_ASSIGN_OR_RETURN(DeviceDescription device,
@@ -88,34 +83,22 @@ Result<void> TopologyDescription::read_devices() {
 }
 
 Result<std::string> TopologyDescription::platform() const {
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformName, args);
-  args.topology = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_PlatformName, args));
+  MESHARD_PJRT_QUERY(plugin_.api(), PJRT_TopologyDescription_PlatformName, args, topology, raw_);
   return std::string(args.platform_name, args.platform_name_size);
 }
 
 Result<std::string> TopologyDescription::platform_version() const {
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_PlatformVersion, args);
-  args.topology = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_PlatformVersion, args));
+  MESHARD_PJRT_QUERY(plugin_.api(), PJRT_TopologyDescription_PlatformVersion, args, topology, raw_);
   return std::string(args.platform_version, args.platform_version_size);
 }
 
 Result<std::vector<NamedValue>> TopologyDescription::attributes() const {
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Attributes, args);
-  args.topology = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Attributes, args));
+  MESHARD_PJRT_QUERY(plugin_.api(), PJRT_TopologyDescription_Attributes, args, topology, raw_);
   return internal::read_named_values(args.attributes, args.num_attributes);
 }
 
 Result<std::string> TopologyDescription::serialize() const {
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Serialize, args);
-  args.topology = raw_;
-  MESHARD_RETURN_IF_ERROR(
-      MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Serialize, args));
+  MESHARD_PJRT_QUERY(plugin_.api(), PJRT_TopologyDescription_Serialize, args, topology, raw_);
   std::string bytes(args.serialized_bytes, args.serialized_bytes_size);
   args.serialized_topology_deleter(args.serialized_topology);
   return bytes;

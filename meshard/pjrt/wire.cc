@@ -2,6 +2,9 @@
 
 #include <cstring>
 
+#include "meshard/base/cat.h"
+#include "meshard/pjrt/wire_fields.h"
+
 namespace meshard::pjrt {
 namespace {
 
@@ -99,6 +102,10 @@ std::optional<WireField> WireReader::next() {
     field.value = little_endian(field.bytes);
   ok_ = true;
   return field;
+}
+
+Error damaged(std::string_view what) {
+  return Error(ErrorCode::kDataLoss, cat("[hlo] the bytes of ", what, " are damaged"));
 }
 
 bool append_numbers(const WireField& field, std::vector<std::int64_t>& to) {

@@ -49,10 +49,12 @@ struct WireField {
 
   std::int64_t as_int() const { return static_cast<std::int64_t>(value); }
   bool as_bool() const { return value != 0; }
+  bool is_bytes() const { return type == 2; }
   double as_double() const;
 };
 
-/// Reads the fields of one message in order; never reads past its end.
+/// Reads the fields of one message in order; never reads past its end. read_message()
+/// (wire_fields.h) reads them into a struct.
 ///
 ///     WireReader reader(bytes);
 ///     while (auto field = reader.next()) switch (field->number) ...

@@ -1,7 +1,6 @@
-#include "meshard/pjrt/wire.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/pjrt/wire_fields.h"
 #include "tests/support/random.h"
 
 namespace meshard::pjrt {
@@ -81,6 +80,52 @@ TEST(Wire, CopiesFieldsOfEveryType) {
   while (auto field = reader.next()) copy.add_field(*field);
   EXPECT_TRUE(reader.ok());
   EXPECT_EQ(copy.bytes(), bytes);
+}
+
+TEST(Wire, MessagesAreReadByTheNumbersOfTheirFields) {
+  WireWriter part, message;
+  part.add_varint(1, 7);
+  message.add_bytes(1, "first");
+  message.add_bytes(2, "a");
+  message.add_bytes(2, "b");
+  message.add_varint(3, 1);
+  message.add_packed(4, std::vector<int>{5, 6});
+  message.add_message(5, part);
+  message.add_message(5, part);
+  message.add_varint(9, 10);
+  struct Read {
+    std::string text;
+    std::vector<std::string> texts;
+    bool flag = false;
+    std::vector<std::int64_t> numbers, parts, others;
+  };
+  auto read_part = [](std::string_view bytes) -> Result<std::int64_t> {
+    std::int64_t number = 0;
+    MESHARD_RETURN_IF_ERROR(read_message(bytes, "a part", field(1, number)));
+    return number;
+  };
+  auto read = [&](std::string_view bytes, Read& to) {
+    return read_message(bytes, "a message", field(1, to.text), field(2, to.texts),
+                        field(3, to.flag), field(4, to.numbers), field(5, to.parts, read_part),
+                        other_fields([&](const WireField& f) { to.others.push_back(f.number); }));
+  };
+  Read to;
+  ASSERT_TRUE(read(message.bytes(), to).ok());
+  EXPECT_EQ(to.text, "first");
+  EXPECT_EQ(to.texts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_TRUE(to.flag);
+  EXPECT_EQ(to.numbers, (std::vector<std::int64_t>{5, 6}));
+  EXPECT_EQ(to.parts, (std::vector<std::int64_t>{7, 7}));
+  EXPECT_EQ(to.others, (std::vector<std::int64_t>{9}));
+
+  // The error names the innermost message that is damaged.
+  for (auto [bytes, what] :
+       {std::pair("\x08\x05", "a message"), std::pair("\x2a\x01\x08", "a part")}) {
+    Result<void> done = read(bytes, to);
+    ASSERT_FALSE(done.ok());
+    EXPECT_EQ(done.error().code(), ErrorCode::kDataLoss);
+    EXPECT_NE(done.error().message().find(what), std::string::npos) << done.error().message();
+  }
 }
 
 }  // namespace

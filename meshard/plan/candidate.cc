@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/module_layout.h"
 
 namespace meshard {
 namespace {
@@ -75,9 +76,7 @@ void append_specs(const FreeValue& value, const std::vector<MeshAxis>& axes,
 std::string PlanCandidate::to_string() const { return to_string({}); }
 
 std::string PlanCandidate::to_string(const std::vector<std::string>& names) const {
-  std::vector<std::string> sizes;
-  for (const MeshAxis& axis : axes) sizes.push_back(cat(axis.name, "=", axis.size));
-  std::string text = join(sizes, ",");
+  std::string text = axes_text(axes);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     bool named = i < names.size() && !names[i].empty();
     append(text, cat("; ", named ? cat(names[i], ": ") : "", specs[i]));

@@ -26,7 +26,7 @@ struct PlannedModule {
   FreeArguments free;
   ModuleProgram program;
   Target target;
-  ExplainModuleOptions explain;
+  ExplainForOptions explain;
   std::shared_ptr<std::atomic<bool>> ended;
 };
 
@@ -43,9 +43,7 @@ class PlacedMeshes {
   explicit PlacedMeshes(const Target& target) : target_(target) {}
 
   const PlacedMesh& of(const std::vector<MeshAxis>& axes) {
-    std::string key;
-    for (const MeshAxis& axis : axes) append(key, cat(axis.name, "=", axis.size, ","));
-    auto [place, is_new] = meshes_.try_emplace(std::move(key));
+    auto [place, is_new] = meshes_.try_emplace(axes_text(axes));
     if (is_new) place->second = placed(mesh_on_target(axes, target_, DeviceOrder::kTorus).value());
     return place->second;
   }
@@ -109,8 +107,8 @@ ReturnCost return_cost_of(const PlannedModule& plan, const ProgramReport& report
 }
 
 // The module's compiles end when the search does, and share processes.
-ExplainModuleOptions options_of_search(ExplainModuleOptions options,
-                                       std::shared_ptr<std::atomic<bool>> ended) {
+ExplainForOptions options_of_search(ExplainForOptions options,
+                                    std::shared_ptr<std::atomic<bool>> ended) {
   options.compile = internal::compile_in_search(std::move(options.compile), std::move(ended));
   options.entry.clear();  // the text of a ModuleTemplate has it already
   return options;
@@ -141,12 +139,6 @@ void pin_axes(const PlanModuleOptions& options, const ModuleTemplate& module,
 }
 
 }  // namespace
-
-std::optional<std::int64_t> device_memory(const Target& target) {
-  std::optional<HardwareFigures> figures = hardware_figures(target.topology());
-  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
-  return figures->memory_bytes;
-}
 
 ModulePlan plan_of_module(std::string text, const Target& target, const PlanModuleOptions& options,
                           SourceLocation where) try {

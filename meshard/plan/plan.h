@@ -9,12 +9,10 @@
 #include "meshard/explain/explain_for.h"
 #include "meshard/plan/module_template.h"
 #include "meshard/plan/search.h"
+#include "meshard/target/hardware.h"
 #include "meshard/target/target.h"
 
 namespace meshard {
-
-/// Main memory of one device in bytes, from published figures; none if unknown.
-std::optional<std::int64_t> device_memory(const Target& target);
 
 /// Options of plan_of_module().
 struct PlanModuleOptions {
@@ -26,7 +24,7 @@ struct PlanModuleOptions {
   /// dimensions (`{?}`) of other arguments are free too. Default: none.
   std::vector<std::string> free = {};
   /// How candidates are compiled; layout.axes is not used.
-  ExplainModuleOptions explain = {};
+  ExplainForOptions explain = {};
   PlanOptions search = {};
 };
 

@@ -10,7 +10,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/plan/candidate_list.h"
 #include "meshard/plan/candidate_pool.h"
 #include "meshard/plan/journal.h"
 
@@ -314,10 +313,6 @@ class Search {
 };
 
 }  // namespace
-
-std::string_view to_string(PlanOutcome outcome) { return enum_name(outcome); }
-
-std::string_view to_string(TimeBasis basis) { return enum_name(basis); }
 
 TimeBasis time_basis_of(const ProgramReport& report) {
   if (report.parts().schedule) return TimeBasis::kSchedule;

@@ -26,6 +26,8 @@ struct PlanEstimate {
   double least_memory = 0;
   /// Estimated bytes that one device sends or receives in collectives.
   double communication = 0;
+
+  MESHARD_FIELDS(seconds, communication, least_memory)
   friend bool operator==(const PlanEstimate&, const PlanEstimate&) = default;
 };
 
@@ -44,7 +46,7 @@ struct EnumNames<PlanOutcome> {
 };
 
 /// `fits`, `too big`, `refused`
-std::string_view to_string(PlanOutcome outcome);
+inline std::string_view to_string(PlanOutcome outcome) { return enum_name(outcome); }
 
 /// What an estimated time of a run is taken from.
 enum class TimeBasis {
@@ -61,7 +63,7 @@ struct EnumNames<TimeBasis> {
 };
 
 /// `unknown`, `roofline`, `schedule`
-std::string_view to_string(TimeBasis basis);
+inline std::string_view to_string(TimeBasis basis) { return enum_name(basis); }
 
 /// Value type: what compiling a candidate showed.
 struct PlanVerdict {

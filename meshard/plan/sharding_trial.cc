@@ -94,12 +94,6 @@ std::optional<std::size_t> number_in(std::string_view text) {
   return number;
 }
 
-std::string mesh_text(const std::vector<MeshAxis>& axes) {
-  std::vector<std::string> sizes;
-  for (const MeshAxis& axis : axes) sizes.push_back(cat(axis.name, "=", axis.size));
-  return join(sizes, ",");
-}
-
 // Applies the changes of a trial to the specs of a module. Throws; apply() converts errors.
 class Application {
  public:
@@ -143,7 +137,7 @@ class Application {
       if (found == axes_.end() || found->size != size)
         throw invalid_trial(cat("axis `", name, "` must have size ", size,
                                 ", as manual computations or device groups of the module require; ",
-                                "the mesh is ", mesh_text(axes_)));
+                                "the mesh is ", axes_text(axes_)));
     }
   }
 
@@ -195,7 +189,7 @@ class Application {
                                   [&](const MeshAxis& one) { return one.name == axis.name; });
         if (found == axes_.end())
           throw invalid_trial(cat(what, " ", type, ": ", spec, " uses axis ", axis,
-                                  ", but the mesh is ", mesh_text(axes_)));
+                                  ", but the mesh is ", axes_text(axes_)));
         if (axis.is_whole() && std::count(used.begin(), used.end(), axis.name) > 0)
           throw invalid_trial(cat(what, " ", type, ": ", spec, " uses axis ", axis, " twice"));
         used.push_back(axis.name);
@@ -204,7 +198,7 @@ class Application {
       if (size % tiles != 0)
         throw invalid_trial(cat(what, " ", type, ": ", spec, " does not divide it: dimension ", d,
                                 " of size ", size, " cannot be split into ", tiles,
-                                " equal parts over the mesh ", mesh_text(axes_)));
+                                " equal parts over the mesh ", axes_text(axes_)));
     }
   }
 
@@ -256,7 +250,7 @@ Result<ShardingTrial> ShardingTrial::parse(std::string_view text) {
 std::string ShardingTrial::to_string() const {
   std::vector<std::string> parts;
   for (const Change& change : changes) parts.push_back(cat(change.value, ": ", change.spec));
-  if (!axes.empty()) parts.push_back(cat("mesh ", mesh_text(axes)));
+  if (!axes.empty()) parts.push_back(cat("mesh ", axes_text(axes)));
   return join(parts, "; ");
 }
 
@@ -265,11 +259,11 @@ Result<std::string> apply(const ShardingTrial& trial, const ModuleTemplate& modu
 }
 
 TriedShardings try_shardings(std::string_view module, const Target& target,
-                             const ShardingTrial& trial, const ExplainModuleOptions& options,
+                             const ShardingTrial& trial, const ExplainForOptions& options,
                              SourceLocation where) try {
   ModuleTemplate parsed = ModuleTemplate::parse(std::string(module), options.entry).value();
   std::string changed = apply(trial, parsed).value();
-  ExplainModuleOptions shared = options;
+  ExplainForOptions shared = options;
   shared.entry.clear();  // the changed text has its entry
   if (!shared.compile.workers) shared.compile.workers = std::make_shared<CompileWorkers>();
   ProgramReport before = explain_module(parsed.module().text(), target, shared, where);

@@ -58,7 +58,7 @@ struct TriedShardings {
 /// @param module StableHLO text with Shardy shardings
 /// @error errors of ModuleTemplate::parse(), apply() and explain_module()
 TriedShardings try_shardings(std::string_view module, const Target& target,
-                             const ShardingTrial& trial, const ExplainModuleOptions& options = {},
+                             const ShardingTrial& trial, const ExplainForOptions& options = {},
                              SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -9,7 +9,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/processes/internal/clock_reading.h"
-#include "meshard/processes/internal/loss_message.h"
+#include "meshard/processes/internal/member_text.h"
 
 namespace meshard {
 namespace {

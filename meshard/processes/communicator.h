@@ -1,14 +1,50 @@
 // Collective communication between the processes of one run, or between their devices.
 #pragma once
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 #include "meshard/array/dtype.h"
 #include "meshard/base/result.h"
 #include "meshard/processes/reduction.h"
 
 namespace meshard {
+
+/// Owner of uninitialized bytes, for what is sent and received.
+class MessageMemory {
+ public:
+  MessageMemory() = default;
+  explicit MessageMemory(std::size_t size) : bytes_(new std::byte[size]) {}
+  std::byte* data() const { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+};
+
+/// A value: a collective, as each member of a group calls it. All must make the same call.
+struct GroupCall {
+  enum class Kind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
+  Kind kind = Kind::kAllReduce;
+  Reduction op = Reduction::kSum;
+  /// Of the elements that are combined; the others move bytes.
+  DType type = DType::u8;
+  /// The elements of one block, of those that Communicator's functions describe.
+  std::size_t count = 0;
+  /// The rank of the sender of a broadcast.
+  int root = -1;
+
+  /// Bytes of one block.
+  std::size_t bytes() const { return count * size_in_bytes(type); }
+  /// Bytes that each of `members` receives.
+  std::size_t result_bytes(std::size_t members) const {
+    return kind == Kind::kAllGather || kind == Kind::kAllToAll ? members * bytes() : bytes();
+  }
+  friend bool operator==(const GroupCall&, const GroupCall&) = default;
+  /// `all-reduce sum of 12 f32`
+  std::string to_string() const;
+};
 
 /// Moves data between the members of one run: its processes, or its devices
 /// (device_communicator.h). Every member of `group` makes the same calls in the same order; a group
@@ -21,23 +57,36 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int size() const = 0;
 
+  /// Makes one of the calls below. `in` and `out` are the same for a broadcast.
+  virtual Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                            void* out) = 0;
   /// Combines `count` elements of each member; every member receives the result. `in` may be `out`.
-  virtual Result<void> all_reduce(std::span<const int> group, Reduction op, DType type,
-                                  const void* in, void* out, std::size_t count) = 0;
+  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
+                          void* out, std::size_t count) {
+    return call(group, {GroupCall::Kind::kAllReduce, op, type, count}, in, out);
+  }
   /// Concatenates `bytes` bytes of each member, in the order of the group. `out` holds
   /// group.size() * bytes.
-  virtual Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                                  std::size_t bytes) = 0;
+  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) {
+    return call(group, {.kind = GroupCall::Kind::kAllGather, .count = bytes}, in, out);
+  }
   /// Combines group.size() * count elements of each member; the i-th member receives the i-th
   /// block of `count` elements.
-  virtual Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type,
-                                      const void* in, void* out, std::size_t count) = 0;
+  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
+                              void* out, std::size_t count) {
+    return call(group, {GroupCall::Kind::kReduceScatter, op, type, count}, in, out);
+  }
   /// Sends the i-th block of `bytes` bytes to the i-th member, and receives one block from each.
-  virtual Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                                  std::size_t bytes) = 0;
+  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
+                          std::size_t bytes) {
+    return call(group, {.kind = GroupCall::Kind::kAllToAll, .count = bytes}, in, out);
+  }
   /// Copies `bytes` bytes of `root_rank`, a member of the group, to all members.
-  virtual Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                                 std::size_t bytes) = 0;
+  Result<void> broadcast(std::span<const int> group, int root_rank, void* data, std::size_t bytes) {
+    return call(group, {.kind = GroupCall::Kind::kBroadcast, .count = bytes, .root = root_rank},
+                data, data);
+  }
   /// Sends `in` to rank `to` (-1: to none; `in` may then be null) and receives `out` from rank
   /// `from` (-1: from none; `out` then becomes zeros, or is null).
   virtual Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) = 0;
@@ -91,5 +140,24 @@ class ProcessCommunicator : public Communicator {
   /// The largest tag of a message, at least 32767.
   virtual int largest_tag() const = 0;
 };
+
+// Checks of a communicator's arguments that need no communication.
+
+/// Checks that `group` lists distinct ranks from 0 to size - 1, `rank` among them.
+/// @return the position of `rank` in the group
+/// @error invalid argument, naming the group
+Result<std::size_t> check_group(std::span<const int> group, int rank, int size);
+/// Checks the group of a call, its reduction, and that its sizes fit.
+/// @return the position of `rank` in the group
+/// @error invalid argument
+Result<std::size_t> check_call(std::span<const int> group, const GroupCall& call, int rank,
+                               int size);
+/// Checks the ranks of a permute; -1 is none.
+/// @error invalid argument if a rank does not exist, or only one of `to` and `from` is `rank`
+Result<void> check_permute(int to, int from, int rank, int size);
+/// Checks a message to or from another process.
+/// @error invalid argument unless `process` is another process of the run, or if the tag is
+/// negative
+Result<void> check_message(int process, int tag, int rank, int size);
 
 }  // namespace meshard

@@ -9,16 +9,13 @@
 #include <numeric>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/check_call.h"
 #include "meshard/processes/internal/device_meeting.h"
 
 namespace meshard {
 namespace {
 
-using internal::DeviceCall;
 using internal::DeviceGroup;
 using internal::DeviceMeeting;
-using internal::DeviceMemory;
 using internal::DeviceRound;
 
 // Up to this size, one thread combines the operands of all: waking the others takes longer.
@@ -137,6 +134,13 @@ class GroupMessages {
   std::vector<IncomingMessage> received_;
 };
 
+/// A group that a device has been in.
+struct DevicePlaceInGroup {
+  std::shared_ptr<DeviceMeeting> meeting;
+  std::size_t position;  ///< in the group
+  std::size_t member;    ///< among those in this process
+};
+
 class DeviceCommunicator : public Communicator {
  public:
   DeviceCommunicator(std::shared_ptr<DeviceBoard> board, int rank)
@@ -145,32 +149,16 @@ class DeviceCommunicator : public Communicator {
   int rank() const override { return rank_; }
   int size() const override { return board_->size; }
 
-  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
-                          void* out, std::size_t count) override;
-  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override;
-  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
-                              void* out, std::size_t count) override;
-  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override;
-  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                         std::size_t bytes) override;
+  Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                    void* out) override;
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override;
 
  private:
-  /// A group that this device has been in.
-  struct Place {
-    std::shared_ptr<DeviceMeeting> meeting;
-    std::size_t position;  ///< in the group
-    std::size_t member;    ///< among those in this process
-  };
-  Result<const Place*> find(std::span<const int> group);
-  Result<void> reduce_across(const DeviceGroup& group, Reduction op, DType type, std::byte* data,
-                             std::size_t count);
+  Result<const DevicePlaceInGroup*> find(std::span<const int> group);
 
   std::shared_ptr<DeviceBoard> board_;
   int rank_;
-  std::deque<Place> places_;  // few; found by comparing
+  std::deque<DevicePlaceInGroup> places_;  // few; found by comparing
 };
 
 /// Calls `visit(process, offset)` for each process of the group but this one; `offset` is that of
@@ -185,11 +173,11 @@ void for_each_other(const DeviceGroup& group, Visit visit) {
   }
 }
 
-Result<const DeviceCommunicator::Place*> DeviceCommunicator::find(std::span<const int> group) {
-  for (const Place& place : places_)
+Result<const DevicePlaceInGroup*> DeviceCommunicator::find(std::span<const int> group) {
+  for (const DevicePlaceInGroup& place : places_)
     if (std::ranges::equal(place.meeting->group().devices, group)) return &place;
-  MESHARD_ASSIGN_OR_RETURN(int own, check_group(group, rank_, size()));
-  Place place{.meeting = nullptr, .position = static_cast<std::size_t>(own), .member = 0};
+  MESHARD_ASSIGN_OR_RETURN(std::size_t own, check_group(group, rank_, size()));
+  DevicePlaceInGroup place{.meeting = nullptr, .position = own, .member = 0};
   {
     std::lock_guard lock(board_->mutex);
     auto& known = board_->meetings[std::vector<int>(group.begin(), group.end())];
@@ -204,243 +192,257 @@ Result<const DeviceCommunicator::Place*> DeviceCommunicator::find(std::span<cons
   return &places_.emplace_back(std::move(place));
 }
 
+/// A call in a group of several devices.
+class DeviceGroupCall {
+ public:
+  DeviceGroupCall(DeviceBoard& board, const DevicePlaceInGroup& place, const GroupCall& call,
+                  const void* in, void* out)
+      : board_(board),
+        place_(place),
+        devices_(place.meeting->group()),
+        call_(call),
+        bytes_(call.bytes()),
+        in_(static_cast<const std::byte*>(in)),
+        out_(static_cast<std::byte*>(out)),
+        round_(place.meeting->join(place.member, call, in)) {}
+
+  Result<void> run() {
+    switch (call_.kind) {
+      case GroupCall::Kind::kAllReduce: return all_reduce();
+      case GroupCall::Kind::kAllGather: return all_gather();
+      case GroupCall::Kind::kReduceScatter: return reduce_scatter();
+      case GroupCall::Kind::kAllToAll: return all_to_all();
+      case GroupCall::Kind::kBroadcast: break;
+    }
+    return broadcast();
+  }
+
+ private:
+  Result<void> all_reduce();
+  Result<void> reduce_across(std::byte* data);
+  Result<void> all_gather();
+  Result<void> reduce_scatter();
+  Result<void> all_to_all();
+  Result<void> broadcast();
+  /// The result of a reduction, of which `wide` has elements of wide_type().
+  Result<void> deliver(const std::byte* wide) {
+    if (wide_type(call_.type) == call_.type)
+      copy_bytes(out_, wide, bytes_);
+    else
+      round_wide(call_.type, wide, out_, call_.count);
+    return {};
+  }
+
+  DeviceBoard& board_;
+  const DevicePlaceInGroup& place_;
+  const DeviceGroup& devices_;
+  const GroupCall& call_;
+  std::size_t bytes_;
+  const std::byte* in_;
+  std::byte* out_;
+  std::shared_ptr<DeviceRound> round_;
+};
+
+Result<void> DeviceCommunicator::call(std::span<const int> group, const GroupCall& call,
+                                      const void* in, void* out) {
+  MESHARD_RETURN_IF_ERROR(check_call(group, call, rank_, size()));
+  if (group.size() == 1) return copy_bytes(out, in, call.bytes()), Result<void>();
+  MESHARD_ASSIGN_OR_RETURN(const DevicePlaceInGroup* place, find(group));
+  return DeviceGroupCall(*board_, *place, call, in, out).run();
+}
+
 /// Combines one operand of each process of the group, in their order.
-Result<void> DeviceCommunicator::reduce_across(const DeviceGroup& group, Reduction op, DType type,
-                                               std::byte* data, std::size_t count) {
-  const std::size_t processes = group.processes.size(), width = size_in_bytes(type);
+Result<void> DeviceGroupCall::reduce_across(std::byte* data) {
+  const std::size_t processes = devices_.processes.size(), count = call_.count;
+  const DType wide = wide_type(call_.type);
+  const std::size_t width = size_in_bytes(wide);
   if (processes == 1) return {};
   // No other device of these processes communicates now, so their collectives cannot mix.
-  if (group.is_whole)
-    return board_->processes.all_reduce(group.processes, op, type, data, data, count);
-  GroupMessages messages(*board_, group);
+  if (devices_.is_whole)
+    return board_.processes.all_reduce(devices_.processes, call_.op, wide, data, data, count);
+  GroupMessages messages(board_, devices_);
   auto part = [&](std::size_t p) {
     return count * width <= kSentWhole ? Part{0, count} : part_of(count, processes, p);
   };
-  const Part own = part(group.here);
-  DeviceMemory received((processes - 1) * own.size() * width);
+  const Part own = part(devices_.here);
+  MessageMemory received((processes - 1) * own.size() * width);
   std::vector<const void*> blocks(processes, data + own.begin * width);
   std::byte* at = received.data();
   for (std::size_t p = 0; p < processes; ++p) {
-    if (p == group.here) continue;
+    if (p == devices_.here) continue;
     messages.send(p, data + part(p).begin * width, part(p).size() * width);
     messages.receive(p, at, own.size() * width);
     blocks[p] = at;
     at += own.size() * width;
   }
   MESHARD_RETURN_IF_ERROR(messages.exchange());
-  combine_blocks(op, type, blocks, data + own.begin * width, own.size());
+  combine_blocks(call_.op, wide, blocks, data + own.begin * width, own.size());
   if (own.size() == count) return {};
   for (std::size_t p = 0; p < processes; ++p) {
-    if (p == group.here) continue;
+    if (p == devices_.here) continue;
     messages.send(p, data + own.begin * width, own.size() * width);
     messages.receive(p, data + part(p).begin * width, part(p).size() * width);
   }
   return messages.exchange();
 }
 
-Result<void> DeviceCommunicator::all_reduce(std::span<const int> group, Reduction op, DType type,
-                                            const void* in, void* out, std::size_t count) {
-  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-  MESHARD_ASSIGN_OR_RETURN(std::size_t bytes, check_size(1, count, size_in_bytes(type)));
-  MESHARD_ASSIGN_OR_RETURN(const Place* place, find(group));
-  if (group.size() == 1) return copy_bytes(out, in, bytes), Result<void>();
-  const DeviceGroup& devices = place->meeting->group();
-  const DType wide = wide_type(type);
-  auto round =
-      place->meeting->join(place->member, {DeviceCall::Kind::kAllReduce, op, type, count}, in);
-  auto allocate = [&] { round->shared = DeviceMemory(count * size_in_bytes(wide)); };
-  auto across = [&] { return reduce_across(devices, op, wide, round->shared.data(), count); };
-  if (bytes <= kCombinedByOne) {
-    MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
+Result<void> DeviceGroupCall::all_reduce() {
+  const DType wide = wide_type(call_.type);
+  auto allocate = [&] { round_->shared = MessageMemory(call_.count * size_in_bytes(wide)); };
+  auto across = [&] { return reduce_across(round_->shared.data()); };
+  if (bytes_ <= kCombinedByOne) {
+    MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
       allocate();
-      combine_blocks_wide(op, type, round->operands(), round->shared.data(), count);
+      combine_blocks_wide(call_.op, call_.type, round_->operands(), round_->shared.data(),
+                          call_.count);
       return across();
     }));
   } else {
-    MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] { return allocate(), Result<void>(); }));
-    Part own = part_of(count, devices.num_here(), place->member);
+    MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] { return allocate(), Result<void>(); }));
+    Part own = part_of(call_.count, devices_.num_here(), place_.member);
     std::vector<const void*> blocks;
-    for (std::size_t m = 0; m < devices.num_here(); ++m)
-      blocks.push_back(round->operand(m) + own.begin * size_in_bytes(type));
-    combine_blocks_wide(op, type, blocks, round->shared.data() + own.begin * size_in_bytes(wide),
-                        own.size());
-    MESHARD_RETURN_IF_ERROR(round->meet(devices, across));
+    for (std::size_t m = 0; m < devices_.num_here(); ++m)
+      blocks.push_back(round_->operand(m) + own.begin * size_in_bytes(call_.type));
+    combine_blocks_wide(call_.op, call_.type, blocks,
+                        round_->shared.data() + own.begin * size_in_bytes(wide), own.size());
+    MESHARD_RETURN_IF_ERROR(round_->meet(devices_, across));
   }
-  if (wide == type)
-    copy_bytes(out, round->shared.data(), bytes);
-  else
-    round_wide(type, round->shared.data(), out, count);
-  return {};
+  return deliver(round_->shared.data());
 }
 
 // The operands are sent as they are, and stay until all members here have read them.
-Result<void> DeviceCommunicator::all_gather(std::span<const int> group, const void* in, void* out,
-                                            std::size_t bytes) {
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
-  MESHARD_ASSIGN_OR_RETURN(const Place* place, find(group));
-  if (group.size() == 1) return copy_bytes(out, in, bytes), Result<void>();
-  const DeviceGroup& devices = place->meeting->group();
-  auto round = place->meeting->join(place->member,
-                                    {.kind = DeviceCall::Kind::kAllGather, .count = bytes}, in);
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    round->received = DeviceMemory((devices.size() - devices.num_here()) * bytes);
-    GroupMessages messages(*board_, devices);
-    for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-      for (const void* operand : round->operands()) messages.send(p, operand, bytes);
-      for (std::size_t m = 0; m < devices.positions[p].size(); ++m)
-        messages.receive(p, round->received.data() + (offset + m) * bytes, bytes);
+Result<void> DeviceGroupCall::all_gather() {
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    round_->received = MessageMemory((devices_.size() - devices_.num_here()) * bytes_);
+    GroupMessages messages(board_, devices_);
+    for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+      for (const void* operand : round_->operands()) messages.send(p, operand, bytes_);
+      for (std::size_t m = 0; m < devices_.positions[p].size(); ++m)
+        messages.receive(p, round_->received.data() + (offset + m) * bytes_, bytes_);
     });
     return messages.exchange();
   }));
-  auto to = [&](std::size_t position) { return static_cast<std::byte*>(out) + position * bytes; };
-  for (std::size_t m = 0; m < devices.num_here(); ++m)
-    copy_bytes(to(devices.positions[devices.here][m]), round->operand(m), bytes);
-  for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-    for (std::size_t m = 0; m < devices.positions[p].size(); ++m)
-      copy_bytes(to(devices.positions[p][m]), round->received.data() + (offset + m) * bytes, bytes);
+  auto to = [&](std::size_t position) { return out_ + position * bytes_; };
+  for (std::size_t m = 0; m < devices_.num_here(); ++m)
+    copy_bytes(to(devices_.positions[devices_.here][m]), round_->operand(m), bytes_);
+  for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+    for (std::size_t m = 0; m < devices_.positions[p].size(); ++m)
+      copy_bytes(to(devices_.positions[p][m]), round_->received.data() + (offset + m) * bytes_,
+                 bytes_);
   });
-  return round->meet(devices);
+  return round_->meet(devices_);
 }
 
 // Each process combines the operands of its members, and sends to each other process the blocks of
 // that one's members.
-Result<void> DeviceCommunicator::reduce_scatter(std::span<const int> group, Reduction op,
-                                                DType type, const void* in, void* out,
-                                                std::size_t count) {
-  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), count, size_in_bytes(type)));
-  MESHARD_ASSIGN_OR_RETURN(const Place* place, find(group));
-  const std::size_t bytes = count * size_in_bytes(type);
-  if (group.size() == 1) return copy_bytes(out, in, bytes), Result<void>();
-  const DeviceGroup& devices = place->meeting->group();
-  const DType wide = wide_type(type);
-  const std::size_t block = count * size_in_bytes(wide), here = devices.num_here();
-  const std::size_t others = devices.size() - here;
-  auto round =
-      place->meeting->join(place->member, {DeviceCall::Kind::kReduceScatter, op, type, count}, in);
+Result<void> DeviceGroupCall::reduce_scatter() {
+  const DType wide = wide_type(call_.type);
+  const std::size_t block = call_.count * size_in_bytes(wide), here = devices_.num_here();
+  const std::size_t others = devices_.size() - here;
   // `shared` has the blocks of other processes' members, then those of the members here.
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    round->shared = DeviceMemory(devices.size() * block);
-    round->received = DeviceMemory((devices.processes.size() - 1) * here * block);
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    round_->shared = MessageMemory(devices_.size() * block);
+    round_->received = MessageMemory((devices_.processes.size() - 1) * here * block);
     return Result<void>();
   }));
-  const Part own = part_of(count, here, place->member);
+  const Part own = part_of(call_.count, here, place_.member);
   auto combine_block = [&](std::size_t position, std::size_t offset) {
     std::vector<const void*> blocks;
     for (std::size_t m = 0; m < here; ++m)
-      blocks.push_back(round->operand(m) + position * bytes + own.begin * size_in_bytes(type));
-    combine_blocks_wide(op, type, blocks,
-                        round->shared.data() + offset * block + own.begin * size_in_bytes(wide),
+      blocks.push_back(round_->operand(m) + position * bytes_ +
+                       own.begin * size_in_bytes(call_.type));
+    combine_blocks_wide(call_.op, call_.type, blocks,
+                        round_->shared.data() + offset * block + own.begin * size_in_bytes(wide),
                         own.size());
   };
-  for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-    for (std::size_t m = 0; m < devices.positions[p].size(); ++m)
-      combine_block(devices.positions[p][m], offset + m);
+  for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+    for (std::size_t m = 0; m < devices_.positions[p].size(); ++m)
+      combine_block(devices_.positions[p][m], offset + m);
   });
   for (std::size_t m = 0; m < here; ++m)
-    combine_block(devices.positions[devices.here][m], others + m);
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    GroupMessages messages(*board_, devices);
-    std::byte* at = round->received.data();
-    for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-      messages.send(p, round->shared.data() + offset * block, devices.positions[p].size() * block);
+    combine_block(devices_.positions[devices_.here][m], others + m);
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    GroupMessages messages(board_, devices_);
+    std::byte* at = round_->received.data();
+    for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+      messages.send(p, round_->shared.data() + offset * block,
+                    devices_.positions[p].size() * block);
       messages.receive(p, at, here * block);
       at += here * block;
     });
     return messages.exchange();
   }));
-  std::byte* mine = round->shared.data() + (others + place->member) * block;
-  std::vector<const void*> blocks(devices.processes.size(), mine);
-  const std::byte* from = round->received.data() + place->member * block;
-  for_each_other(devices, [&](std::size_t p, std::size_t) {
+  std::byte* mine = round_->shared.data() + (others + place_.member) * block;
+  std::vector<const void*> blocks(devices_.processes.size(), mine);
+  const std::byte* from = round_->received.data() + place_.member * block;
+  for_each_other(devices_, [&](std::size_t p, std::size_t) {
     blocks[p] = from;
     from += here * block;
   });
-  combine_blocks(op, wide, blocks, mine, count);
-  if (wide == type)
-    copy_bytes(out, mine, bytes);
-  else
-    round_wide(type, mine, out, count);
-  return {};
+  combine_blocks(call_.op, wide, blocks, mine, call_.count);
+  return deliver(mine);
 }
 
 // `shared` has the blocks for other processes, by process, sender and receiver; `received` those
 // from them, likewise.
-Result<void> DeviceCommunicator::all_to_all(std::span<const int> group, const void* in, void* out,
-                                            std::size_t bytes) {
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
-  MESHARD_ASSIGN_OR_RETURN(const Place* place, find(group));
-  if (group.size() == 1) return copy_bytes(out, in, bytes), Result<void>();
-  const DeviceGroup& devices = place->meeting->group();
-  const std::size_t here = devices.num_here(), others = devices.size() - here;
-  auto round = place->meeting->join(place->member,
-                                    {.kind = DeviceCall::Kind::kAllToAll, .count = bytes}, in);
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    round->shared = DeviceMemory(here * others * bytes);
-    round->received = DeviceMemory(here * others * bytes);
+Result<void> DeviceGroupCall::all_to_all() {
+  const std::size_t here = devices_.num_here(), others = devices_.size() - here;
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    round_->shared = MessageMemory(here * others * bytes_);
+    round_->received = MessageMemory(here * others * bytes_);
     return Result<void>();
   }));
-  auto from = static_cast<const std::byte*>(in);
-  auto to = static_cast<std::byte*>(out);
-  for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-    const std::vector<std::size_t>& there = devices.positions[p];
-    std::byte* at = round->shared.data() + (offset * here + place->member * there.size()) * bytes;
+  for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+    const std::vector<std::size_t>& there = devices_.positions[p];
+    std::byte* at = round_->shared.data() + (offset * here + place_.member * there.size()) * bytes_;
     for (std::size_t m = 0; m < there.size(); ++m)
-      copy_bytes(at + m * bytes, from + there[m] * bytes, bytes);
+      copy_bytes(at + m * bytes_, in_ + there[m] * bytes_, bytes_);
   });
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    GroupMessages messages(*board_, devices);
-    for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-      std::size_t begin = offset * here * bytes, size = devices.positions[p].size() * here * bytes;
-      messages.send(p, round->shared.data() + begin, size);
-      messages.receive(p, round->received.data() + begin, size);
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    GroupMessages messages(board_, devices_);
+    for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+      std::size_t begin = offset * here * bytes_,
+                  size = devices_.positions[p].size() * here * bytes_;
+      messages.send(p, round_->shared.data() + begin, size);
+      messages.receive(p, round_->received.data() + begin, size);
     });
     return messages.exchange();
   }));
   for (std::size_t m = 0; m < here; ++m)
-    copy_bytes(to + devices.positions[devices.here][m] * bytes,
-               round->operand(m) + place->position * bytes, bytes);
-  for_each_other(devices, [&](std::size_t p, std::size_t offset) {
-    const std::vector<std::size_t>& there = devices.positions[p];
+    copy_bytes(out_ + devices_.positions[devices_.here][m] * bytes_,
+               round_->operand(m) + place_.position * bytes_, bytes_);
+  for_each_other(devices_, [&](std::size_t p, std::size_t offset) {
+    const std::vector<std::size_t>& there = devices_.positions[p];
     for (std::size_t m = 0; m < there.size(); ++m)
-      copy_bytes(to + there[m] * bytes,
-                 round->received.data() + (offset * here + m * here + place->member) * bytes,
-                 bytes);
+      copy_bytes(out_ + there[m] * bytes_,
+                 round_->received.data() + (offset * here + m * here + place_.member) * bytes_,
+                 bytes_);
   });
-  return round->meet(devices);
+  return round_->meet(devices_);
 }
 
-Result<void> DeviceCommunicator::broadcast(std::span<const int> group, int root_rank, void* data,
-                                           std::size_t bytes) {
-  MESHARD_ASSIGN_OR_RETURN(const Place* place, find(group));
-  const DeviceGroup& devices = place->meeting->group();
-  auto root = static_cast<std::size_t>(std::ranges::find(group, root_rank) - group.begin());
-  if (root == group.size())
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[processes] device ", root_rank, " is not in the group of a broadcast"));
-  if (group.size() == 1) return {};
+Result<void> DeviceGroupCall::broadcast() {
+  auto root = static_cast<std::size_t>(std::ranges::find(devices_.devices, call_.root) -
+                                       devices_.devices.begin());
   std::size_t process = 0, root_member = 0;
-  for (std::size_t p = 0; p < devices.positions.size(); ++p)
-    for (std::size_t m = 0; m < devices.positions[p].size(); ++m)
-      if (devices.positions[p][m] == root) process = p, root_member = m;
-  auto round = place->meeting->join(
-      place->member, {.kind = DeviceCall::Kind::kBroadcast, .count = bytes, .root = root_rank},
-      data);
-  const bool is_here = process == devices.here;
-  MESHARD_RETURN_IF_ERROR(round->meet(devices, [&] {
-    GroupMessages messages(*board_, devices);
+  for (std::size_t p = 0; p < devices_.positions.size(); ++p)
+    for (std::size_t m = 0; m < devices_.positions[p].size(); ++m)
+      if (devices_.positions[p][m] == root) process = p, root_member = m;
+  const bool is_here = process == devices_.here;
+  MESHARD_RETURN_IF_ERROR(round_->meet(devices_, [&] {
+    GroupMessages messages(board_, devices_);
     if (is_here) {
-      for_each_other(devices, [&](std::size_t p, std::size_t) {
-        messages.send(p, round->operand(root_member), bytes);
+      for_each_other(devices_, [&](std::size_t p, std::size_t) {
+        messages.send(p, round_->operand(root_member), bytes_);
       });
     } else {
-      round->received = DeviceMemory(bytes);
-      messages.receive(process, round->received.data(), bytes);
+      round_->received = MessageMemory(bytes_);
+      messages.receive(process, round_->received.data(), bytes_);
     }
     return messages.exchange();
   }));
-  copy_bytes(data, is_here ? round->operand(root_member) : round->received.data(), bytes);
-  return is_here ? round->meet(devices) : Result<void>();
+  copy_bytes(out_, is_here ? round_->operand(root_member) : round_->received.data(), bytes_);
+  return is_here ? round_->meet(devices_) : Result<void>();
 }
 
 // A device of the same process copies from this one's memory, so both wait for it.

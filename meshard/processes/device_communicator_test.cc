@@ -85,21 +85,9 @@ struct BrokenProcesses : ProcessCommunicator {
   int rank() const override { return 0; }
   int size() const override { return 2; }
   static Error gone() { return Error(ErrorCode::kUnavailable, "process 1 is gone"); }
-  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
-                          std::size_t) override {
+  Result<void> call(std::span<const int>, const GroupCall&, const void*, void*) override {
     return gone();
   }
-  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t) override {
-    return gone();
-  }
-  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
-                              std::size_t) override {
-    return gone();
-  }
-  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t) override {
-    return gone();
-  }
-  Result<void> broadcast(std::span<const int>, int, void*, std::size_t) override { return gone(); }
   Result<void> permute(int, int, const void*, void*, std::size_t) override { return gone(); }
   Result<void> exchange(std::span<const OutgoingMessage>,
                         std::span<const IncomingMessage>) override {
@@ -140,7 +128,7 @@ TEST(DeviceCommunicator, AnErrorBetweenProcessesIsThatOfAllDevices) {
 
 enum class DeviceOp { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast, kPermute };
 
-struct GroupCall {
+struct TestedCall {
   DeviceRanks group;
   DeviceOp op;
   Reduction reduction;
@@ -150,14 +138,14 @@ struct GroupCall {
 };
 
 /// The elements that a device passes: small numbers, whose sums and products every type has.
-HostArray elements(const GroupCall& call, int device, std::int64_t count, int seed) {
+HostArray elements(const TestedCall& call, int device, std::int64_t count, int seed) {
   std::vector<double> values(static_cast<std::size_t>(count));
   std::mt19937 random(static_cast<std::uint32_t>(seed * 64 + device));
   for (double& value : values) value = random() % 2 == 0 ? 0 : 1;
   return HostArray::from_vector(std::move(values), {count}).astype(call.type);
 }
 
-HostArray combined(const GroupCall& call, std::int64_t count, std::int64_t first, int seed,
+HostArray combined(const TestedCall& call, std::int64_t count, std::int64_t first, int seed,
                    std::int64_t all) {
   std::vector<double> result;
   for (int device : call.group) {
@@ -180,7 +168,7 @@ HostArray combined(const GroupCall& call, std::int64_t count, std::int64_t first
 }
 
 /// What device `position` of the group receives.
-HostArray expected(const GroupCall& call, std::size_t position, int seed) {
+HostArray expected(const TestedCall& call, std::size_t position, int seed) {
   auto size = static_cast<std::int64_t>(call.group.size());
   auto own = static_cast<std::int64_t>(position);
   std::vector<HostArray> parts;
@@ -219,7 +207,7 @@ HostArray expected(const GroupCall& call, std::size_t position, int seed) {
   return whole;
 }
 
-HostArray received(const GroupCall& call, std::size_t position, int seed, Communicator& c) {
+HostArray received(const TestedCall& call, std::size_t position, int seed, Communicator& c) {
   const std::size_t size = call.group.size();
   bool is_long = call.op == DeviceOp::kReduceScatter || call.op == DeviceOp::kAllToAll;
   std::int64_t in_count = is_long ? call.count * static_cast<std::int64_t>(size) : call.count;
@@ -251,17 +239,17 @@ HostArray received(const GroupCall& call, std::size_t position, int seed, Commun
   return out;
 }
 
-std::vector<GroupCall> random_step(int devices, TestRandom& random) {
+std::vector<TestedCall> random_step(int devices, TestRandom& random) {
   constexpr DType kTypes[] = {DType::f32, DType::i32, DType::bf16,
                               DType::u8,  DType::f64, DType::f8e4m3fn};
   constexpr std::int64_t kCounts[] = {0, 1, 3, 17, 900, 9000};
   DeviceRanks all(static_cast<std::size_t>(devices));
   std::iota(all.begin(), all.end(), 0);
   std::ranges::shuffle(all, random);
-  std::vector<GroupCall> step;
+  std::vector<TestedCall> step;
   while (!all.empty()) {
     auto size = static_cast<std::size_t>(random.between(1, std::ssize(all)));
-    GroupCall call{
+    TestedCall call{
         .group = {all.end() - static_cast<std::ptrdiff_t>(size), all.end()},
         .op = static_cast<DeviceOp>(random.between(0, 5)),
         .reduction = static_cast<Reduction>(random.between(0, 3)),
@@ -281,12 +269,12 @@ TEST(DeviceCommunicator, RandomGroups) {
     for (std::int64_t p = random.between(1, 4); p > 0; --p)
       counts.push_back(static_cast<int>(random.between(1, 3)));
     const int devices = std::accumulate(counts.begin(), counts.end(), 0);
-    std::vector<std::vector<GroupCall>> steps;
+    std::vector<std::vector<TestedCall>> steps;
     for (int s = 0; s < 12; ++s) steps.push_back(random_step(devices, random));
     DeviceThreads threads(counts);
     threads.run([&](Communicator& c) {
       for (std::size_t s = 0; s < steps.size(); ++s)
-        for (const GroupCall& call : steps[s]) {
+        for (const TestedCall& call : steps[s]) {
           auto own = std::ranges::find(call.group, c.rank());
           if (own == call.group.end()) continue;
           auto position = static_cast<std::size_t>(own - call.group.begin());

@@ -5,18 +5,7 @@
 
 namespace meshard {
 
-std::string_view to_string(LossKind kind) {
-  switch (kind) {
-    case LossKind::kDied: return "died";
-    case LossKind::kStopped: return "stopped";
-    case LossKind::kFailed: return "failed";
-    case LossKind::kOutOfStep: return "out of step";
-    case LossKind::kGaveUp: return "gave up";
-    case LossKind::kEnded: return "ended";
-    case LossKind::kElsewhere: break;
-  }
-  return "waits elsewhere";
-}
+std::string_view to_string(LossKind kind) { return enum_name(kind); }
 
 std::string ProcessLoss::to_string() const {
   std::string text = internal::member_text(rank, host, pid);

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "meshard/base/enum_names.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/print.h"
 
 namespace meshard {
@@ -22,6 +24,18 @@ enum class LossKind : std::uint8_t {
   kEnded,
   /// It waits for something else, which needs a process that waits for it.
   kElsewhere,
+};
+
+template <>
+struct EnumNames<LossKind> {
+  using enum LossKind;
+  static constexpr EnumName<LossKind> kNames[] = {{kDied, "died"},
+                                                  {kStopped, "stopped"},
+                                                  {kFailed, "failed"},
+                                                  {kGaveUp, "gave up"},
+                                                  {kEnded, "ended"},
+                                                  {kOutOfStep, "out of step"},
+                                                  {kElsewhere, "waits elsewhere"}};
 };
 
 /// `died`, `stopped`, `failed`, `out of step`, `gave up`, `ended` or `waits elsewhere`.
@@ -46,6 +60,7 @@ struct ProcessLoss {
   /// `process 2 (pid 4711 on alpha) died; it was last in "all-reduce %12, train.cc:42", 3.2 s ago`
   std::string to_string() const;
   friend bool operator==(const ProcessLoss&, const ProcessLoss&) = default;
+  MESHARD_FIELDS(rank, kind, status, host, pid, activity, difference, in_activity)
 };
 
 }  // namespace meshard

@@ -13,7 +13,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/file_trust.h"
-#include "meshard/processes/check_call.h"
 #include "meshard/processes/mpi_abi.h"
 #include "meshard/processes/narrow_reduction.h"
 
@@ -58,12 +57,7 @@ MeshardMpiType mpi_type(DType type) {
   }
 }
 
-MeshardMpiReduction mpi_reduction(Reduction op) { return static_cast<MeshardMpiReduction>(op); }
 static_assert(static_cast<int>(Reduction::kXor) == kMeshardMpiXor);
-
-MeshardMpiGroup mpi_group(std::span<const int> group) {
-  return {group.data(), static_cast<int>(group.size())};
-}
 
 /// A group of one needs no MPI.
 void copy_own(void* out, const void* in, std::size_t bytes) {
@@ -155,58 +149,34 @@ Result<std::string> MpiCommunicator::library_name() const { return name_of(*api_
 
 void MpiCommunicator::set_largest_message(std::size_t bytes) { api_->set_largest_message(bytes); }
 
-Result<void> MpiCommunicator::all_reduce(std::span<const int> group, Reduction op, DType type,
-                                         const void* in, void* out, std::size_t count) {
-  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
-  MESHARD_ASSIGN_OR_RETURN(std::size_t bytes, check_size(1, count, size_in_bytes(type)));
-  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
-  if (is_narrow_float(type)) return all_reduce_by_exchange(*this, group, op, type, in, out, count);
+Result<void> MpiCommunicator::call(std::span<const int> group, const GroupCall& call,
+                                   const void* in, void* out) {
+  using Kind = GroupCall::Kind;
+  MESHARD_RETURN_IF_ERROR(check_call(group, call, rank_, size_));
+  if (group.size() == 1) return copy_own(out, in, call.bytes()), Result<void>();
+  const bool is_narrow = is_narrow_float(call.type);
+  const MeshardMpiGroup ranks{group.data(), static_cast<int>(group.size())};
+  const auto op = static_cast<MeshardMpiReduction>(call.op);
   MeshardMpiError error{};
-  return done(
-      api_->all_reduce(mpi_group(group), mpi_reduction(op), mpi_type(type), in, out, count, &error),
-      error, "all-reduce");
-}
-
-Result<void> MpiCommunicator::all_gather(std::span<const int> group, const void* in, void* out,
-                                         std::size_t bytes) {
-  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
-  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
-  MeshardMpiError error{};
-  return done(api_->all_gather(mpi_group(group), in, out, bytes, &error), error, "all-gather");
-}
-
-Result<void> MpiCommunicator::reduce_scatter(std::span<const int> group, Reduction op, DType type,
-                                             const void* in, void* out, std::size_t count) {
-  MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), count, size_in_bytes(type)));
-  if (group.size() == 1) return copy_own(out, in, count * size_in_bytes(type)), Result<void>();
-  if (is_narrow_float(type))
-    return reduce_scatter_by_exchange(*this, group, op, type, in, out, count);
-  MeshardMpiError error{};
-  return done(api_->reduce_scatter(mpi_group(group), mpi_reduction(op), mpi_type(type), in, out,
-                                   count, &error),
-              error, "reduce-scatter");
-}
-
-Result<void> MpiCommunicator::all_to_all(std::span<const int> group, const void* in, void* out,
-                                         std::size_t bytes) {
-  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
-  MESHARD_RETURN_IF_ERROR(check_size(group.size(), bytes, 1));
-  if (group.size() == 1) return copy_own(out, in, bytes), Result<void>();
-  MeshardMpiError error{};
-  return done(api_->all_to_all(mpi_group(group), in, out, bytes, &error), error, "all-to-all");
-}
-
-Result<void> MpiCommunicator::broadcast(std::span<const int> group, int root_rank, void* data,
-                                        std::size_t bytes) {
-  MESHARD_RETURN_IF_ERROR(check_group(group, rank_, size_));
-  MESHARD_ASSIGN_OR_RETURN(int root, check_group(group, root_rank, size_));
-  if (group.size() == 1) return {};
-  MeshardMpiError error{};
-  return done(api_->broadcast(mpi_group(group), root, data, bytes, &error), error, "broadcast");
+  switch (call.kind) {
+    case Kind::kAllReduce:
+      if (is_narrow)
+        return all_reduce_by_exchange(*this, group, call.op, call.type, in, out, call.count);
+      return done(api_->all_reduce(ranks, op, mpi_type(call.type), in, out, call.count, &error),
+                  error, "all-reduce");
+    case Kind::kReduceScatter:
+      if (is_narrow)
+        return reduce_scatter_by_exchange(*this, group, call.op, call.type, in, out, call.count);
+      return done(api_->reduce_scatter(ranks, op, mpi_type(call.type), in, out, call.count, &error),
+                  error, "reduce-scatter");
+    case Kind::kAllGather:
+      return done(api_->all_gather(ranks, in, out, call.count, &error), error, "all-gather");
+    case Kind::kAllToAll:
+      return done(api_->all_to_all(ranks, in, out, call.count, &error), error, "all-to-all");
+    case Kind::kBroadcast: break;
+  }
+  auto root = static_cast<int>(std::ranges::find(group, call.root) - group.begin());
+  return done(api_->broadcast(ranks, root, out, call.count, &error), error, "broadcast");
 }
 
 Result<void> MpiCommunicator::permute(int to, int from, const void* in, void* out,

@@ -26,16 +26,8 @@ class MpiCommunicator : public ProcessCommunicator {
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
-                          void* out, std::size_t count) override;
-  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override;
-  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
-                              void* out, std::size_t count) override;
-  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override;
-  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                         std::size_t bytes) override;
+  Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                    void* out) override;
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override;
   /// @error also if MPI allows no tag as large as one of these
   Result<void> exchange(std::span<const OutgoingMessage> sent,

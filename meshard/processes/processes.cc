@@ -17,15 +17,14 @@
 #include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/processes/internal/launch.h"
-#include "meshard/processes/internal/local_store.h"
-#include "meshard/processes/internal/loss_message.h"
 #include "meshard/processes/internal/meeting_point.h"
 #include "meshard/processes/internal/member.h"
 #include "meshard/processes/internal/member_text.h"
-#include "meshard/processes/internal/remote_store.h"
 #include "meshard/processes/internal/server.h"
+#include "meshard/processes/internal/stores.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "meshard/processes/wait_observer.h"
 
@@ -146,27 +145,6 @@ Result<internal::LivenessTimes> liveness_times(const ProcessesOptions& options) 
   return times;
 }
 
-/// The table of internal::Coordinator.
-Result<std::vector<ProcessInfo>> read_members(std::string_view table) {
-  std::vector<ProcessInfo> members;
-  int first_device = 0;
-  while (!table.empty()) {
-    auto host = internal::take_field(table), pid = internal::take_field(table),
-         devices = internal::take_field(table);
-    if (!host || !pid || !devices)
-      return Error(ErrorCode::kInternal, "[processes] malformed list of processes");
-    ProcessInfo info{.rank = static_cast<int>(members.size()), .host = *host};
-    MESHARD_ASSIGN_OR_RETURN(std::int64_t number, internal::read_number(*pid));
-    MESHARD_ASSIGN_OR_RETURN(std::int64_t count, internal::read_number(*devices));
-    info.pid = static_cast<int>(number);
-    info.local_devices = static_cast<int>(count);
-    info.first_device = first_device;
-    first_device += info.local_devices;
-    members.push_back(std::move(info));
-  }
-  return members;
-}
-
 }  // namespace
 
 Result<void> Processes::State::join(ProcessesOptions options) {
@@ -241,16 +219,16 @@ Result<std::vector<ProcessInfo>> Processes::State::wait_for_all(int size) {
   connection_->set_activity(kJoining);
   Message request{.kind = MessageKind::kJoin,
                   .number = internal::limit_number(options_.join_limit),
-                  .name = internal::host_name()};
-  for (int number : {::getpid(), local_devices_, size})
-    internal::append_field(request.value, cat(number));
+                  .value = to_packed(internal::JoinRequest{internal::host_name(), ::getpid(),
+                                                           local_devices_, size})};
   MESHARD_ASSIGN_OR_RETURN(Message reply, connection_->request(std::move(request)));
   std::string words = cat("[processes] not all of ", size, " processes have joined within ",
                           internal::seconds_text(options_.join_limit));
   bool in_time = reply.number != static_cast<int>(ErrorCode::kDeadlineExceeded);
   if (auto error = internal::reply_error(reply, in_time ? "[processes] cannot join" : words))
     return *error;
-  MESHARD_ASSIGN_OR_RETURN(std::vector<ProcessInfo> members, read_members(reply.value));
+  MESHARD_ASSIGN_OR_RETURN(std::vector<ProcessInfo> members,
+                           from_packed<std::vector<ProcessInfo>>(reply.value, "processes"));
   if (static_cast<int>(members.size()) != size)
     return Error(ErrorCode::kInternal, cat("[processes] a list of ", members.size(), " processes"));
   return members;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "meshard/base/awaiting.h"
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/processes/communicator.h"
@@ -34,6 +35,8 @@ struct ProcessInfo {
   /// How many devices of the run it has. Their ids are first_device, first_device + 1, ...
   int local_devices = 1;
   int first_device = 0;
+
+  MESHARD_FIELDS(rank, host, pid, local_devices, first_device)
 
   /// `process 2 (pid 4711 on alpha)`
   std::string to_string() const;

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/check_call.h"
 
 namespace meshard {
 namespace {
@@ -21,7 +20,7 @@ using Bytes = std::vector<unsigned char>;
 
 /// What one thread passed to a collective.
 struct ThreadCall {
-  std::string text;  ///< operation and sizes, which must be equal in the group
+  GroupCall call;  ///< must be equal in the group
   const void* in = nullptr;
 };
 
@@ -52,52 +51,31 @@ class ThreadCommunicator : public ProcessCommunicator {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
-                          void* out, std::size_t count) override {
-    MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-    MESHARD_ASSIGN_OR_RETURN(std::size_t bytes, check_size(1, count, size_in_bytes(type)));
-    return meet(group, cat("all-reduce ", to_string(op), " of ", count, ' ', type), in, out, bytes,
-                [&](const Blocks& blocks, void* result) {
-                  combine_blocks(op, type, blocks.whole(0), result, count);
-                });
+  Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                    void* out) override {
+    MESHARD_ASSIGN_OR_RETURN(std::size_t own, check_call(group, call, rank_, size_));
+    const std::size_t bytes = call.bytes();
+    return meet(group, own, call, in, out, [&](const Blocks& blocks, unsigned char* result) {
+      auto each_block = [&](std::size_t offset) {
+        for (std::size_t i = 0; i < blocks.size(); ++i)
+          copy(result + i * bytes, blocks[i] + offset, bytes);
+      };
+      auto combined = [&](std::size_t offset) {
+        std::vector<const void*> parts;
+        for (const unsigned char* block : blocks) parts.push_back(block + offset);
+        combine_blocks(call.op, call.type, parts, result, call.count);
+      };
+      switch (call.kind) {
+        case GroupCall::Kind::kAllReduce: return combined(0);
+        case GroupCall::Kind::kReduceScatter: return combined(own * bytes);
+        case GroupCall::Kind::kAllGather: return each_block(0);
+        case GroupCall::Kind::kAllToAll: return each_block(own * bytes);
+        case GroupCall::Kind::kBroadcast: break;
+      }
+      auto root = std::ranges::find(group, call.root) - group.begin();
+      copy(result, blocks[static_cast<std::size_t>(root)], bytes);
+    });
   }
-  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    MESHARD_ASSIGN_OR_RETURN(std::size_t all, check_size(group.size(), bytes, 1));
-    return meet(group, cat("all-gather of ", bytes, " bytes"), in, out, all,
-                [&](const Blocks& blocks, unsigned char* result) {
-                  for (std::size_t i = 0; i < blocks.in.size(); ++i)
-                    copy(result + i * bytes, blocks.in[i], bytes);
-                });
-  }
-  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
-                              void* out, std::size_t count) override {
-    MESHARD_RETURN_IF_ERROR(check_reduction(op, type));
-    MESHARD_RETURN_IF_ERROR(check_size(group.size(), count, size_in_bytes(type)));
-    std::size_t bytes = count * size_in_bytes(type);
-    return meet(group, cat("reduce-scatter ", to_string(op), " of ", count, ' ', type), in, out,
-                bytes, [&](const Blocks& blocks, void* result) {
-                  combine_blocks(op, type, blocks.whole(blocks.position * bytes), result, count);
-                });
-  }
-  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    MESHARD_ASSIGN_OR_RETURN(std::size_t all, check_size(group.size(), bytes, 1));
-    return meet(group, cat("all-to-all of ", bytes, " bytes"), in, out, all,
-                [&](const Blocks& blocks, unsigned char* result) {
-                  for (std::size_t i = 0; i < blocks.in.size(); ++i)
-                    copy(result + i * bytes, blocks.in[i] + blocks.position * bytes, bytes);
-                });
-  }
-  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                         std::size_t bytes) override {
-    MESHARD_ASSIGN_OR_RETURN(int root, check_group(group, root_rank, size_));
-    return meet(group, cat("broadcast of ", bytes, " bytes from ", root_rank), data, data, bytes,
-                [&](const Blocks& blocks, void* result) {
-                  copy(result, blocks.in[static_cast<std::size_t>(root)], bytes);
-                });
-  }
-
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override {
     MESHARD_RETURN_IF_ERROR(check_permute(to, from, rank_, size_));
     std::unique_lock lock(board_->mutex);
@@ -185,17 +163,7 @@ class ThreadCommunicator : public ProcessCommunicator {
   }
 
   /// The operands of all members.
-  struct Blocks {
-    std::vector<const unsigned char*> in;
-    std::size_t position = 0;  ///< of this member
-
-    std::vector<const void*> whole(std::size_t offset) const {
-      std::vector<const void*> blocks;
-      for (const unsigned char* block : in) blocks.push_back(block + offset);
-      return blocks;
-    }
-  };
-
+  using Blocks = std::vector<const unsigned char*>;
   static void copy(void* out, const void* in, std::size_t bytes) {
     if (bytes != 0) std::memcpy(out, in, bytes);
   }
@@ -224,36 +192,34 @@ class ThreadCommunicator : public ProcessCommunicator {
       std::string missing;
       for (std::size_t i = 0; i < group.size(); ++i)
         if (!meeting.here[i]) missing += cat(missing.empty() ? "" : ", ", group[i]);
-      return fail(cat(meeting.calls[position].text, ": no call of the processes ", missing));
+      return fail(cat(meeting.calls[position].call, ": no call of the processes ", missing));
     }
     if (meeting.round == round) return *board_->failure;
     return {};
   }
 
   template <class Compute>
-  Result<void> meet(std::span<const int> group, std::string text, const void* in, void* out,
-                    std::size_t bytes, Compute compute) {
-    MESHARD_ASSIGN_OR_RETURN(int own, check_group(group, rank_, size_));
-    auto position = static_cast<std::size_t>(own);
+  Result<void> meet(std::span<const int> group, std::size_t position, const GroupCall& call,
+                    const void* in, void* out, Compute compute) {
     std::unique_lock lock(board_->mutex);
     Meeting& meeting = board_->meetings[std::vector<int>(group.begin(), group.end())];
     meeting.calls.resize(group.size());
     meeting.here.resize(group.size());
-    meeting.calls[position] = {std::move(text), in};
+    meeting.calls[position] = {call, in};
     MESHARD_RETURN_IF_ERROR(wait_for_all(meeting, group, position, lock));
-    Blocks blocks{.in = {}, .position = position};
+    Blocks blocks;
     for (std::size_t i = 0; i < group.size(); ++i) {
-      if (meeting.calls[i].text != meeting.calls[0].text)
-        return fail(cat("process ", group[0], " calls ", meeting.calls[0].text, ", but process ",
-                        group[i], " calls ", meeting.calls[i].text));
-      blocks.in.push_back(static_cast<const unsigned char*>(meeting.calls[i].in));
+      if (!(meeting.calls[i].call == meeting.calls[0].call))
+        return fail(cat("process ", group[0], " calls ", meeting.calls[0].call, ", but process ",
+                        group[i], " calls ", meeting.calls[i].call));
+      blocks.push_back(static_cast<const unsigned char*>(meeting.calls[i].in));
     }
     lock.unlock();
-    Bytes result(bytes);
+    Bytes result(call.result_bytes(group.size()));
     compute(blocks, result.data());
     lock.lock();
     MESHARD_RETURN_IF_ERROR(wait_for_all(meeting, group, position, lock));
-    copy(out, result.data(), bytes);
+    copy(out, result.data(), result.size());
     return {};
   }
 

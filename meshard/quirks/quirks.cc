@@ -11,13 +11,20 @@ namespace meshard {
 namespace {
 
 constexpr QuirkRow kRows[] = {
-#define MESHARD_QUIRK(name, ...) QuirkRow{__VA_ARGS__},
+#define MESHARD_QUIRK(name, ...) QuirkRow{.quirk = Quirk::name, __VA_ARGS__},
 #define MESHARD_QUIRK_PROGRAM(name, ...)
 #include "meshard/quirks/quirk_list.inc"
 #undef MESHARD_QUIRK
 #undef MESHARD_QUIRK_PROGRAM
 };
 static_assert(std::size(kRows) <= 64, "a QuirkSet has 64 bits");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < std::size(kRows); ++i)
+        if (kRows[i].quirk != static_cast<Quirk>(i)) return false;
+      return true;
+    }(),
+    "Quirk lists the rows in their order");
 
 Error no_quirk(std::string_view part, std::string_view name) {
   std::vector<std::string> names;
@@ -50,8 +57,8 @@ const QuirkRow& row_of(Quirk quirk) { return kRows[static_cast<std::size_t>(quir
 
 std::vector<Quirk> QuirkSet::list() const {
   std::vector<Quirk> quirks;
-  for (std::size_t i = 0; i < std::size(kRows); ++i)
-    if (has(static_cast<Quirk>(i))) quirks.push_back(static_cast<Quirk>(i));
+  for (const QuirkRow& row : kRows)
+    if (has(row.quirk)) quirks.push_back(row.quirk);
   return quirks;
 }
 
@@ -63,8 +70,8 @@ std::string QuirkSet::to_string() const {
 
 QuirkSet quirks_of_table(std::string_view platform, std::optional<int> minor) {
   QuirkSet quirks;
-  for (std::size_t i = 0; i < std::size(kRows); ++i)
-    if (kRows[i].applies_to(platform, minor)) quirks = quirks.with(static_cast<Quirk>(i));
+  for (const QuirkRow& row : kRows)
+    if (row.applies_to(platform, minor)) quirks = quirks.with(row.quirk);
   return quirks;
 }
 
@@ -84,8 +91,7 @@ Result<QuirkSet> changed_quirks(QuirkSet quirks, std::string_view changes) {
     }
     auto row = std::ranges::find(kRows, name, &QuirkRow::name);
     if (row == std::end(kRows)) return no_quirk(part, name);
-    auto quirk = static_cast<Quirk>(row - kRows);
-    quirks = part[0] == '-' ? quirks.without(quirk) : quirks.with(quirk);
+    quirks = part[0] == '-' ? quirks.without(row->quirk) : quirks.with(row->quirk);
   }
   return quirks;
 }

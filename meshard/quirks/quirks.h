@@ -12,13 +12,36 @@
 
 namespace meshard {
 
-/// The quirks: a name for each row of the table.
+/// The quirks: a name for each row of the table (quirk_list.inc), in its order. The rows themselves
+/// are not in this header, so that editing one builds little.
 enum class Quirk : std::uint8_t {
-#define MESHARD_QUIRK(name, ...) name,
-#define MESHARD_QUIRK_PROGRAM(name, ...)
-#include "meshard/quirks/quirk_list.inc"
-#undef MESHARD_QUIRK
-#undef MESHARD_QUIRK_PROGRAM
+  kOnlyPadding,
+  kWindowFills,
+  kUnevenScatters,
+  kWholeConvolutions,
+  kWholeTransforms,
+  kTransformLayouts,
+  kWholeSelections,
+  kWholeIndices,
+  kGathersAsIndices,
+  kNegativePads,
+  kUnclampedStarts,
+  kNarrowIndices,
+  kUnorderedNans,
+  kRegionConvolutions,
+  kRegionLookups,
+  kRegionWindows,
+  kRegionTransforms,
+  kDifferentBranches,
+  kFastMinMax,
+  kXnnpackWaits,
+  kSharedValues,
+  kSingleRowProducts,
+  kSingleWindows,
+  kLaunchQueue,
+  kWedgedClients,
+  kInlineParts,
+  kPartsStartTogether,
 };
 
 /// What meshard changes because of a quirk.
@@ -31,6 +54,7 @@ std::string_view to_string(QuirkEffect effect);
 
 /// A row of the table: one quirk. Every text is a sentence of the page docs/reference/quirks.md.
 struct QuirkRow {
+  Quirk quirk;
   /// As in MESHARD_QUIRKS.
   std::string_view name;
   /// The platforms of the programs that it is for, separated by spaces; empty: all.

@@ -35,8 +35,8 @@ TEST(Quirks, ApplyWhereTheirRowSays) {
 TEST(Quirks, AreTurnedOffAndOnByName) {
   QuirkSet cpu = quirks_of_table("cpu", 81);
   EXPECT_EQ(changed_quirks(cpu, "").value(), cpu);
-  EXPECT_EQ(changed_quirks(cpu, "-window-fills,-qr-of-one-row").value(),
-            cpu.without(Quirk::kWindowFills).without(Quirk::kQrOfOneRow));
+  EXPECT_EQ(changed_quirks(cpu, "-window-fills,-launch-queue").value(),
+            cpu.without(Quirk::kWindowFills).without(Quirk::kLaunchQueue));
   EXPECT_EQ(changed_quirks(cpu, "+parts-start-together").value(),
             cpu.with(Quirk::kPartsStartTogether));
   EXPECT_EQ(changed_quirks(cpu, "-all,+window-fills").value().to_string(), "window-fills");

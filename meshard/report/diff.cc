@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/explain/module_layout.h"
 
 namespace meshard {
 namespace {
@@ -141,18 +142,14 @@ void add_text(std::string text, bool after, std::vector<TextChange>& out) {
   ++(after ? found->after : found->before);
 }
 
-// Only the axes: a list of devices would fill the line.
-std::string axes_text_of(const Mesh& mesh) {
-  std::vector<std::string> axes;
-  for (const MeshAxis& axis : mesh.axes()) axes.push_back(cat(axis.name, "=", axis.size));
-  return cat(" on mesh<", join(axes, ", "), ">");
-}
-
 ReportDiff::Heading diff_heading(const ProgramReport& report) {
   ReportDiff::Heading out;
   const ProgramReport::Parts& parts = report.parts();
-  out.program = cat(report.name(), report.mesh() ? axes_text_of(*report.mesh()) : "",
-                    parts.target.name.empty() ? "" : cat(" for ", parts.target.name));
+  // Only the axes: a list of devices would fill the line.
+  out.program =
+      cat(report.name(),
+          report.mesh() ? cat(" on mesh<", axes_text(report.mesh()->axes(), ", "), ">") : "",
+          parts.target.name.empty() ? "" : cat(" for ", parts.target.name));
   out.collectives = std::ssize(report.logical_collectives());
   out.collective_bytes = report.collective_bytes();
   if (parts.roofline) {

@@ -1,9 +1,9 @@
 #include "meshard/report/diff_limits.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <utility>
 
 #include "meshard/base/cat.h"
@@ -12,10 +12,6 @@
 
 namespace meshard {
 namespace {
-
-constexpr std::array kLimitParts = {DiffLimitPart::kCollectives, DiffLimitPart::kBytes,
-                                    DiffLimitPart::kMemory, DiffLimitPart::kTime,
-                                    DiffLimitPart::kShardings};
 
 std::string_view without_spaces_around(std::string_view text) {
   constexpr std::string_view kSpaces = " \t\n\r";
@@ -43,17 +39,18 @@ Result<DiffLimit> limit_in(std::string_view item) {
   std::string_view name = item.substr(0, space);
   std::string_view rest =
       space == std::string_view::npos ? "" : without_spaces_around(item.substr(space));
-  const auto* part = std::find_if(kLimitParts.begin(), kLimitParts.end(),
-                                  [&](DiffLimitPart one) { return to_string(one) == name; });
-  if (part == kLimitParts.end())
+  const auto& parts = EnumNames<DiffLimitPart>::kNames;
+  const auto* part = std::find_if(std::begin(parts), std::end(parts),
+                                  [&](const auto& one) { return one.name == name; });
+  if (part == std::end(parts))
     return limit_error(item,
                        "expected collectives, bytes, memory, time or shardings, and perhaps a "
                        "percentage, such as `bytes 5%`");
-  DiffLimit limit{.part = *part};
+  DiffLimit limit{.part = part->value};
   if (rest.empty()) return limit;
   limit.fraction = growth_in(rest);
-  if (limit.fraction < 0 || *part == DiffLimitPart::kShardings)
-    return limit_error(item, *part == DiffLimitPart::kShardings
+  if (limit.fraction < 0 || limit.part == DiffLimitPart::kShardings)
+    return limit_error(item, limit.part == DiffLimitPart::kShardings
                                  ? "shardings have no percentage"
                                  : "expected a percentage after the name, such as `bytes 5%`");
   return limit;
@@ -143,17 +140,6 @@ class LimitCheck {
 };
 
 }  // namespace
-
-std::string_view to_string(DiffLimitPart part) {
-  switch (part) {
-    case DiffLimitPart::kCollectives: return "collectives";
-    case DiffLimitPart::kBytes: return "bytes";
-    case DiffLimitPart::kMemory: return "memory";
-    case DiffLimitPart::kTime: return "time";
-    case DiffLimitPart::kShardings: return "shardings";
-  }
-  return "";
-}
 
 std::string DiffLimit::to_string() const {
   return cat(meshard::to_string(part), fraction > 0 ? cat(" ", growth_percent(fraction)) : "");

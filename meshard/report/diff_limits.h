@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/enum_names.h"
 #include "meshard/base/result.h"
 #include "meshard/report/diff.h"
 
@@ -18,8 +19,18 @@ enum class DiffLimitPart {
   kShardings,  ///< shardings of arguments and results
 };
 
+template <>
+struct EnumNames<DiffLimitPart> {
+  using enum DiffLimitPart;
+  static constexpr EnumName<DiffLimitPart> kNames[] = {{kCollectives, "collectives"},
+                                                       {kBytes, "bytes"},
+                                                       {kMemory, "memory"},
+                                                       {kTime, "time"},
+                                                       {kShardings, "shardings"}};
+};
+
 /// `collectives`, `bytes`, `memory`, `time`, `shardings`
-std::string_view to_string(DiffLimitPart part);
+inline std::string_view to_string(DiffLimitPart part) { return enum_name(part); }
 
 /// Value type: a limit on one number.
 struct DiffLimit {

@@ -52,15 +52,10 @@ std::string with_sign(std::int64_t more) { return cat(more > 0 ? "+" : "", more)
 std::string change_text(double before, double after, bool bytes) {
   if (before == after) return "";
   double more = after > before ? after - before : before - after;
-  std::string text = cat(after > before ? "+" : "-",
-                         bytes ? byte_text(static_cast<std::int64_t>(more)) : seconds_text(more));
+  std::string text = cat(after > before ? "+" : "-", amount_text(more, bytes));
   std::string growth = relative_growth_text(before, after);
   if (!growth.empty()) append(text, cat(" (", growth, ")"));
   return text;
-}
-
-std::string amount_text(double amount, bool bytes) {
-  return bytes ? byte_text(static_cast<std::int64_t>(amount)) : seconds_text(amount);
 }
 
 class MarkdownTable {

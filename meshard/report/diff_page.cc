@@ -68,9 +68,7 @@ void close_table(std::string& out) { append(out, "</tbody></table></div>\n"); }
 void amounts_table(std::string& out, std::string_view title,
                    const std::vector<AmountChange>& changes, bool bytes) {
   if (changes.empty()) return;
-  auto text = [&](double amount) {
-    return bytes ? byte_text(static_cast<std::int64_t>(amount)) : seconds_text(amount);
-  };
+  auto text = [&](double amount) { return amount_text(amount, bytes); };
   open_table(out, title, {"part", "before", "after", "difference"});
   for (const AmountChange& one : changes) {
     double more = one.after - one.before;

@@ -87,6 +87,10 @@ std::string seconds_text(double seconds) {
   return cat(std::round(value * step) / step, kUnits[unit].second);
 }
 
+std::string amount_text(double amount, bool bytes) {
+  return bytes ? byte_text(static_cast<std::int64_t>(amount)) : seconds_text(amount);
+}
+
 std::string bytes_change_text(double before, double after) {
   auto whole = [](double bytes) { return static_cast<std::int64_t>(bytes); };
   if (before == after) return byte_text(whole(after));

@@ -9,6 +9,9 @@ namespace meshard {
 /// Formats seconds with three digits: `1.5 ms`, `12 us`, `2 s`.
 std::string seconds_text(double seconds);
 
+/// A number of bytes, or of seconds.
+std::string amount_text(double amount, bool bytes);
+
 /// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if unchanged.
 std::string bytes_change_text(double before, double after);
 

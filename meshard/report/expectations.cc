@@ -13,18 +13,6 @@
 namespace meshard {
 namespace {
 
-constexpr std::array kKinds = {
-    CollectiveKind::kAllReduce,
-    CollectiveKind::kAllGather,
-    CollectiveKind::kReduceScatter,
-    CollectiveKind::kAllToAll,
-    CollectiveKind::kRaggedAllToAll,
-    CollectiveKind::kCollectivePermute,
-    CollectiveKind::kCollectiveBroadcast,
-    CollectiveKind::kSend,
-    CollectiveKind::kReceive,
-};
-
 constexpr std::array<std::string_view, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
 
 // Unlike byte_text(), does not round, so that printed text parses to the same value.
@@ -115,13 +103,13 @@ std::string percent_text(double margin) {
 
 CollectiveKind read_kind(TextScanner& scanner) {
   // The order does not matter: no name is a prefix of another.
-  for (CollectiveKind kind : kKinds)
-    if (scanner.accept(to_string(kind))) {
+  for (const auto& [kind, name] : EnumNames<CollectiveKind>::kNames)
+    if (scanner.accept(name)) {
       if (scanner.rest().starts_with("s")) scanner.accept("s");
       return kind;
     }
   std::vector<std::string_view> names;
-  for (CollectiveKind kind : kKinds) names.push_back(to_string(kind));
+  for (const auto& each : EnumNames<CollectiveKind>::kNames) names.push_back(each.name);
   scanner.fail(cat("expected a collective (", join(names, ", "), ")"));
 }
 

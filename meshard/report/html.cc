@@ -2,7 +2,6 @@
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"

@@ -190,11 +190,7 @@ std::string to_json(const ProgramReport& report, std::size_t indent) {
 Result<ProgramReport> read_report(std::string_view text) {
   Result<JsonValue> whole = read_json(text, "report");
   if (!whole.ok()) return Error(ErrorCode::kDataLoss, whole.error().message());
-  try {
-    return report_at(JsonPlace(*whole, "report"));
-  } catch (const Error& error) {
-    return error;
-  }
+  return caught([&] { return report_at(JsonPlace(*whole, "report")); });
 }
 
 }  // namespace meshard

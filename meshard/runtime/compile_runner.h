@@ -1,5 +1,6 @@
 // Where programs are compiled: for languages whose waits a signal can end.
 #pragma once
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -10,8 +11,7 @@ namespace meshard::internal {
 /// something else before that, and `work` goes on: it owns what it uses.
 using CompileRunner = void (*)(const std::string& name, std::function<void()> work);
 
-/// Sets what runs the compiles of all threads. Default: null, the thread that needs the program.
-void set_compile_runner(CompileRunner runner);
-CompileRunner compile_runner();
+/// What runs the compiles of all threads. Default: null, the thread that needs the program.
+inline constinit std::atomic<CompileRunner> compile_runner{nullptr};
 
 }  // namespace meshard::internal

@@ -27,7 +27,7 @@ struct RuntimeCounters {
   std::uint64_t retargets = 0;
   std::uint64_t cache_hits = 0;
   /// Small programs without collectives that were loaded once more, as a program for each device,
-  /// because they are called often (internal/loaded_parts.h).
+  /// because they are called often (internal/program_by_device.h).
   std::uint64_t part_loads = 0;
   /// Programs loaded from the cache on disk, and looked for there without success (disk_misses).
   std::uint64_t disk_hits = 0;

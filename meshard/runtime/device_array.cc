@@ -4,9 +4,12 @@
 
 #include "meshard/base/free_list.h"
 #include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
+
+DeviceArray::~DeviceArray() { internal::ReleasedArrays::take_over(buffers_); }
 
 void* DeviceArray::operator new(std::size_t) { return internal::FreeList<DeviceArray>::take(); }
 

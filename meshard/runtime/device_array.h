@@ -43,6 +43,8 @@ class DeviceArray final : public Storage {
       : DeviceArray(platforms, std::move(type), std::move(sharding),
                     buffers.empty() ? pjrt::BufferList() : pjrt::BufferList::of(buffers)) {}
 
+  ~DeviceArray() override;
+
   static void* operator new(std::size_t size);
   static void operator delete(void* memory);
 

@@ -122,10 +122,12 @@ Result<void> LoadedProgram::launch_on_views(std::span<const pjrt::BufferView> ar
   internal::HostSpan span;
   if (recorded) span.begin("launch", lowered_.name, where);
   const internal::TraceClock::time_point start = internal::TraceClock::now();
-  MESHARD_ASSIGN_OR_RETURN(
-      pjrt::Launch launch,
-      executable_->execute_on_views(arguments, results,
-                                    {.track = recorded || lowered_.nan_checks, .where = where}));
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch,
+                           ends_.ask({.track = recorded || lowered_.nan_checks, .where = where},
+                                     [&](const pjrt::LaunchOptions& options) {
+                                       return executable_->execute_on_views(arguments, results,
+                                                                            options);
+                                     }));
   if (recorded)
     internal::record_executions(launch, executable_->devices(), lowered_.name, where, start);
   internal::wait_at_exit(internal::count(internal::counters().launches));

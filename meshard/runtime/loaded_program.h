@@ -1,5 +1,7 @@
 // A program that was compiled and loaded on its devices, and can be called.
 #pragma once
+#include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +20,42 @@
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
+
+namespace internal {
+
+/// Whether a program's launches end inside the plugin's call, as those of small programs for one
+/// CPU do. They need not be remembered as being in flight. A program whose launches never do is
+/// asked rarely. Thread-safe.
+class LaunchesThatEnd {
+ public:
+  /// Calls `execute`, which launches the program with the options that it is given.
+  template <class Execute>
+  [[gnu::always_inline]] Result<pjrt::Launch> ask(const pjrt::LaunchOptions& options,
+                                                  const Execute& execute) const {
+    if (options.track || !is_worth_asking()) return execute(options);
+    bool ended = false;
+    pjrt::LaunchOptions asking = options;
+    asking.ended = &ended;
+    Result<pjrt::Launch> launch = execute(asking);
+    const std::uint8_t late = late_.load(std::memory_order_relaxed);
+    const int next = ended ? 0 : std::min(late + 1, int{kManyInARow});
+    if (next != late) late_.store(static_cast<std::uint8_t>(next), std::memory_order_relaxed);
+    return launch;
+  }
+
+ private:
+  static constexpr std::uint8_t kManyInARow = 16, kRarely = 64;
+  bool is_worth_asking() const {
+    const std::uint8_t late = late_.load(std::memory_order_relaxed);
+    if (late < kManyInARow || late == kManyInARow + kRarely) return true;
+    late_.store(static_cast<std::uint8_t>(late + 1), std::memory_order_relaxed);
+    return false;
+  }
+  // How many launches in a row had not ended; from kManyInARow on, with those that were not asked.
+  mutable std::atomic<std::uint8_t> late_{0};
+};
+
+}  // namespace internal
 
 /// An immutable loaded program. Shared; several threads may call it. Each fabric
 /// (internal/fabric.h) has its own kind, which launches it.
@@ -101,6 +139,8 @@ class LoadedProgram {
   Result<pjrt::Launch> skip(Arrays arguments, std::span<Tensor> results,
                             SourceLocation where) const;
   bool has_part() const { return executable_.has_value(); }
+
+  const internal::LaunchesThatEnd ends_;
 
  private:
   bool has_sharding_of(std::size_t i, const Sharding* sharding) const {

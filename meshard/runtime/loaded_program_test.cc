@@ -8,7 +8,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/internal/call_program.h"
-#include "meshard/runtime/internal/loaded_parts.h"
+#include "meshard/runtime/internal/program_by_device.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 
@@ -139,7 +139,7 @@ TEST_F(Programs, AGoneArgumentIsCalledByItsName) {
 }
 
 // Runs a program more often than it takes to load its parts.
-constexpr int kOften = LoadedParts::kLaunchesBefore + 8;
+constexpr int kOften = ProgramByDevice::kLaunchesBefore + 8;
 
 bool loads_parts() { return runtime_client().rules().loaded_parts_run_inline; }
 

@@ -4,13 +4,14 @@
 #include "meshard/base/cat.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
 namespace {
 
 MemoryStats stats_of(const pjrt::Device& device, SourceLocation where) {
-  // First, because it also destroys the buffers that this thread has dropped.
+  internal::ReleasedArrays::of_thread().destroy();
   Result<pjrt::DeviceMemoryStats> reported = device.memory_stats();
   MemoryStats stats{.device = device.id(),
                     .live_bytes = device.live_bytes(),

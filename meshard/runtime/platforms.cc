@@ -9,6 +9,7 @@
 #include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/launched_results.h"
 #include "meshard/runtime/internal/make_client.h"
+#include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/internal/together_processes.h"
 
 namespace meshard {
@@ -230,6 +231,7 @@ void Platforms::restart() {
 }
 
 void Platforms::wait_for_launches() const {
+  internal::ReleasedArrays::of_thread().destroy();
   for (const pjrt::Client* client : started()) client->await_launches();
 }
 

@@ -6,10 +6,10 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {

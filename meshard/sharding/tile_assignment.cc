@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+
+#include "meshard/layout/coalesce.h"
+#include "meshard/layout/text_scanner.h"
 
 namespace meshard {
 namespace {
@@ -73,6 +77,97 @@ std::vector<std::int64_t> places_in_mesh(const Mesh& mesh, const AxisList& order
   for (std::size_t k = 0; k < by_mesh.size(); ++k)
     places[by_mesh[k]] = static_cast<std::int64_t>(k);
   return places;
+}
+
+// Drops subgroups of size 1, and stores a single subgroup of replicas as a flag.
+void drop_unit_subgroups(TileAssignment& tiles) {
+  std::size_t rank = tiles.rank();
+  if (tiles.replicate_on_last_tile_dim) tiles.last_tile_dims = {TileKind::kReplicated};
+  tiles.replicate_on_last_tile_dim = false;
+  for (std::size_t k = tiles.last_tile_dims.size(); k-- > 0;) {
+    auto at = static_cast<std::ptrdiff_t>(k);
+    auto size = tiles.dims.begin() + static_cast<std::ptrdiff_t>(rank) + at;
+    if (*size > 1) continue;
+    tiles.dims.erase(size);
+    tiles.last_tile_dims.erase(tiles.last_tile_dims.begin() + at);
+  }
+  if (tiles.last_tile_dims == std::vector<TileKind>{TileKind::kReplicated}) {
+    tiles.last_tile_dims.clear();
+    tiles.replicate_on_last_tile_dim = true;
+  }
+}
+
+// True if one kind describes the whole assignment: nothing is tiled, and there is at most one
+// subgroup.
+bool has_one_kind(const TileAssignment& tiles) {
+  auto end = tiles.dims.begin() + static_cast<std::ptrdiff_t>(tiles.rank());
+  return tiles.last_tile_dims.size() <= 1 &&
+         std::all_of(tiles.dims.begin(), end, [](std::int64_t size) { return size == 1; });
+}
+
+// Merges dimensions of the iota that stay contiguous. The merged sizes sorted by stride are the
+// reshape; the order of the dimensions is the transposition.
+void merge_iota(TileAssignment& tiles) {
+  Layout layout = coalesce(tiles.iota_layout());
+  std::span<const std::int64_t> sizes = layout.shape().leaves(), strides = layout.stride().leaves();
+  std::vector<std::size_t> by_stride(sizes.size());
+  std::iota(by_stride.begin(), by_stride.end(), std::size_t{0});
+  std::sort(by_stride.begin(), by_stride.end(),
+            [&](std::size_t a, std::size_t b) { return strides[a] > strides[b]; });
+  tiles.reshape_dims.clear();
+  tiles.transpose_perm.resize(sizes.size());
+  for (std::size_t k = 0; k < by_stride.size(); ++k) {
+    tiles.reshape_dims.push_back(sizes[by_stride[k]]);
+    tiles.transpose_perm[by_stride[k]] = static_cast<std::int64_t>(k);
+  }
+}
+
+constexpr TileKind kWords[] = {TileKind::kReplicated, TileKind::kManual, TileKind::kUnknown,
+                               TileKind::kUnreduced};
+
+std::optional<TileKind> read_word(TextScanner& scanner) {
+  for (TileKind kind : kWords)
+    if (scanner.accept(to_string(kind))) return kind;
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> read_numbers(TextScanner& scanner, std::string_view open_with,
+                                       std::string_view close_with) {
+  std::vector<std::int64_t> numbers;
+  scanner.expect(open_with);
+  scanner.list(close_with, [&] { numbers.push_back(scanner.integer()); });
+  return numbers;
+}
+
+void read_devices(TextScanner& scanner, TileAssignment& tiles) {
+  tiles.dims = read_numbers(scanner, "[", "]");
+  if (!scanner.accept("<=")) {
+    do {
+      tiles.devices.push_back(scanner.integer());
+    } while (scanner.accept(","));
+    return;
+  }
+  tiles.reshape_dims = read_numbers(scanner, "[", "]");
+  if (scanner.accept("T")) {
+    tiles.transpose_perm = read_numbers(scanner, "(", ")");
+  } else {
+    tiles.transpose_perm.resize(tiles.reshape_dims.size());
+    std::iota(tiles.transpose_perm.begin(), tiles.transpose_perm.end(), std::int64_t{0});
+  }
+}
+
+void read_subgroups(TextScanner& scanner, TileAssignment& tiles) {
+  if (scanner.accept("last_tile_dims")) {
+    scanner.expect("=");
+    scanner.expect("{");
+    scanner.list("}", [&] {
+      std::optional<TileKind> kind = read_word(scanner);
+      if (!kind) scanner.fail("expected the kind of a subgroup");
+      tiles.last_tile_dims.push_back(*kind);
+    });
+  } else if (scanner.accept("last_tile_dim_replicate")) {
+    tiles.replicate_on_last_tile_dim = true;
+  }
 }
 
 }  // namespace
@@ -153,6 +248,105 @@ TileAssignment axis_tile_assignment(const Sharding& sharding) {
 
 TileAssignment tile_assignment(const Sharding& sharding) {
   return axis_tile_assignment(sharding).shortest();
+}
+
+TileAssignment TileAssignment::listed() const {
+  TileAssignment result = *this;
+  if (is_iota()) {
+    result.devices = device_list();
+    result.reshape_dims.clear();
+    result.transpose_perm.clear();
+  }
+  return result;
+}
+
+TileAssignment TileAssignment::shortest() const {
+  if (kind != TileKind::kTiled) return *this;
+  TileAssignment result = *this;
+  drop_unit_subgroups(result);
+  if (has_one_kind(result))
+    return {.kind =
+                result.last_tile_dims.empty() ? TileKind::kReplicated : result.last_tile_dims[0]};
+  if (result.is_iota()) merge_iota(result);
+  return result;
+}
+
+TileAssignment TileAssignment::with_sorted_replicas() const {
+  TileAssignment result = listed();
+  bool replicas = replicate_on_last_tile_dim ||
+                  (!last_tile_dims.empty() && last_tile_dims.back() == TileKind::kReplicated);
+  if (!replicas) return result;
+  auto group = static_cast<std::ptrdiff_t>(dims.back());
+  for (auto first = result.devices.begin(); first != result.devices.end(); first += group)
+    std::sort(first, first + group);
+  return result;
+}
+
+TileAssignment TileAssignment::with_device_ids(const Mesh& mesh) const {
+  TileAssignment result = listed();
+  for (std::int64_t& device : result.devices) device = mesh.device_id(device);
+  return result;
+}
+
+Result<TileAssignment> TileAssignment::with_positions(const Mesh& mesh) const {
+  TileAssignment result = listed();
+  for (std::int64_t& device : result.devices) {
+    std::optional<std::int64_t> position = mesh.position(device);
+    if (!position)
+      return Error(ErrorCode::kInvalidArgument,
+                   cat("[tile_assignment] device ", device, " of ", *this, " is not in ", mesh));
+    device = *position;
+  }
+  return result;
+}
+
+std::string TileAssignment::to_string() const {
+  if (kind == TileKind::kMaximal) return cat("{maximal device=", join(devices, ","), '}');
+  if (kind != TileKind::kTiled) return cat('{', meshard::to_string(kind), '}');
+  std::string out = cat("{devices=[", join(dims, ","), ']');
+  if (is_iota()) {
+    append(out, cat("<=[", join(reshape_dims, ","), ']'));
+    bool identity = true;
+    for (std::size_t i = 0; i < transpose_perm.size(); ++i)
+      identity = identity && transpose_perm[i] == static_cast<std::int64_t>(i);
+    if (!identity) append(out, cat("T(", join(transpose_perm, ","), ')'));
+  } else {
+    append(out, join(devices, ","));
+  }
+  if (replicate_on_last_tile_dim) append(out, " last_tile_dim_replicate");
+  if (!last_tile_dims.empty()) {
+    append(out, " last_tile_dims={");
+    for (std::size_t i = 0; i < last_tile_dims.size(); ++i)
+      append(out, cat(i == 0 ? "" : ", ", meshard::to_string(last_tile_dims[i])));
+    append(out, "}");
+  }
+  return out + "}";
+}
+
+TileAssignment TileAssignment::read(TextScanner& scanner) {
+  TileAssignment tiles;
+  scanner.expect("{");
+  if (std::optional<TileKind> kind = read_word(scanner)) {
+    tiles.kind = *kind;
+  } else if (scanner.accept("maximal")) {
+    scanner.expect("device");
+    scanner.expect("=");
+    tiles.kind = TileKind::kMaximal;
+    tiles.devices = {scanner.integer()};
+  } else {
+    scanner.expect("devices");
+    scanner.expect("=");
+    tiles.kind = TileKind::kTiled;
+    read_devices(scanner, tiles);
+    read_subgroups(scanner, tiles);
+  }
+  scanner.expect("}");
+  tiles.validate().value();
+  return tiles;
+}
+
+Result<TileAssignment> TileAssignment::parse(std::string_view text) {
+  return parse_whole("tile assignment", text, read);
 }
 
 }  // namespace meshard

@@ -1,5 +1,7 @@
 #include "meshard/sharding/tile_grid.h"
 
+#include "meshard/sharding/picture.h"
+
 namespace meshard {
 namespace {
 
@@ -76,6 +78,22 @@ std::vector<Grid> drawn_tiles(
     grids.push_back(std::move(grid));
   }
   return grids;
+}
+
+namespace {
+
+// One cell for each tile: the ids of its devices.
+std::vector<Grid> tiles_with_ids(const Sharding& sharding) {
+  return drawn_tiles(sharding,
+                     [](const std::vector<std::int64_t>&, std::string ids) { return ids; });
+}
+
+}  // namespace
+
+std::string picture(const Sharding& sharding) { return grid_picture(tiles_with_ids(sharding)); }
+
+std::string picture_svg(const Sharding& sharding) {
+  return grid_picture_svg(tiles_with_ids(sharding));
 }
 
 }  // namespace meshard

@@ -18,8 +18,7 @@ bool append_lists(std::string& out,
     if (list->empty()) continue;
     if (any) out.append(", ");
     any = true;
-    out.append(name);
-    out.append(" = [");
+    out.append(name).append(" = [");
     for (std::size_t i = 0; i < list->size(); ++i) {
       if (i != 0) out.append(", ");
       append_number(out, (*list)[i]);
@@ -31,9 +30,7 @@ bool append_lists(std::string& out,
 
 void append_last(std::string& out, bool any, std::string_view name, std::int64_t number) {
   if (any) out.append(", ");
-  out.append(name);
-  out.append(" = ");
-  append_number(out, number);
+  append_number(out.append(name).append(" = "), number);
   out.push_back('>');
 }
 

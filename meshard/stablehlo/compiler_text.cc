@@ -6,7 +6,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/near_names.h"
-#include "meshard/stablehlo/module.h"
+#include "meshard/stablehlo/internal/text_edits.h"
 
 namespace meshard::stablehlo {
 namespace {
@@ -57,32 +57,6 @@ void for_each_mark(std::string_view text, std::string_view wanted, const Visit& 
     ++at;
   }
 }
-
-// Replaces ranges of a text. The ranges do not overlap.
-class TextEdits {
- public:
-  explicit TextEdits(std::string_view text) : text_(text) {}
-  void replace(TextRange range, std::string by) { edits_.emplace_back(range, std::move(by)); }
-  bool empty() const { return edits_.empty(); }
-
-  std::string apply() {
-    std::stable_sort(edits_.begin(), edits_.end(),
-                     [](const auto& a, const auto& b) { return a.first.begin < b.first.begin; });
-    std::string out;
-    std::size_t done = 0;
-    for (const auto& [range, by] : edits_) {
-      if (range.begin < done) continue;  // inside of what is removed
-      append(out, cat(text_.substr(done, range.begin - done), by));
-      done = range.end;
-    }
-    append(out, text_.substr(done));
-    return out;
-  }
-
- private:
-  std::string_view text_;
-  std::vector<std::pair<TextRange, std::string>> edits_;
-};
 
 // ---- The entry.
 

@@ -68,13 +68,6 @@ std::string Module::location_name(std::string_view location) const {
 
 namespace {
 
-int hex_value(char c) {
-  return c >= '0' && c <= '9'   ? c - '0'
-         : c >= 'A' && c <= 'F' ? c - 'A' + 10
-         : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                : -1;
-}
-
 // The integers of `dense<"0x0100000000000000"> : tensor<1xi64>`: their bytes, the lowest first.
 std::vector<std::int64_t> integers_of_bytes(std::string_view attribute) {
   std::size_t begin = attribute.find("0x") + 2,
@@ -88,8 +81,8 @@ std::vector<std::int64_t> integers_of_bytes(std::string_view attribute) {
   for (; begin + 2 * width <= end; begin += 2 * width) {
     std::uint64_t number = 0;
     for (std::size_t byte = width; byte-- > 0;) {
-      int high = hex_value(attribute[begin + 2 * byte]),
-          low = hex_value(attribute[begin + 2 * byte + 1]);
+      int high = hex_digit(attribute[begin + 2 * byte]),
+          low = hex_digit(attribute[begin + 2 * byte + 1]);
       if (high < 0 || low < 0) return out;
       number = number << 8 | static_cast<std::uint64_t>(high * 16 + low);
     }

@@ -5,8 +5,7 @@
 #include <limits>
 
 #include "meshard/stablehlo/internal/bytecode.h"
-#include "meshard/stablehlo/internal/bytecode_module.h"
-#include "meshard/stablehlo/internal/text_module.h"
+#include "meshard/stablehlo/internal/module_facts.h"
 
 namespace meshard::stablehlo {
 

@@ -32,8 +32,7 @@ class AttributeList {
 
 void append_location_to(std::string& out, std::string_view location) {
   if (location.empty()) return;
-  out.append(" loc(");
-  append_quoted(out, location);
+  append_quoted(out.append(" loc("), location);
   out.push_back(')');
 }
 
@@ -74,10 +73,8 @@ ModuleWriter::ModuleWriter(std::string_view name, std::int64_t num_partitions,
                            std::int64_t num_replicas, std::string_view attributes) {
   text_.append("module ");
   append_symbol(text_, name);
-  text_.append(" attributes {mhlo.num_partitions = ");
-  append_number(text_, num_partitions);
-  text_.append(" : i32, mhlo.num_replicas = ");
-  append_number(text_, num_replicas);
+  append_number(text_.append(" attributes {mhlo.num_partitions = "), num_partitions);
+  append_number(text_.append(" : i32, mhlo.num_replicas = "), num_replicas);
   text_.append(" : i32");
   if (!attributes.empty()) text_.append(", ").append(attributes);
   text_.append("} {\n");
@@ -85,19 +82,13 @@ ModuleWriter::ModuleWriter(std::string_view name, std::int64_t num_partitions,
 
 void ModuleWriter::mesh(std::string_view name, std::string_view text) {
   indent();
-  text_.append("sdy.mesh @");
-  text_.append(name);
-  text_.append(" = ");
-  text_.append(text);
-  text_.push_back('\n');
+  text_.append("sdy.mesh @").append(name).append(" = ").append(text).append("\n");
 }
 
 void ModuleWriter::begin_function(std::string_view name, ListOf<ArgumentText> arguments,
                                   ListOf<ResultText> results, bool is_public) {
   indent();
-  text_.append(is_public ? "func.func public @" : "func.func private @");
-  text_.append(name);
-  text_.push_back('(');
+  text_.append(is_public ? "func.func public @" : "func.func private @").append(name).append("(");
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (i != 0) text_.append(", ");
     append_argument(text_, i, arguments[i]);
@@ -167,9 +158,7 @@ void ModuleWriter::elementwise(std::string_view mnemonic, Value result, ListOf<V
                                const TensorType& type, std::string_view location) {
   indent();
   append_value(text_, result);
-  text_.append(" = ");
-  text_.append(mnemonic);
-  text_.push_back(' ');
+  text_.append(" = ").append(mnemonic).append(" ");
   for (std::size_t i = 0; i < operands.size(); ++i) {
     if (i != 0) text_.append(", ");
     append_value(text_, operands[i]);
@@ -182,15 +171,11 @@ void ModuleWriter::elementwise(std::string_view mnemonic, Value result, ListOf<V
 OpWriter ModuleWriter::op(std::string_view mnemonic, ListOf<Typed> results, ListOf<Typed> operands,
                           std::string_view location) {
   begin_op(results);
-  text_.push_back('"');
-  text_.append(mnemonic);
-  text_.push_back('"');
+  text_.append("\"").append(mnemonic).append("\"");
   append_operands(operands);
   std::size_t signature = pending_.size();
-  pending_.append(" : ");
-  append_types(pending_, operands, true);
-  pending_.append(" -> ");
-  append_types(pending_, results, false);
+  append_types(pending_.append(" : "), operands, true);
+  append_types(pending_.append(" -> "), results, false);
   append_location_to(pending_, location);
   return OpWriter(*this, signature);
 }
@@ -198,8 +183,7 @@ OpWriter ModuleWriter::op(std::string_view mnemonic, ListOf<Typed> results, List
 void ModuleWriter::constant(Value result, const HostArray& array, std::string_view location) {
   indent();
   append_value(text_, result);
-  text_.append(" = stablehlo.constant ");
-  append_dense(text_, array);
+  append_dense(text_.append(" = stablehlo.constant "), array);
   append_location(location);
 }
 
@@ -207,8 +191,7 @@ void ModuleWriter::splat(Value result, const TensorType& type, double value,
                          std::string_view location) {
   indent();
   append_value(text_, result);
-  text_.append(" = stablehlo.constant ");
-  text_.append(splat_text(type, value));
+  text_.append(" = stablehlo.constant ").append(splat_text(type, value));
   append_location(location);
 }
 
@@ -222,25 +205,18 @@ void ModuleWriter::sharding_constraint(Value result, Value operand, const Tensor
                                        std::string_view sharding, std::string_view location) {
   indent();
   append_value(text_, result);
-  text_.append(" = sdy.sharding_constraint ");
-  append_value(text_, operand);
-  text_.push_back(' ');
-  text_.append(sharding);
-  text_.append(" : ");
-  append_type(text_, type);
+  append_value(text_.append(" = sdy.sharding_constraint "), operand);
+  append_type(text_.append(" ").append(sharding).append(" : "), type);
   append_location(location);
 }
 
 void ModuleWriter::call(std::string_view function, ListOf<Typed> results, ListOf<Typed> operands,
                         std::string_view location) {
   begin_op(results);
-  text_.append("func.call @");
-  text_.append(function);
+  text_.append("func.call @").append(function);
   append_operands(operands);
-  text_.append(" : ");
-  append_types(text_, operands, true);
-  text_.append(" -> ");
-  append_types(text_, results, false);
+  append_types(text_.append(" : "), operands, true);
+  append_types(text_.append(" -> "), results, false);
   append_location(location);
 }
 

@@ -10,11 +10,18 @@ namespace meshard::stablehlo {
 namespace {
 
 void append_enumeration(std::string& out, std::string_view kind, std::string_view value) {
-  out.append("#stablehlo<");
-  out.append(kind);
-  out.push_back(' ');
-  out.append(value);
-  out.push_back('>');
+  out.append("#stablehlo<").append(kind).append(1, ' ').append(value).append(1, '>');
+}
+
+// Appends `first A, B last`.
+template <class T, class AppendOne>
+void append_list(std::string& out, std::string_view first, const ListOf<T>& values,
+                 std::string_view last, AppendOne append_one) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out.append(i == 0 ? first : ", ");
+    append_one(values[i]);
+  }
+  out.append(last);
 }
 
 }  // namespace
@@ -24,32 +31,25 @@ std::string& OpWriter::begin_attribute(std::string_view name) {
   std::string& out = writer_.text_;
   out.append(state_ == State::kNames ? " <{" : ", ");
   state_ = State::kAttributes;
-  out.append(name);
-  return out;
+  return out.append(name);
 }
 
 OpWriter& OpWriter::i64(std::string_view name, std::int64_t value) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_number(out, value);
-  out.append(" : i64");
+  append_number(begin_attribute(name).append(" = "), value);
+  writer_.text_.append(" : i64");
   return *this;
 }
 
 OpWriter& OpWriter::i32(std::string_view name, std::int32_t value) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_number(out, value);
-  out.append(" : i32");
+  append_number(begin_attribute(name).append(" = "), value);
+  writer_.text_.append(" : i32");
   return *this;
 }
 
 OpWriter& OpWriter::f32(std::string_view name, float value) {
-  std::string& out = begin_attribute(name);
-  out.append(" = 0x");
+  std::string& out = begin_attribute(name).append(" = 0x");
   auto bits = std::bit_cast<std::uint32_t>(value);
-  for (int shift = 28; shift >= 0; shift -= 4)
-    out.push_back("0123456789ABCDEF"[bits >> shift & 15]);
+  for (int shift = 28; shift >= 0; shift -= 4) out.push_back(kHexDigits[bits >> shift & 15]);
   out.append(" : f32");
   return *this;
 }
@@ -59,101 +59,70 @@ OpWriter& OpWriter::boolean(std::string_view name, bool value) {
 }
 
 OpWriter& OpWriter::i64_array(std::string_view name, ListOf<std::int64_t> values) {
-  std::string& out = begin_attribute(name);
-  out.append(" = array<i64");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    out.append(i == 0 ? ": " : ", ");
-    append_number(out, values[i]);
-  }
-  out.push_back('>');
+  std::string& out = begin_attribute(name).append(" = array<i64");
+  append_list(out, ": ", values, ">", [&](std::int64_t value) { append_number(out, value); });
   return *this;
 }
 
 OpWriter& OpWriter::bool_array(std::string_view name, ListOf<std::int64_t> values) {
-  std::string& out = begin_attribute(name);
-  out.append(" = array<i1");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    out.append(i == 0 ? ": " : ", ");
-    out.append(values[i] != 0 ? "true" : "false");
-  }
-  out.push_back('>');
+  std::string& out = begin_attribute(name).append(" = array<i1");
+  append_list(out, ": ", values, ">",
+              [&](std::int64_t value) { out.append(value != 0 ? "true" : "false"); });
   return *this;
 }
 
 OpWriter& OpWriter::dense(std::string_view name, const HostArray& array) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_dense(out, array);
+  append_dense(begin_attribute(name).append(" = "), array);
   return *this;
 }
 
 OpWriter& OpWriter::enumeration(std::string_view name, std::string_view kind,
                                 std::string_view value) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_enumeration(out, kind, value);
+  append_enumeration(begin_attribute(name).append(" = "), kind, value);
   return *this;
 }
 
 OpWriter& OpWriter::enumerations(std::string_view name, std::string_view kind,
                                  ListOf<std::string_view> values) {
-  std::string& out = begin_attribute(name);
-  out.append(" = [");
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i != 0) out.append(", ");
-    append_enumeration(out, kind, values[i]);
-  }
-  out.push_back(']');
+  std::string& out = begin_attribute(name).append(" = [");
+  append_list(out, "", values, "]",
+              [&](std::string_view value) { append_enumeration(out, kind, value); });
   return *this;
 }
 
 OpWriter& OpWriter::dimension_numbers(std::string_view name, const DotDimensions& numbers) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_attribute(out, numbers);
+  append_attribute(begin_attribute(name).append(" = "), numbers);
   return *this;
 }
 
 OpWriter& OpWriter::dimension_numbers(std::string_view name, const GatherDimensions& numbers) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_attribute(out, numbers);
+  append_attribute(begin_attribute(name).append(" = "), numbers);
   return *this;
 }
 
 OpWriter& OpWriter::dimension_numbers(std::string_view name, const ScatterDimensions& numbers) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_attribute(out, numbers);
+  append_attribute(begin_attribute(name).append(" = "), numbers);
   return *this;
 }
 
 OpWriter& OpWriter::dimension_numbers(std::string_view name,
                                       const ConvolutionDimensionNumbers& numbers) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_attribute(out, numbers);
+  append_attribute(begin_attribute(name).append(" = "), numbers);
   return *this;
 }
 
 OpWriter& OpWriter::string(std::string_view name, std::string_view text) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_quoted(out, text);
+  append_quoted(begin_attribute(name).append(" = "), text);
   return *this;
 }
 
 OpWriter& OpWriter::type(std::string_view name, const TensorType& type) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  append_type(out, type);
+  append_type(begin_attribute(name).append(" = "), type);
   return *this;
 }
 
 OpWriter& OpWriter::symbol(std::string_view name, std::string_view function) {
-  std::string& out = begin_attribute(name);
-  out.append(" = @");
-  out.append(function);
+  begin_attribute(name).append(" = @").append(function);
   return *this;
 }
 
@@ -163,9 +132,7 @@ OpWriter& OpWriter::unit(std::string_view name) {
 }
 
 OpWriter& OpWriter::raw(std::string_view name, std::string_view text) {
-  std::string& out = begin_attribute(name);
-  out.append(" = ");
-  out.append(text);
+  begin_attribute(name).append(" = ").append(text);
   return *this;
 }
 
@@ -177,14 +144,10 @@ OpWriter& OpWriter::begin_region(ListOf<Typed> arguments) {
   state_ = State::kRegions;
   if (arguments.size() != 0) {
     writer_.indent();
-    out.append("^bb0(");
-    for (std::size_t i = 0; i < arguments.size(); ++i) {
-      if (i != 0) out.append(", ");
-      append_value(out, arguments[i].value);
-      out.append(": ");
-      append_type(out, *arguments[i].type);
-    }
-    out.append("):\n");
+    append_list(out, "^bb0(", arguments, "):\n", [&](const Typed& argument) {
+      append_value(out, argument.value);
+      append_type(out.append(": "), *argument.type);
+    });
   }
   ++writer_.depth_;
   return *this;
@@ -203,9 +166,7 @@ OpWriter& OpWriter::discardable(std::string_view name, std::string_view text) {
   if (state_ == State::kRegions) out.push_back(')');
   out.append(state_ == State::kDiscardable ? ", " : " {");
   state_ = State::kDiscardable;
-  out.append(name);
-  out.append(" = ");
-  out.append(text);
+  out.append(name).append(" = ").append(text);
   return *this;
 }
 

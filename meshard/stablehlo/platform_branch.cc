@@ -13,10 +13,6 @@
 namespace meshard::stablehlo {
 namespace {
 
-constexpr std::uint8_t kWithAttributes = 1, kWithResults = 2, kWithOperands = 4,
-                       kWithSuccessors = 8, kWithRegions = 16, kWithUseLists = 32,
-                       kWithProperties = 64;
-
 // Regions in regions. The limit keeps damaged bytes from exhausting the stack.
 constexpr int kDeepest = 200;
 
@@ -61,52 +57,31 @@ class PlatformChooser {
     return {value, section.data() + begin, cursor.position() - begin};
   }
 
-  static void skip_list(ByteCursor& cursor) {
-    for (std::size_t left = cursor.count(); left > 0; --left) cursor.number();
-  }
-
   // Returns the number of ops in the block, and defines its arguments.
-  std::uint64_t block_head(ByteCursor& cursor, ValueScope& scope) {
-    std::uint64_t head = cursor.number();
-    if ((head & 1) == 0) return head >> 1;
-    std::size_t count = cursor.count();
-    for (std::size_t i = 0; i < count; ++i) {
-      std::uint64_t type = cursor.number();
-      if (bytecode_.version() < 4 || (type & 1) != 0) cursor.number();  // the location
-    }
-    if (bytecode_.version() >= 3 && cursor.byte() != 0)
-      fail_bytecode("use-list orders of arguments are not supported");
-    if (!scope.next.empty()) scope.next.back() += count;
-    return head >> 1;
+  std::size_t block_head(ByteCursor& cursor, ValueScope& scope) {
+    std::vector<std::optional<std::uint64_t>> arguments;
+    std::size_t ops = bytecode_.read_block(cursor, arguments);
+    if (!scope.next.empty()) scope.next.back() += arguments.size();
+    return ops;
   }
 
   void read_block(ByteCursor& cursor, ValueScope& scope, int depth) {
-    std::uint64_t ops = block_head(cursor, scope);
-    for (std::uint64_t i = 0; i < ops; ++i) read_op(cursor, scope, depth);
+    std::size_t ops = block_head(cursor, scope);
+    for (std::size_t i = 0; i < ops; ++i) read_op(cursor, scope, depth);
   }
 
   // An op, with the operands replaced that are choices.
   void read_op(ByteCursor& cursor, ValueScope& scope, int depth,
                std::vector<std::uint64_t>* returned = nullptr) {
     if (depth > kDeepest) fail_bytecode("regions are nested too deeply");
-    const std::string& name = bytecode_.op_name(cursor.number());
-    std::uint8_t mask = cursor.byte();
-    cursor.number();  // the location
-    std::optional<std::uint64_t> attributes;
-    std::string_view properties;
-    if (mask & kWithAttributes) attributes = cursor.number();
-    if (mask & kWithProperties) properties = bytecode_.properties(cursor.number());
+    const BytecodeOp op = bytecode_.read_op(cursor);
+    const std::string_view name = op.name;
     std::optional<std::uint64_t> result;
-    if (mask & kWithResults) {
-      if (!scope.next.empty()) result = scope.next.back();
-      std::size_t results = cursor.count();
-      for (std::size_t i = 0; i < results; ++i) cursor.number();
-      if (!scope.next.empty()) scope.next.back() += results;
+    if (op.results > 0 && !scope.next.empty()) {
+      result = scope.next.back();
+      scope.next.back() += op.results;
     }
-    std::vector<std::uint64_t> operands;
-    if (mask & kWithOperands) operands = read_operands(cursor, scope);
-    if (mask & kWithSuccessors) skip_list(cursor);
-    if (mask & kWithUseLists) fail_bytecode("use-list orders of operations are not supported");
+    std::vector<std::uint64_t> operands = read_operands(op, scope);
     bool chooses = scope.platform && operands.size() == 1 && operands[0] == *scope.platform &&
                    name.find("case") != std::string::npos && result;
     bool uses_platform = false;
@@ -114,16 +89,14 @@ class PlatformChooser {
       uses_platform = uses_platform || (scope.platform && operand == *scope.platform);
     if (uses_platform && !chooses && name.find("call") == std::string::npos) complete_ = false;
     if (returned) *returned = operands;
-    if (!(mask & kWithRegions)) return;
-    std::uint64_t regions = cursor.number();
     const bool is_function = name == "func.func" || name == "vhlo.func_v1";
     std::vector<std::uint64_t> chosen;
-    for (std::uint64_t i = 0; i < regions >> 1; ++i) {
+    for (std::size_t i = 0; i < op.regions; ++i) {
       std::vector<std::uint64_t> last;
-      if (regions & 1) {
+      if (op.isolated) {
         ByteCursor inner(read_nested_section(cursor));
         ValueScope own;
-        if (is_function && takes_platform(attributes, properties, name)) own.platform = 0;
+        if (is_function && takes_platform(op)) own.platform = 0;
         read_region(inner, own, depth + 1, last);
       } else {
         read_region(cursor, scope, depth + 1, last);
@@ -137,9 +110,10 @@ class PlatformChooser {
       scope.instead[*result] = chosen[0];
   }
 
-  std::vector<std::uint64_t> read_operands(ByteCursor& cursor, const ValueScope& scope) {
+  std::vector<std::uint64_t> read_operands(const BytecodeOp& op, const ValueScope& scope) {
     std::vector<std::uint64_t> operands;
-    for (std::size_t left = cursor.count(); left > 0; --left) {
+    ByteCursor cursor = op.operands;
+    for (std::size_t left = op.num_operands; left > 0; --left) {
       PlacedNumber operand = placed(cursor, cursor.bytes());
       auto other = scope.instead.find(operand.value);
       if (other != scope.instead.end()) write(operand, other->second);
@@ -159,8 +133,8 @@ class PlatformChooser {
     scope.next.push_back(begin);
     scope.end += values;
     for (std::uint64_t b = 0; b < blocks; ++b) {
-      std::uint64_t ops = block_head(cursor, scope);
-      for (std::uint64_t i = 0; i < ops; ++i)
+      std::size_t ops = block_head(cursor, scope);
+      for (std::size_t i = 0; i < ops; ++i)
         read_op(cursor, scope, depth, blocks == 1 && ops == 1 ? &returned : nullptr);
     }
     for (std::uint64_t value : returned)
@@ -183,17 +157,16 @@ class PlatformChooser {
   }
 
   // Whether the first argument of a function is the number of the platform.
-  bool takes_platform(std::optional<std::uint64_t> attributes, std::string_view properties,
-                      std::string_view name) {
+  bool takes_platform(const BytecodeOp& op) {
     std::optional<std::uint64_t> of_arguments;
-    if (!properties.empty()) {
-      std::uint64_t first = ByteCursor(properties).number();  // arg_attrs
-      if (name != "func.func")
+    if (!op.properties.empty()) {
+      std::uint64_t first = ByteCursor(op.properties).number();  // arg_attrs
+      if (op.name != "func.func")
         of_arguments = first;
       else if (first & 1)
         of_arguments = first >> 1;
-    } else if (attributes) {
-      for (const auto& [key, value] : values_.dictionary(*attributes))
+    } else if (op.attributes) {
+      for (const auto& [key, value] : values_.dictionary(*op.attributes))
         if (key == "arg_attrs") of_arguments = value;
     }
     if (!of_arguments) return false;

@@ -1,5 +1,7 @@
 // Runs a program that may crash or hang, in a process group of its own.
 #pragma once
+#include <sys/types.h>
+
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -26,17 +28,6 @@ class BoundedText {
   std::size_t most_head_, most_tail_;
   std::size_t left_out_ = 0;
   std::string head_, tail_;
-};
-
-/// How a program is run and watched.
-struct ChildProgramOptions {
-  /// The program's path and its arguments.
-  std::vector<std::string> arguments;
-  std::chrono::milliseconds time_limit{0};
-  /// Called with each line of its standard output, without the line break.
-  std::function<void(std::string_view line)> on_line = {};
-  /// Called about ten times per second.
-  std::function<void()> on_tick = {};
 };
 
 /// Value type: how a child program ended.
@@ -99,9 +90,14 @@ class ChildProgram {
   std::unique_ptr<State> state_;
 };
 
-/// Runs a program in its own process group until it ends. When the call returns or throws, no
-/// process of the group is left.
-/// @error unavailable if the program cannot be started
-Result<ChildEnd> run_child_program(const ChildProgramOptions& options);
+/// A unique environment variable that marks a child program and its descendants:
+/// `MESHARD_CHILD=123-456-7`.
+std::string child_mark();
+
+/// Kills the processes of a group whose environment contains the mark, found through /proc. Other
+/// processes are left alone: after the leader of a group is reaped, another group may reuse its
+/// number.
+/// @return the number of killed processes
+int end_marked_processes(pid_t group, std::string_view mark);
 
 }  // namespace meshard

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
 #include "tests/support/exit_statuses.h"
 #include "tests/support/matchers.h"
@@ -9,15 +11,33 @@
 namespace meshard {
 namespace {
 
-ChildProgramOptions shell(std::string script, int seconds = 60) {
-  ChildProgramOptions options;
+struct ChildRun {
+  std::vector<std::string> arguments = {};
+  std::chrono::milliseconds time_limit{0};
+  std::function<void(std::string_view line)> on_line = {};
+  std::function<void()> on_tick = {};
+};
+
+ChildRun shell(std::string script, int seconds = 60) {
+  ChildRun options;
   options.arguments = {"/bin/sh", "-c", std::move(script)};
   options.time_limit = std::chrono::seconds(seconds);
   return options;
 }
 
+Result<ChildEnd> run_child_program(const ChildRun& options) {
+  MESHARD_ASSIGN_OR_RETURN(ChildProgram child, ChildProgram::start(options.arguments));
+  ChildWatch watch{.time_limit = options.time_limit, .on_line = {}, .on_tick = options.on_tick};
+  watch.on_line = [&](std::string_view line) {
+    if (options.on_line) options.on_line(line);
+    return false;
+  };
+  child.watch(watch);
+  return child.end();
+}
+
 TEST(ChildProgram, LinesLogAndExitCode) {
-  ChildProgramOptions options = shell("echo one; echo two; printf words >&2; printf rest; exit 3");
+  ChildRun options = shell("echo one; echo two; printf words >&2; printf rest; exit 3");
   std::vector<std::string> lines;
   options.on_line = [&](std::string_view line) { lines.emplace_back(line); };
   ChildEnd end = run_child_program(options).value();
@@ -42,12 +62,12 @@ TEST(ChildProgram, NoProcessOfTheGroupIsLeft) {
     for (int i = 0; i < 200 && ::kill(std::stoi(number), 0) == 0; ++i) ::usleep(20000);
     return ::kill(std::stoi(number), 0) != 0;
   };
-  ChildProgramOptions ends = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!");
+  ChildRun ends = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!");
   ends.on_line = remember;
   EXPECT_EQ(run_child_program(ends).value().exit_code, 0);
   EXPECT_TRUE(is_gone()) << number;
 
-  ChildProgramOptions hangs = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!; wait", 1);
+  ChildRun hangs = shell("(trap '' TERM INT HUP; sleep 1000) & echo $!; wait", 1);
   hangs.on_line = remember;
   EXPECT_TRUE(run_child_program(hangs).value().timed_out);
   EXPECT_TRUE(is_gone()) << number;
@@ -97,7 +117,7 @@ class IgnoredSigchld {
 
 TEST(ChildProgram, WithoutAStatusTheRestIsKept) {
   IgnoredSigchld ignored;
-  ChildProgramOptions options =
+  ChildRun options =
       shell("echo line; echo words >&2; (trap '' TERM; sleep 1000) & echo $!; exit 3");
   std::vector<std::string> lines;
   options.on_line = [&](std::string_view line) { lines.emplace_back(line); };
@@ -140,7 +160,7 @@ TEST(ChildProgram, MuchOutputIsCutInTheMiddle) {
 }
 
 TEST(ChildProgram, WhatCannotBeStarted) {
-  ChildProgramOptions options;
+  ChildRun options;
   options.arguments = {"/no/such/program"};
   EXPECT_TRUE(throws_error([&] { run_child_program(options).value(); }, ErrorCode::kUnavailable,
                            {"/no/such/program", "No such file"}));
@@ -155,5 +175,45 @@ TEST(BoundedText, KeepsTheEnds) {
   EXPECT_EQ(text.text(), "abcd\n... 10 bytes omitted ...\nopq");
 }
 
+// A process that leads its own group, with one variable in its environment.
+pid_t start_sleeper(std::string variable) {
+  char program[] = "sleep", seconds[] = "1000";
+  char* arguments[] = {program, seconds, nullptr};
+  char* environment[] = {variable.data(), nullptr};
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
+  pid_t process = 0;
+  EXPECT_EQ(::posix_spawn(&process, "/bin/sleep", nullptr, &attributes, arguments, environment), 0);
+  posix_spawnattr_destroy(&attributes);
+  return process;
+}
+
+int signal_that_ended(pid_t process) {
+  int status = 0;
+  EXPECT_EQ(::waitpid(process, &status, 0), process);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+TEST(ChildGroup, MarksDiffer) { EXPECT_NE(child_mark(), child_mark()); }
+
+// The id of a group may have been reused for unrelated processes.
+TEST(ChildGroup, OnlyMarkedProcessesAreEnded) {
+  std::string mark = child_mark();
+  pid_t stranger = start_sleeper(mark + "0");
+  EXPECT_EQ(end_marked_processes(stranger, mark), 0);
+  EXPECT_EQ(::waitpid(stranger, nullptr, WNOHANG), 0) << "a stranger was ended";
+  ::kill(stranger, SIGTERM);
+  EXPECT_EQ(signal_that_ended(stranger), SIGTERM);
+
+  pid_t ours = start_sleeper(mark);
+  EXPECT_EQ(end_marked_processes(ours + 1, mark), 0) << "a process of another group";
+  EXPECT_GE(end_marked_processes(ours, mark), 1);
+  ::kill(ours, SIGTERM);  // in case it was not ended
+  EXPECT_EQ(signal_that_ended(ours), SIGKILL);
+}
+
 }  // namespace
+
 }  // namespace meshard

@@ -67,10 +67,8 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   if (partitions < 1 || partitions > request.target.size())
     return invalid_request(cat("the program has ", partitions, " partitions, but ",
                                request.target.name(), " has ", request.target.size(), " devices"));
-  CompileJob job;
-  job.options = request.options;
-  MESHARD_ASSIGN_OR_RETURN(job.options.device_assignment, device_ids_of(request));
-  job.plugin = options.plugin;
+  CompileJob job{.request = request, .plugin = options.plugin};
+  MESHARD_ASSIGN_OR_RETURN(job.request.options.device_assignment, device_ids_of(request));
   if (job.plugin.empty()) {
     MESHARD_ASSIGN_OR_RETURN(job.plugin, plugin_for(request.target));
   }
@@ -78,12 +76,6 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   job.plugin = fs::absolute(job.plugin, ignored).string();
   if (!fs::is_regular_file(job.plugin, ignored))
     return Error(ErrorCode::kNotFound, cat("[compile] cannot find the plugin file ", job.plugin));
-  job.module = request.module;
-  job.on_client = request.target.platform() == "cpu";
-  job.on_tpu = request.target.platform() == "tpu";
-  job.topology_name = request.target.plugin_name();
-  job.plugin_options = request.target.plugin_options();
-  job.as_jax = request.as_jax;
   return job;
 }
 
@@ -124,15 +116,16 @@ class ProgressTeller {
 };
 
 // The compiler's error message; any out-of-memory message gets the code kResourceExhausted.
-Error classified(const Error& error, const Target& target, int devices) {
+Error classified(const Error& error, const CompileRequest& request) {
+  const Target& target = request.target;
   // libtpu 0.0.51 compiles for one device or for all of a v5e slice of more than 16; its check has
   // these words.
   if (error.message().find("limited ICI routing") != std::string_view::npos)
-    return Error(
-        ErrorCode::kInvalidArgument,
-        cat("[compile] for ", target.name(), ": the program uses ", devices, " of ", target.size(),
-            " devices, and the links of this slice cannot go around devices that take no "
-            "part: the compiler accepts only 1 device or all. Name a smaller slice"));
+    return Error(ErrorCode::kInvalidArgument,
+                 cat("[compile] for ", target.name(), ": the program uses ",
+                     request.options.num_partitions, " of ", target.size(),
+                     " devices, and the links of this slice cannot go around devices that take no "
+                     "part: the compiler accepts only 1 device or all. Name a smaller slice"));
   ErrorCode code = error.code();
   if (says_out_of_memory(error.message())) code = ErrorCode::kResourceExhausted;
   return Error(code, cat("[compile] for ", target.name(), ": ", error.message()));
@@ -155,8 +148,7 @@ Error abnormal_end(const ChildEnd& end, const ProgressTeller& progress,
 
 struct Cancelled {};
 
-Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
-                                  const CompileForOptions& options) try {
+Result<Compiled> compile_in_child(const CompileJob& job, const CompileForOptions& options) try {
   ProgressTeller progress(options);
   WorkerWatch watch{.time_limit = options.time_limit, .on_step = {}, .on_tick = {}};
   watch.on_step = [&](std::string_view step) { progress.begin(step); };
@@ -169,7 +161,7 @@ Result<Compiled> compile_in_child(const CompileJob& job, const Target& target,
   MESHARD_ASSIGN_OR_RETURN(WorkerAnswer answer, workers.run(job, watch));
   if (!answer.bytes) return abnormal_end(answer.end, progress, options);
   auto compiled = deserialize_answer(*answer.bytes);
-  if (!compiled.ok()) return classified(compiled.error(), target, job.options.num_partitions);
+  if (!compiled.ok()) return classified(compiled.error(), job.request);
   compiled->log = std::move(answer.log);
   return compiled;
 } catch (const Cancelled&) {
@@ -194,7 +186,7 @@ Result<Compiled> compile_for(const CompileRequest& request, const CompileForOpti
     MESHARD_RETURN_IF_ERROR(cache.check_trust());
     if (auto found = cache.find(key)) return *std::move(found);
   }
-  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile_in_child(job, request.target, options));
+  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile_in_child(job, options));
   // A failed cache write only costs time.
   if (options.use_cache) (void)cache.keep(key, compiled);
   return compiled;

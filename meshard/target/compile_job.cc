@@ -3,20 +3,37 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/packed_fields.h"
+#include "meshard/base/whole_file.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/host_call.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/topology.h"
-#include "meshard/target/dumped_program.h"
-#include "meshard/target/unhandled_call.h"
+#include "meshard/target/compile_for.h"
+#include "meshard/target/memory_shortage.h"
 
 namespace meshard {
+
+// A target is packed as its name.
+template <>
+struct internal::PackedForm<Target> {
+  static void describe(std::string& out) { out += "target"; }
+  static void pack(PackedWriter& to, const Target& target) { to.text(target.name()); }
+  static void unpack(PackedReader& from, Target& to) {
+    if (Result<Target> read = Target::parse(from.text()); read.ok())
+      to = *std::move(read);
+    else
+      from.fail();
+  }
+};
+
 namespace {
 
+namespace fs = std::filesystem;
 using pjrt::CompileOptions;
 using Step = std::function<void(std::string_view)>;
 
@@ -28,11 +45,72 @@ struct CompileAnswer {
   MESHARD_FIELDS(code, message, compiled)
 };
 
+// The sharding propagation pass: Shardy's and GSPMD's.
+constexpr const char* kPropagationPass = "^(shardy-xla|sharding-propagation)$";
+constexpr std::string_view kOptimizedEnd = "after_optimizations.hlo.pb";
+
+// File names are `module_0000.NAME.after_optimizations.hlo.pb`, `module_0001.NAME.
+// sm_9.0a_gpu_after_optimizations.hlo.pb` and
+// `module_0000.NAME.0001.PIPELINE.after_PASS.before_NEXT.hlo.pb`.
+bool is_propagated(std::string_view name) {
+  return name.ends_with(".hlo.pb") &&
+         (name.find(".after_shardy-xla.") != std::string_view::npos ||
+          name.find(".after_sharding-propagation.") != std::string_view::npos);
+}
+
+struct DumpedFile {
+  std::string name;
+  std::uintmax_t size = 0;
+};
+
+std::vector<DumpedFile> dumped_files(const std::string& folder) {
+  std::vector<DumpedFile> files;
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+    std::error_code ignored;
+    if (at->is_regular_file(ignored))
+      files.push_back({at->path().filename().string(), at->file_size(ignored)});
+  }
+  std::sort(files.begin(), files.end(),
+            [](const DumpedFile& a, const DumpedFile& b) { return a.name < b.name; });
+  return files;
+}
+
+// The prefix `module_0000.`: some compilers also compile helper modules, numbered separately.
+std::string_view module_number(std::string_view name) { return name.substr(0, name.find('.') + 1); }
+
+// Sets compiler options that dump protos into `folder`. These are the module after sharding
+// propagation and the buffer assignment. Options that are already set keep their values.
+void ask_for_dumps(const std::string& folder, CompileOptions& options) {
+  options.overrides.try_emplace("xla_dump_to", folder);
+  options.overrides.try_emplace("xla_dump_hlo_as_proto", true);
+  options.overrides.try_emplace("xla_dump_hlo_pass_re", std::string(kPropagationPass));
+}
+
+// Reads the dumps into `to`; missing dumps leave its fields empty.
+void read_dumps(const std::string& folder, Compiled& to) {
+  std::vector<DumpedFile> files = dumped_files(folder);
+  const DumpedFile* optimized = nullptr;  // of the largest module
+  for (const DumpedFile& file : files)
+    if (file.name.ends_with(kOptimizedEnd) && (!optimized || file.size > optimized->size))
+      optimized = &file;
+  if (optimized == nullptr) return;
+  const DumpedFile* propagated = nullptr;  // the last file of the same module
+  for (const DumpedFile& file : files)
+    if (is_propagated(file.name) && module_number(file.name) == module_number(optimized->name))
+      propagated = &file;
+  auto read = [&](const DumpedFile& file) {
+    return read_whole_file((fs::path(folder) / file.name).string()).value_or(std::string());
+  };
+  to.buffer_assignment = read(*optimized);
+  if (propagated != nullptr) to.propagated_program = read(*propagated);
+}
+
 CompileOptions options_of(const CompileJob& job) {
-  CompileOptions options = job.options;
+  CompileOptions options = job.request.options;
   options.parameter_count = options.propagate_to_parameters.size();
   // JAX passes O2 unless its user sets jax_memory_fitting_level (jax/_src/compiler.py).
-  if (job.as_jax) options.memory_fitting_level = 29;
+  if (job.request.as_jax) options.memory_fitting_level = 29;
   if (!job.dump_folder.empty()) ask_for_dumps(job.dump_folder, options);
   return options;
 }
@@ -63,9 +141,9 @@ constexpr const char* kLoopSumLimit = "xla_while_loop_all_reduce_dus_code_motion
 std::map<std::string, CompileOptions::Override> implied_options(const CompileJob& job,
                                                                 const CompileOptions& options) {
   std::map<std::string, CompileOptions::Override> implied;
-  if (!job.on_tpu) return implied;
-  if (job.as_jax) implied[kLoopSumLimit] = std::int64_t{0};
-  if (job.as_jax || !options.overrides.empty()) implied[kShardingFlag] = false;
+  if (job.request.target.platform() != "tpu") return implied;
+  if (job.request.as_jax) implied[kLoopSumLimit] = std::int64_t{0};
+  if (job.request.as_jax || !options.overrides.empty()) implied[kShardingFlag] = false;
   return implied;
 }
 
@@ -76,7 +154,7 @@ Result<pjrt::Executable> compile_as_plain(const pjrt::TopologyDescription& topol
   while (true) {
     CompileOptions options = given;
     options.overrides.insert(implied.begin(), implied.end());
-    auto made = topology.compile(job.module, options);
+    auto made = topology.compile(job.request.module, options);
     if (made.ok() || made.error().code() != ErrorCode::kInvalidArgument) return made;
     auto unknown = std::find_if(implied.begin(), implied.end(), [&](const auto& option) {
       return !given.overrides.contains(option.first) &&
@@ -155,12 +233,13 @@ class MissingHandlers {
 
 Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob& job,
                                    const Step& step) {
-  MESHARD_ASSIGN_OR_RETURN(auto client, pjrt::Client::create(plugin, job.plugin_options));
+  MESHARD_ASSIGN_OR_RETURN(auto client,
+                           pjrt::Client::create(plugin, job.request.target.plugin_options()));
   MissingHandlers missing(client);
-  for (const std::string& target : likely_missing_targets(job.module)) missing.add(target);
+  for (const std::string& target : likely_missing_targets(job.request.module)) missing.add(target);
   auto compile = [&] {
     while (true) {
-      auto made = client.compile(job.module, options_of(job));
+      auto made = client.compile(job.request.module, options_of(job));
       if (made.ok()) return made;
       std::string target(unhandled_call(made.error(), kNoHandlerText));
       if (target.empty() || !missing.add(target)) return made;
@@ -174,8 +253,10 @@ Result<Compiled> compile_on_client(const pjrt::Plugin& plugin, const CompileJob&
 
 Result<Compiled> compile_on_topology(const pjrt::Plugin& plugin, const CompileJob& job,
                                      const Step& step) {
-  MESHARD_ASSIGN_OR_RETURN(auto topology, pjrt::TopologyDescription::create(
-                                              plugin, job.topology_name, job.plugin_options));
+  const Target& target = job.request.target;
+  MESHARD_ASSIGN_OR_RETURN(
+      auto topology,
+      pjrt::TopologyDescription::create(plugin, target.plugin_name(), target.plugin_options()));
   auto compile = [&] { return compile_as_plain(topology, job); };
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, timed_compile(step, compile));
   if (auto version = topology.platform_version(); version.ok())
@@ -192,9 +273,11 @@ Result<CompileJob> CompileJob::deserialize(std::string_view bytes) {
 }
 
 Result<Compiled> run_compile_job(const CompileJob& job, const Step& step) {
-  step(cat("loading ", std::filesystem::path(job.plugin).filename().string()));
+  step(cat("loading ", fs::path(job.plugin).filename().string()));
   MESHARD_ASSIGN_OR_RETURN(auto plugin, pjrt::Plugin::load(job.plugin));
-  auto compile = job.on_client ? compile_on_client : compile_on_topology;
+  // The CPU plugin has no descriptions of devices that are not there.
+  bool on_client = job.request.target.platform() == "cpu";
+  auto compile = on_client ? compile_on_client : compile_on_topology;
   MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile(plugin, job, step));
   if (!job.dump_folder.empty()) read_dumps(job.dump_folder, compiled);
   return compiled;
@@ -215,6 +298,12 @@ Result<Compiled> deserialize_answer(std::string_view bytes) {
   bool is_known = answer.code >= 1 && answer.code <= 16;
   return Error(is_known ? static_cast<ErrorCode>(answer.code) : ErrorCode::kUnknown,
                answer.message);
+}
+
+std::string Compiled::serialize() const { return to_packed(*this); }
+
+Result<Compiled> Compiled::deserialize(std::string_view bytes) {
+  return from_packed<Compiled>(bytes, "compiled");
 }
 
 }  // namespace meshard

@@ -3,36 +3,23 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
-#include "meshard/pjrt/compile_options.h"
-#include "meshard/pjrt/named_value.h"
-#include "meshard/target/compiled.h"
+#include "meshard/target/compile_for.h"
 
 namespace meshard {
 
 /// Value type: everything that a compile depends on.
 struct CompileJob {
-  std::string module;
+  /// With a device id for each partition.
+  CompileRequest request = {};
   /// The plugin file.
-  std::string plugin;
-  /// True: devices of a client (the CPU plugin). False: devices of a topology description.
-  bool on_client = false;
-  /// True if the plugin is for TPUs.
-  bool on_tpu = false;
-  /// Name and options for creating the topology or the client.
-  std::string topology_name;
-  std::vector<pjrt::NamedValue> plugin_options;
-  /// As in CompileRequest, with a device id for each partition.
-  pjrt::CompileOptions options;
-  bool as_jax = false;
+  std::string plugin = {};
   /// Folder for the compiler's dumps; empty: no dumps.
-  std::string dump_folder;
+  std::string dump_folder = {};
 
-  MESHARD_FIELDS(module, plugin, on_client, on_tpu, topology_name, plugin_options, options, as_jax,
-                 dump_folder)
+  MESHARD_FIELDS(request, plugin, dump_folder)
   std::string serialize() const;
   /// @error data loss
   static Result<CompileJob> deserialize(std::string_view bytes);

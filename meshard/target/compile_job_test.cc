@@ -10,19 +10,17 @@ namespace {
 
 CompileJob full_job() {
   CompileJob job;
-  job.module = std::string("module\0", 7);
   job.plugin = "/a/plugin.so";
-  job.on_client = true;
-  job.on_tpu = true;
-  job.topology_name = "v5e:4x4";
-  job.plugin_options = {{"num_slices", std::int64_t{2}}, {"topology", std::string("1x2x4")}};
-  job.options.num_partitions = 3;
-  job.options.device_assignment = {200000, 0, 100001};
-  job.options.use_shardy = false;
-  job.options.propagate_to_parameters = {true, false, false};
-  job.options.propagate_to_outputs = {false, true};
-  job.as_jax = true;
-  job.options.overrides = {
+  CompileRequest& request = job.request;
+  request.module = std::string("module\0", 7);
+  request.target = Target::parse("v5e:4x4*2").value();
+  request.options.num_partitions = 3;
+  request.options.device_assignment = {200000, 0, 100001};
+  request.options.use_shardy = false;
+  request.options.propagate_to_parameters = {true, false, false};
+  request.options.propagate_to_outputs = {false, true};
+  request.as_jax = true;
+  request.options.overrides = {
       {"a", std::string("text")}, {"b", true}, {"c", std::int64_t{-7}}, {"d", 0.25}};
   job.dump_folder = "/tmp/x";
   return job;
@@ -31,6 +29,8 @@ CompileJob full_job() {
 TEST(CompileJob, RoundTrip) {
   EXPECT_EQ(CompileJob::deserialize(full_job().serialize()).value(), full_job());
   EXPECT_EQ(CompileJob::deserialize(CompileJob().serialize()).value(), CompileJob());
+  EXPECT_EQ(CompileJob::deserialize(full_job().serialize()).value().request.target.plugin_options(),
+            full_job().request.target.plugin_options());
 }
 
 TEST(CompileJob, CutsAndDamageAreErrors) {

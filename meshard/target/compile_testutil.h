@@ -17,7 +17,6 @@
 #include "meshard/base/whole_file.h"
 #include "meshard/hlo/module.h"
 #include "meshard/target/compile_for.h"
-#include "meshard/target/compile_program.h"
 #include "meshard/target/compile_workers.h"
 #include "meshard/target/compiled_cache.h"
 #include "tests/support/matchers.h"

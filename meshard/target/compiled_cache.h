@@ -6,8 +6,8 @@
 
 #include "meshard/base/file_cache.h"
 #include "meshard/base/result.h"
+#include "meshard/target/compile_for.h"
 #include "meshard/target/compile_job.h"
-#include "meshard/target/compiled.h"
 
 namespace meshard {
 

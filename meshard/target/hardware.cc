@@ -1,7 +1,6 @@
 #include "meshard/target/hardware.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <utility>
 
@@ -254,6 +253,12 @@ std::optional<HardwareFigures> hardware_figures(const Topology& topology) {
     cores = std::max(cores, device.core_on_chip + 1);
   return device_share(*known,
                       static_cast<int>(std::min<std::int64_t>(cores, known->devices_per_chip)));
+}
+
+std::optional<std::int64_t> device_memory(const Target& target) {
+  std::optional<HardwareFigures> figures = hardware_figures(target.topology());
+  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
+  return figures->memory_bytes;
 }
 
 }  // namespace meshard

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/fields.h"
+#include "meshard/target/target.h"
 #include "meshard/topology/topology.h"
 
 namespace meshard {
@@ -19,16 +21,17 @@ struct HardwareFigures {
     double flops = 0;
   };
   std::vector<Rate> matrix_rates;
-  /// Bytes of main memory, and its bandwidth in bytes per second. The bytes are what a program may
-  /// use, as reported by the vendor's driver or plugin.
+  /// Bytes of main memory that a program may use, as reported by the vendor's driver or plugin.
   std::int64_t memory_bytes = 0;
+  /// Bytes per second of main memory.
   double memory_bandwidth = 0;
-  /// Links within a slice or node: bandwidth, number and name. The bandwidth is the bytes per
-  /// second that one device can send to its neighbors over all links together, in one direction.
+  /// Bytes per second to the neighbors within a slice or node, over all links together, in one
+  /// direction.
   double link_bandwidth = 0;
+  /// Number of links.
   int links = 0;
   std::string link_name = {};
-  /// Bandwidth to other slices or nodes. 0: not published.
+  /// Bytes per second to other slices or nodes. 0: not published.
   double network_bandwidth = 0;
   std::string network_name = {};
   /// Where each figure was published.
@@ -39,6 +42,8 @@ struct HardwareFigures {
   /// bytes of an all-reduce only once.
   bool switch_adds = false;
 
+  MESHARD_FIELDS(matrix_rates, memory_bytes, memory_bandwidth, link_bandwidth, links, link_name,
+                 network_bandwidth, network_name, sources, host_bandwidth, switch_adds)
   /// The rate for an element type by its HLO or MLIR name (`bf16`, `f8e4m3fn`, `s8`). A type that
   /// is not listed uses the next wider type of its kind (integer or floating point), else the
   /// widest. If its kind has no rates, all rates are considered. 0 if there are no rates.
@@ -53,5 +58,8 @@ std::optional<HardwareFigures> hardware_figures(std::string_view device_kind);
 /// The figures of a topology's devices; none if unknown. Also distinguishes the two configurations
 /// of v4: with `/megacore`, one device has all of the chip.
 std::optional<HardwareFigures> hardware_figures(const Topology& topology);
+
+/// Main memory of one device in bytes, from published figures; none if unknown.
+std::optional<std::int64_t> device_memory(const Target& target);
 
 }  // namespace meshard

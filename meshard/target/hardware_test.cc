@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/target/gpu_kind.h"
 #include "meshard/target/target.h"
 #include "meshard/topology/tpu_generation.h"
 

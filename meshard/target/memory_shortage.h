@@ -4,6 +4,8 @@
 #include <optional>
 #include <string_view>
 
+#include "meshard/base/error.h"
+
 namespace meshard {
 
 /// Value type: main-memory bytes that a program needs and that the device has.
@@ -23,5 +25,17 @@ bool says_out_of_memory(std::string_view message);
 /// 17.39G of 15.75G hbm`, with numbers rounded to two digits after the point (K, M, G: 2^10, 2^20,
 /// 2^30).
 std::optional<MemoryShortage> memory_shortage(std::string_view message);
+
+/// The words before and after the target's name in an error.
+struct CallErrorText {
+  std::string_view before, after;
+};
+/// No handler is registered for the call.
+inline constexpr CallErrorText kNoHandlerText{"No FFI handler registered for ", " on a platform"};
+/// The call has an older interface, for which nothing can be registered.
+inline constexpr CallErrorText kUntypedCallText{"untyped custom call to ", " for Host"};
+
+/// The target that the error names, a part of its message; empty if it is another error.
+std::string_view unhandled_call(const Error& error, const CallErrorText& text);
 
 }  // namespace meshard

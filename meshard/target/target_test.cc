@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "meshard/target/gpu_kind.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "meshard/topology/device_attributes.h"
+#include "meshard/topology/topology.h"
 
 namespace meshard {
 

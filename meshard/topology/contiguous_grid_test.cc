@@ -1,9 +1,8 @@
-#include "meshard/topology/contiguous_grid.h"
-
 #include <algorithm>
 #include <set>
 
 #include "meshard/topology/hybrid_mesh.h"
+#include "meshard/topology/physical_grid.h"
 #include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 

@@ -1,8 +1,6 @@
 #include "meshard/topology/hybrid_mesh.h"
 
 #include "meshard/topology/board_order.h"
-#include "meshard/topology/contiguous_grid.h"
-#include "meshard/topology/join_granules.h"
 #include "meshard/topology/physical_grid.h"
 #include "meshard/topology/tpu_generation.h"
 

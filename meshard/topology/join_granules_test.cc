@@ -1,6 +1,6 @@
-#include "meshard/topology/join_granules.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/topology/topology.h"
 
 namespace meshard {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshard/base/source_location.h"
-#include "meshard/topology/device_attributes.h"
+#include "meshard/topology/topology.h"
 
 namespace meshard {
 
@@ -30,5 +30,10 @@ struct PhysicalGrid {
 /// several.
 PhysicalGrid physical_grid(std::span<const DeviceAttributes> devices,
                            SourceLocation where = SourceLocation::current());
+
+/// The grid with reordered directions, so that a mesh of `shape` keeps the 2 x 2 x 1 chips of each
+/// process together. Supports the same few pairs of grid and shape as JAX 0.10.
+/// @error no order is known for this grid and shape
+PhysicalGrid contiguous_grid(const PhysicalGrid& grid, IntView shape, SourceLocation where);
 
 }  // namespace meshard

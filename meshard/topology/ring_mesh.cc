@@ -6,7 +6,6 @@
 #include <tuple>
 #include <vector>
 
-#include "meshard/topology/join_granules.h"
 #include "meshard/topology/physical_grid.h"
 #include "meshard/topology/ring_placement.h"
 

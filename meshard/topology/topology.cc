@@ -4,8 +4,8 @@
 #include <map>
 
 #include "meshard/base/error.h"
-#include "meshard/topology/closed_directions.h"
 #include "meshard/topology/physical_grid.h"
+#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
@@ -42,6 +42,22 @@ void check_devices(const std::vector<DeviceAttributes>& devices, SourceLocation 
 }
 
 }  // namespace
+
+std::string DeviceAttributes::to_string() const {
+  std::string out = cat(id);
+  if (!coords.empty()) append(out, cat(" at ", IntTuple::flat(coords)));
+  if (core_on_chip != 0) append(out, cat(" core ", core_on_chip));
+  if (slice_index) append(out, cat(" of slice ", *slice_index));
+  return cat(out, ", process ", process_index);
+}
+
+std::optional<Topology::Wrap> closed_directions(std::string_view kind, const IntVector& extent) {
+  const TpuGeneration* tpu = tpu_generation_of(kind);
+  if (!tpu || tpu->closing_multiple == 0) return std::nullopt;
+  Topology::Wrap wrap;
+  for (std::int64_t size : extent) wrap.push_back(size % tpu->closing_multiple == 0);
+  return wrap;
+}
 
 Topology::Topology(std::vector<DeviceAttributes> devices, SourceLocation where)
     : devices_(std::move(devices)) {
@@ -88,6 +104,37 @@ std::string Topology::to_string() const {
 
 std::string_view to_string(Granule granule) {
   return granule == Granule::kSlice ? "slice" : "process";
+}
+
+std::vector<std::int64_t> join_granules(const std::vector<std::vector<std::int64_t>>& meshes,
+                                        IntView inner, IntView outer) {
+  // Modes of (granule, position in granule), axis by axis.
+  struct Mode {
+    std::int64_t size, granule_step, position_step;
+  };
+  std::vector<Mode> modes(2 * inner.size());
+  std::int64_t granule_step = 1, position_step = 1;
+  for (std::size_t axis = inner.size(); axis-- > 0;) {
+    modes[2 * axis] = {outer[axis], granule_step, 0};
+    modes[2 * axis + 1] = {inner[axis], 0, position_step};
+    granule_step *= outer[axis];
+    position_step *= inner[axis];
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> places = {{0, 0}};
+  for (const Mode& mode : modes) {
+    if (mode.size == 1) continue;
+    std::vector<std::pair<std::int64_t, std::int64_t>> next;
+    next.reserve(places.size() * static_cast<std::size_t>(mode.size));
+    for (auto [granule, position] : places)
+      for (std::int64_t i = 0; i < mode.size; ++i)
+        next.emplace_back(granule + i * mode.granule_step, position + i * mode.position_step);
+    places = std::move(next);
+  }
+  std::vector<std::int64_t> ids;
+  ids.reserve(places.size());
+  for (auto [granule, position] : places)
+    ids.push_back(meshes[static_cast<std::size_t>(granule)][static_cast<std::size_t>(position)]);
+  return ids;
 }
 
 }  // namespace meshard

@@ -1,14 +1,34 @@
 // The devices of a machine and how they are connected.
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "meshard/base/source_location.h"
-#include "meshard/topology/device_attributes.h"
+#include "meshard/layout/int_tuple.h"
 
 namespace meshard {
+
+/// A value: a device's location in its hardware. Unknown attributes are empty.
+struct DeviceAttributes {
+  std::int64_t id = 0;
+  /// The process (host) that drives the device.
+  std::int64_t process_index = 0;
+  /// The index of the separate machine (TPU slice) that the device belongs to.
+  std::optional<std::int64_t> slice_index = {};
+  /// The coordinates of its chip in the grid of its slice: x, y, z.
+  IntVector coords = {};
+  /// The number of the device on its chip.
+  std::int64_t core_on_chip = 0;
+  /// `TPU v5 lite`, ...
+  std::string kind = {};
+
+  /// `4 at (0,1,0) core 1 of slice 0, process 2`.
+  std::string to_string() const;
+  friend bool operator==(const DeviceAttributes&, const DeviceAttributes&) = default;
+};
 
 /// A value: a list of devices with their locations, in the order in which a plugin lists them.
 class Topology {
@@ -46,6 +66,11 @@ class Topology {
   std::optional<Wrap> wrap_;
 };
 
+/// For each direction of a slice with `extent` chips: whether it closes to a ring. Empty if that is
+/// not known for devices of this kind. A direction closes if its size is a multiple of the
+/// generation's TpuGeneration::closing_multiple.
+std::optional<Topology::Wrap> closed_directions(std::string_view kind, const IntVector& extent);
+
 /// What divides devices into granules, which have fast links inside and slow links between them.
 enum class Granule { kSlice, kProcess };
 /// `slice`, `process`.
@@ -54,5 +79,13 @@ std::string_view to_string(Granule granule);
 /// The devices of each granule, in the order of the granule indices. Devices without a slice index
 /// form a slice before all others.
 std::vector<std::vector<DeviceAttributes>> granules_of(const Topology& topology, Granule granule);
+
+/// Joins meshes of shape `inner` into one mesh of shape inner[i] * outer[i], and returns its values
+/// in mesh order. The index along axis i is the index of the granule along axis i times inner[i],
+/// plus the index within the granule. `meshes` is row-major over `outer`.
+/// @pre the number of meshes is the product of `outer`; each has as many values as the product of
+/// `inner`
+std::vector<std::int64_t> join_granules(const std::vector<std::vector<std::int64_t>>& meshes,
+                                        IntView inner, IntView outer);
 
 }  // namespace meshard

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "meshard/graph/rolling_advice.h"
 #include "meshard/graph/unrolled_layers.h"
+#include "meshard/ops/rolling/rolling_advice.h"
 
 namespace meshard {
 

@@ -6,12 +6,10 @@ import numpy
 
 from . import _meshard, tree
 from ._foreign_arrays import tensor_of
+from ._meshard import Advice, Tensor
 
 __all__ = ["pure_callback", "debug_print", "set_debug_print_handler", "set_advice_handler", "all_advice", "Advice",
            "set_stall_handler", "stall_seconds", "set_stall_seconds"]
-
-Advice = _meshard.Advice
-Tensor = _meshard.Tensor
 
 
 def _is_dataclass(value):

@@ -6,13 +6,11 @@ from typing import Any
 
 from . import _meshard
 from ._errors import FailedPreconditionError
+from ._meshard import ExpectationReport, Expectations
 from ._reports import Report, explain
 
 __all__ = ["expect", "expect_no_full_replication", "expect_fits", "check_expectations", "Expectations",
            "ExpectationReport", "ExpectationError"]
-
-Expectations = _meshard.Expectations
-ExpectationReport = _meshard.ExpectationReport
 
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:

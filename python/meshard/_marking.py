@@ -5,19 +5,17 @@ import functools
 from . import _meshard, tree
 from ._array_api.creation import as_tensor
 from ._errors import Error
+from ._meshard import LocalShard, StrictSpecs
 
 __all__ = ["mark_sharding", "device_put", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
            "disable_manual_sharding", "mark_manual_sharding", "valid_size", "abstract_tensor", "is_abstract", "LocalShard",
            "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
 
-StrictSpecs = _meshard.StrictSpecs
-LocalShard = _meshard.LocalShard
 
 _Tensor = _meshard.Tensor
 _Spec = _meshard.PartitionSpec
 _Placements = _meshard.Placements
 _PLACEMENT = (_meshard.Shard, _meshard.Replicate, _meshard.Partial)
-
 
 
 def _local_shards(self):

@@ -7,15 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _meshard
+from ._meshard import FreeValue, PlanResult, PlannedCandidate, TriedShardings
 from ._progress import progress_of
 from ._reports import Target, compile_options, foreign_module, in_python_terms, jitted, mesh_axes, target_of, traced
 
 __all__ = ["plan", "plan_candidates", "try_shardings", "FreeValue", "PlanResult", "PlannedCandidate", "TriedShardings"]
-
-FreeValue = _meshard.FreeValue
-PlanResult = _meshard.PlanResult
-PlannedCandidate = _meshard.PlannedCandidate
-TriedShardings = _meshard.TriedShardings
 
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:

@@ -1,12 +1,9 @@
 """Runs of several processes: a program that is started several times, on one machine or many."""
 
 from . import _meshard
+from ._meshard import ProcessInfo, ProcessLoss, Processes
 
 __all__ = ["initialize_processes", "processes", "Processes", "ProcessInfo", "ProcessLoss"]
-
-Processes = _meshard.Processes
-ProcessInfo = _meshard.ProcessInfo
-ProcessLoss = _meshard.ProcessLoss
 
 
 def initialize_processes(*, address="", rank=-1, count=0, secret="", local_devices=0, join_seconds=300.0,

@@ -1,5 +1,6 @@
 """Progress of long compiles and searches, as one line that is overwritten."""
 
+import contextlib
 import os
 import sys
 
@@ -56,19 +57,6 @@ def compile_line(stream=None):
     return show
 
 
-class _Callback:
-    """A context around a callback of the user's, which shows nothing itself."""
-
-    def __init__(self, callback):
-        self._callback = callback
-
-    def __enter__(self):
-        return self._callback
-
-    def __exit__(self, *ignored):
-        pass
-
-
 def progress_of(choice):
     """A context manager that gives a function of a step's text, or None.
 
@@ -79,7 +67,7 @@ def progress_of(choice):
     if choice is True:
         return ProgressLine()
     if choice is False:
-        return _Callback(None)
+        return contextlib.nullcontext()
     if not callable(choice):
         raise TypeError(f"progress must be a function, True, False or None, not {choice!r}")
-    return _Callback(choice)
+    return contextlib.nullcontext(choice)

@@ -10,6 +10,11 @@ from typing import Any
 
 from . import _meshard
 from ._errors import Error
+from ._meshard import (
+    BufferUse, Collective, CollectiveGroup, CollectivePurpose, CommunicationTime, CustomCallUse, HardwareFigures,
+    HostTransfers, LayerTraffic, LinkTime, MeasuredRun, MemoryUse, PredictedMove, Prediction, ProgramCost, Report,
+    ReportDiff, Reshard, Roofline, Schedule, ShardedCheck, ShardedDifference, Target, TimelineEntry, TracedProgram,
+    TransferTime, ValuePlacement)
 from ._progress import progress_of
 from ._transforms import jit
 
@@ -20,33 +25,6 @@ __all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program"
            "Schedule", "TransferTime", "CommunicationTime", "CustomCallUse", "HostTransfers", "MeasuredRun",
            "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
 
-Report = _meshard.Report
-ReportDiff = _meshard.ReportDiff
-Collective = _meshard.Collective
-CollectiveGroup = _meshard.CollectiveGroup
-CollectivePurpose = _meshard.CollectivePurpose
-LayerTraffic = _meshard.LayerTraffic
-Reshard = _meshard.Reshard
-ValuePlacement = _meshard.ValuePlacement
-MemoryUse = _meshard.MemoryUse
-BufferUse = _meshard.BufferUse
-ProgramCost = _meshard.ProgramCost
-Roofline = _meshard.Roofline
-LinkTime = _meshard.LinkTime
-TimelineEntry = _meshard.TimelineEntry
-Schedule = _meshard.Schedule
-TransferTime = _meshard.TransferTime
-CommunicationTime = _meshard.CommunicationTime
-CustomCallUse = _meshard.CustomCallUse
-HostTransfers = _meshard.HostTransfers
-MeasuredRun = _meshard.MeasuredRun
-Target = _meshard.Target
-HardwareFigures = _meshard.HardwareFigures
-TracedProgram = _meshard.TracedProgram
-Prediction = _meshard.Prediction
-PredictedMove = _meshard.PredictedMove
-ShardedCheck = _meshard.ShardedCheck
-ShardedDifference = _meshard.ShardedDifference
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
     _class.__module__ = "meshard"

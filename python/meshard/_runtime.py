@@ -5,6 +5,8 @@ import contextlib
 
 from . import _meshard
 from ._array_api.creation import as_tensor
+from ._meshard import (
+    Device, MemoryStats, PlatformOptions, RuntimeCounters, TraceEvent, TraceSession, compute, platforms)
 from ._progress import compile_line
 
 __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices", "Device", "platforms",
@@ -13,15 +15,6 @@ __all__ = ["configure_runtime", "PlatformOptions", "restart_runtime", "devices",
            "set_compile_progress",
            "block_until_ready", "sync", "compute", "gather_to_all", "gather_to", "start_trace", "TraceSession",
            "TraceEvent"]
-
-PlatformOptions = _meshard.PlatformOptions
-Device = _meshard.Device
-RuntimeCounters = _meshard.RuntimeCounters
-MemoryStats = _meshard.MemoryStats
-TraceSession = _meshard.TraceSession
-TraceEvent = _meshard.TraceEvent
-platforms = _meshard.platforms
-compute = _meshard.compute
 
 
 def configure_runtime(*, plugin="", platform="", cpu_devices=0, client_options=None, log=None, check_host_data=None,

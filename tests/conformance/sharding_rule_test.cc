@@ -184,7 +184,7 @@ bool is_alone_in_dimensions(const ShardingRule& rule, int factor) {
 }
 
 // Whether updates of an uneven size are not split, because the partitioner would add its padding
-// (lowering/internal/scattered_updates.h).
+// (lowering/internal/partitioner_needs.h).
 bool kept_whole(const Call& call, int factor, const Mesh& mesh) {
   const Factor& split = call.rule.factors()[static_cast<std::size_t>(factor)];
   return call.op->name == "scatter_add" && split.kind == FactorKind::kReduction &&

@@ -127,14 +127,13 @@ std::vector<std::int64_t> members_seen(const Mesh& mesh, const Groups& groups) {
                                                    *program.devices()[k])
                                  .value()
                                  .buffer));
-  std::vector<const pjrt::Buffer*> arguments;
-  for (const pjrt::Buffer& buffer : sent) arguments.push_back(&buffer);
-  auto [outputs, launch] = program.execute(arguments).value();
-  launch.await().value();
+  const pjrt::BufferList argument = pjrt::BufferList::of(sent);
+  std::vector<pjrt::BufferList> outputs(1);
+  program.execute(std::vector{&argument}, outputs).value().await().value();
   std::vector<std::int64_t> seen;
-  for (const pjrt::Buffer& output : outputs) {
+  for (std::size_t k = 0; k < 8; ++k) {
     float sum = 0;
-    output.read(std::as_writable_bytes(std::span(&sum, 1))).value();
+    outputs[0][k].read(std::as_writable_bytes(std::span(&sum, 1))).value();
     seen.push_back(static_cast<std::int64_t>(sum));
   }
   return seen;

@@ -5,7 +5,7 @@
 #include "meshard/explain/explain_for.h"
 #include "meshard/explain/predict/predict.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/target/compile_program.h"
+#include "meshard/target/compile_workers.h"
 #include "tests/e2e/known_programs.h"
 
 namespace meshard {

@@ -49,17 +49,15 @@ TEST(PluginErrors, BuffersOfTheRightSizeAndTheWrongType) {
   const pjrt::Client& client = runtime_client();
   auto program = client.compile(pjrt::pass_on(2, 1), pjrt::on_first(2)).value();
   auto launch = [&](std::vector<pjrt::Buffer> buffers) {
-    std::vector<const pjrt::Buffer*> given;
-    for (const pjrt::Buffer& buffer : buffers) given.push_back(&buffer);
-    auto result = program.execute(given);
+    const pjrt::BufferList given = pjrt::BufferList::of(buffers);
+    auto result = pjrt::execute(program, std::vector{&given});
     return result.ok() ? std::string("no error") : std::string(result.error().what());
   };
   auto with = [&](pjrt::ElementType element, std::vector<std::int64_t> dimensions) {
     std::vector<float> values(4);
     std::vector<pjrt::Buffer> buffers;
     for (std::size_t d = 0; d < 2; ++d) {
-      std::vector<std::int64_t> sizes = d == 1 ? dimensions : std::vector<std::int64_t>{4};
-      pjrt::HostArrayView view{values.data(), d == 1 ? element : pjrt::ElementType::kF32, sizes};
+      pjrt::HostArrayView view{values.data(), element, dimensions};
       buffers.push_back(
           std::move(client
                         .buffer_from_host(view, pjrt::HostSemantics::kImmutableOnlyDuringCall,

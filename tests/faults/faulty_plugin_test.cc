@@ -110,7 +110,7 @@ TEST_F(FaultyPlugin, OneDeviceOfALaunchFailsAndWhateverReadsItsResults) {
   Arguments arguments(client, program);
   int launches = FAULTY(launches)();
   set(kFaultErrorEvent, "PJRT_LoadedExecutable_Execute", 1, 2);
-  auto result = program.execute(arguments.pointers).value();
+  auto result = execute(program, arguments.pointers).value();
   FAULTY(set)(nullptr);
   EXPECT_EQ(FAULTY(launches)(), launches + 1);
   EXPECT_TRUE(is_injected([&] { result.launch.await().value(); }, "Execute"));
@@ -126,17 +126,15 @@ TEST_F(FaultyPlugin, OneDeviceOfALaunchFailsAndWhateverReadsItsResults) {
         .value();
   called.wait();
   EXPECT_EQ(failed, 1);
-  EXPECT_EQ(read_all<float>(result.outputs[1]), Arguments::values(1, 0));
-  EXPECT_TRUE(is_injected([&] { read_all<float>(result.outputs[2]); }, "PJRT_Event_Await"));
-  EXPECT_TRUE(is_injected([&] { result.outputs[2].await_ready().value(); }, "PJRT_"));
-  Buffer copy = result.outputs[2].copy_to_device(client.device(0)).value();
+  EXPECT_EQ(read_all<float>(result.outputs[0][1]), Arguments::values(1, 0));
+  EXPECT_TRUE(is_injected([&] { read_all<float>(result.outputs[0][2]); }, "PJRT_Event_Await"));
+  EXPECT_TRUE(is_injected([&] { result.outputs[0][2].await_ready().value(); }, "PJRT_"));
+  Buffer copy = result.outputs[0][2].copy_to_device(client.device(0)).value();
   EXPECT_TRUE(is_injected([&] { copy.await_ready().value(); }, "PJRT_"));
-  std::vector<const Buffer*> next;
-  for (const Buffer& output : result.outputs) next.push_back(&output);
-  auto second = program.execute(next).value();
+  auto second = execute(program, pointers_to(result.outputs)).value();
   EXPECT_TRUE(is_injected([&] { second.launch.await().value(); }, "Execute"));
-  EXPECT_TRUE(is_injected([&] { read_all<float>(second.outputs[2]); }, "PJRT_Event_Await"));
-  EXPECT_EQ(read_all<float>(second.outputs[3]), Arguments::values(3, 0));
+  EXPECT_TRUE(is_injected([&] { read_all<float>(second.outputs[0][2]); }, "PJRT_Event_Await"));
+  EXPECT_EQ(read_all<float>(second.outputs[0][3]), Arguments::values(3, 0));
 }
 
 TEST_F(FaultyPlugin, PartnersOfADeviceThatFailedWait) {
@@ -144,16 +142,16 @@ TEST_F(FaultyPlugin, PartnersOfADeviceThatFailedWait) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
   set(kFaultDeserted, nullptr, 1, 1);
-  auto result = program.execute(arguments.pointers).value();
+  auto result = execute(program, arguments.pointers).value();
   auto is_ready = [&](int d) {
-    return result.outputs[static_cast<std::size_t>(d)].ready_event().value().is_ready().value();
+    return result.outputs[0][static_cast<std::size_t>(d)].ready_event().value().is_ready().value();
   };
   EXPECT_FALSE(is_ready(0));
   EXPECT_TRUE(is_ready(1));
-  EXPECT_TRUE(is_injected([&] { result.outputs[1].await_ready().value(); }, "PJRT_"));
+  EXPECT_TRUE(is_injected([&] { result.outputs[0][1].await_ready().value(); }, "PJRT_"));
   FAULTY(release_events)();
   EXPECT_TRUE(is_ready(0));
-  EXPECT_EQ(read_all<float>(result.outputs[0]), Arguments::values(0, 0));
+  EXPECT_EQ(read_all<float>(result.outputs[0][0]), Arguments::values(0, 0));
 }
 
 TEST_F(FaultyPlugin, AnEventIsHeldBackUntilItIsReleased) {
@@ -183,7 +181,7 @@ TEST_F(FaultyPlugin, AnEventThatNeverFiresIsReportedAndTheWaitGoesOn) {
   });
   set(kFaultStuckEvent, "PJRT_LoadedExecutable_Execute", 1, 1);
   SourceLocation here = SourceLocation::current();
-  auto result = program.execute(arguments.pointers, {.where = here}).value();
+  auto result = execute(program, arguments.pointers, {.where = here}).value();
   client.await_launches();
   set_stall_handler({});
   set_stall_time(std::chrono::seconds(60));
@@ -191,7 +189,7 @@ TEST_F(FaultyPlugin, AnEventThatNeverFiresIsReportedAndTheWaitGoesOn) {
   for (const std::string& part :
        {cat("launched at ", here), std::string("devices 0,1"), std::string("not finished on 1")})
     EXPECT_NE(stalls[0].find(part), std::string::npos) << part << " is not in: " << stalls[0];
-  EXPECT_EQ(read_all<float>(result.outputs[1]), Arguments::values(1, 0));
+  EXPECT_EQ(read_all<float>(result.outputs[0][1]), Arguments::values(1, 0));
 }
 
 TEST_F(FaultyPlugin, AnEventsErrorStaysWithItWhereTheBufferIsRight) {

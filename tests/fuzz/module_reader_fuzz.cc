@@ -1,10 +1,9 @@
-#include "meshard/stablehlo/batched_calls.h"
 #include "meshard/stablehlo/compiler_text.h"
+#include "meshard/stablehlo/custom_calls.h"
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "meshard/stablehlo/platform_branch.h"
-#include "meshard/stablehlo/typed_calls.h"
 #include "tests/fuzz/byte_source.h"
 
 // Any bytes are read or rejected. The result cannot describe more than its bytes can hold: an

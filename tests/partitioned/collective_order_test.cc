@@ -114,21 +114,9 @@ class SlowCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
-                          std::size_t) override {
+  Result<void> call(std::span<const int>, const GroupCall&, const void*, void*) override {
     return pass();
   }
-  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t) override {
-    return pass();
-  }
-  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
-                              std::size_t) override {
-    return pass();
-  }
-  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t) override {
-    return pass();
-  }
-  Result<void> broadcast(std::span<const int>, int, void*, std::size_t) override { return pass(); }
   Result<void> permute(int, int, const void*, void*, std::size_t) override { return pass(); }
   int calls() const { return calls_; }
 
@@ -198,21 +186,7 @@ class FailingCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  Result<void> all_reduce(std::span<const int>, Reduction, DType, const void*, void*,
-                          std::size_t) override {
-    return answer();
-  }
-  Result<void> all_gather(std::span<const int>, const void*, void*, std::size_t) override {
-    return answer();
-  }
-  Result<void> reduce_scatter(std::span<const int>, Reduction, DType, const void*, void*,
-                              std::size_t) override {
-    return answer();
-  }
-  Result<void> all_to_all(std::span<const int>, const void*, void*, std::size_t) override {
-    return answer();
-  }
-  Result<void> broadcast(std::span<const int>, int, void*, std::size_t) override {
+  Result<void> call(std::span<const int>, const GroupCall&, const void*, void*) override {
     return answer();
   }
   Result<void> permute(int, int, const void*, void*, std::size_t) override { return answer(); }

@@ -75,25 +75,9 @@ class StrictCommunicator : public Communicator {
   int size() const override { return real_->size(); }
   int calls() const { return calls_; }
 
-  Result<void> all_reduce(std::span<const int> group, Reduction op, DType type, const void* in,
-                          void* out, std::size_t count) override {
-    return alone([&] { return real_->all_reduce(group, op, type, in, out, count); });
-  }
-  Result<void> all_gather(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    return alone([&] { return real_->all_gather(group, in, out, bytes); });
-  }
-  Result<void> reduce_scatter(std::span<const int> group, Reduction op, DType type, const void* in,
-                              void* out, std::size_t count) override {
-    return alone([&] { return real_->reduce_scatter(group, op, type, in, out, count); });
-  }
-  Result<void> all_to_all(std::span<const int> group, const void* in, void* out,
-                          std::size_t bytes) override {
-    return alone([&] { return real_->all_to_all(group, in, out, bytes); });
-  }
-  Result<void> broadcast(std::span<const int> group, int root_rank, void* data,
-                         std::size_t bytes) override {
-    return alone([&] { return real_->broadcast(group, root_rank, data, bytes); });
+  Result<void> call(std::span<const int> group, const GroupCall& call, const void* in,
+                    void* out) override {
+    return alone([&] { return real_->call(group, call, in, out); });
   }
   Result<void> permute(int to, int from, const void* in, void* out, std::size_t bytes) override {
     return alone([&] { return real_->permute(to, from, in, out, bytes); });
@@ -212,21 +196,23 @@ Result<DeviceArrays> run_in_one_process(const pjrt::Client& client, const Sharde
   pjrt::CompileOptions options;
   options.num_partitions = devices;
   MESHARD_ASSIGN_OR_RETURN(pjrt::LoadedExecutable loaded, client.compile(program.text, options));
-  std::vector<pjrt::Buffer> buffers;
-  for (std::size_t d = 0; d < arguments.size(); ++d)
-    for (std::size_t i = 0; i < arguments[d].size(); ++i)
+  std::vector<pjrt::BufferList> lists;
+  for (std::size_t i = 0; i < loaded.parameter_count(); ++i) {
+    std::vector<pjrt::Buffer> buffers;
+    for (std::size_t d = 0; d < arguments.size(); ++d)
       buffers.push_back(
           send(client, *loaded.devices()[d], arguments[d][i], loaded.signature().parameters[i]));
-  std::vector<const pjrt::Buffer*> pointers;
-  for (const pjrt::Buffer& buffer : buffers) pointers.push_back(&buffer);
-  std::vector<pjrt::Buffer> outputs(loaded.output_count() * arguments.size());
-  MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch, loaded.execute(pointers, outputs));
+    lists.push_back(pjrt::BufferList::of(buffers));
+  }
+  Outputs outputs(loaded.output_count());
+  MESHARD_ASSIGN_OR_RETURN(pjrt::Launch launch, loaded.execute(pointers_to(lists), outputs));
   MESHARD_RETURN_IF_ERROR(launch.await());
   DeviceArrays results(arguments.size());
-  for (std::size_t k = 0; k < outputs.size(); ++k) {
-    MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(outputs[k]));
-    results[k / loaded.output_count()].push_back(std::move(array));
-  }
+  for (std::size_t d = 0; d < results.size(); ++d)
+    for (const pjrt::BufferList& output : outputs) {
+      MESHARD_ASSIGN_OR_RETURN(HostArray array, receive(output[d]));
+      results[d].push_back(std::move(array));
+    }
   return results;
 }
 

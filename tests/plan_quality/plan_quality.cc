@@ -4,7 +4,7 @@
 #include <set>
 
 #include "meshard/base/whole_file.h"
-#include "meshard/plan/candidate_list.h"
+#include "meshard/plan/candidate_pool.h"
 
 namespace meshard {
 namespace {

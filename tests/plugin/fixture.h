@@ -98,21 +98,45 @@ inline Buffer send(const Client& client, const Device& device, const std::vector
   return std::move(sent.buffer);
 }
 
+inline std::vector<const BufferList*> pointers_to(const std::vector<BufferList>& lists) {
+  std::vector<const BufferList*> pointers;
+  for (const BufferList& list : lists) pointers.push_back(&list);
+  return pointers;
+}
+
+inline BufferList list_of(Buffer buffer) { return BufferList::of({&buffer, 1}); }
+
+/// A launch and its outputs.
+struct Launched {
+  std::vector<BufferList> outputs;
+  Launch launch;
+};
+
+inline Result<Launched> execute(const LoadedExecutable& program,
+                                std::span<const BufferList* const> arguments,
+                                const LaunchOptions& options = {}) {
+  Launched result{std::vector<BufferList>(program.output_count()), {}};
+  MESHARD_ASSIGN_OR_RETURN(result.launch, program.execute(arguments, result.outputs, options));
+  return result;
+}
+
 /// Arguments of a pass_on program: argument i of device k holds 100 * k + 10 * i + {0, 1, 2, 3}.
 struct Arguments {
   Arguments(const Client& client, const LoadedExecutable& program) {
-    for (std::size_t k = 0; k < program.devices().size(); ++k)
-      for (std::size_t i = 0; i < program.parameter_count(); ++i) {
+    for (std::size_t i = 0; i < program.parameter_count(); ++i) {
+      std::vector<Buffer> buffers;
+      for (std::size_t k = 0; k < program.devices().size(); ++k)
         buffers.push_back(send(client, *program.devices()[k], values(k, i)));
-      }
-    for (const Buffer& buffer : buffers) pointers.push_back(&buffer);
+      lists.push_back(BufferList::of(buffers));
+    }
+    pointers = pointers_to(lists);
   }
   static std::vector<float> values(std::size_t k, std::size_t i) {
     float base = static_cast<float>(100 * k + 10 * i);
     return {base, base + 1, base + 2, base + 3};
   }
-  std::vector<Buffer> buffers;
-  std::vector<const Buffer*> pointers;
+  std::vector<BufferList> lists;
+  std::vector<const BufferList*> pointers;
 };
 
 /// A client with 8 devices of the plugin under test. The fake plugin behaves like a CPU plugin.

@@ -72,11 +72,12 @@ class HostCalls : public testing::Test {
     std::vector<Buffer> buffers;
     buffers.push_back(send(*client_, *program.devices()[0], {0, 1, 2, 3}));
     buffers.push_back(send(*client_, *program.devices()[1], {4, 5, 6, 7}));
-    std::vector<const Buffer*> pointers = {&buffers[0], &buffers[1]};
-    std::vector<Buffer> outputs(2);
-    MESHARD_ASSIGN_OR_RETURN(Launch launch, program.execute(pointers, outputs, {}));
-    MESHARD_RETURN_IF_ERROR(launch.await());
-    std::vector<float> values = read_all<float>(outputs[0]), more = read_all<float>(outputs[1]);
+    const BufferList argument = BufferList::of(buffers);
+    MESHARD_ASSIGN_OR_RETURN(Launched done,
+                             meshard::pjrt::execute(program, std::vector{&argument}));
+    MESHARD_RETURN_IF_ERROR(done.launch.await());
+    std::vector<float> values = read_all<float>(done.outputs[0][0]),
+                       more = read_all<float>(done.outputs[0][1]);
     values.insert(values.end(), more.begin(), more.end());
     return values;
   }
@@ -131,9 +132,9 @@ TEST_F(HostCalls, OfAnotherTargetWithNumbers) {
               "  return %0 : tensor<f32> } }",
               on_devices({2}))
           .value();
-  LaunchResult result = program.execute(std::span<const Buffer* const>()).value();
+  Launched result = meshard::pjrt::execute(program, {}).value();
   ASSERT_TRUE(result.launch.await().ok());
-  EXPECT_EQ(read_all<float>(result.outputs[0]), std::vector<float>{5});
+  EXPECT_EQ(read_all<float>(result.outputs[0][0]), std::vector<float>{5});
   EXPECT_THAT(others, testing::ElementsAre("t 3,-4 7 0 0"));
   EXPECT_THAT(seen, testing::IsEmpty());
   EXPECT_EQ(accept_host_calls(*client_, "meshard.test.third", other).ok() &&

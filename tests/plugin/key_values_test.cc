@@ -153,13 +153,13 @@ TEST_F(KeyValues, ProgramsOverSeveralProcessesMeetByTheStore) {
                                             *client.addressable_devices()[0])
                           .value()
                           .buffer;
-    const Buffer* arguments[] = {&argument};
+    const BufferList own_part = BufferList::of({&argument, 1});
+    std::vector<BufferList> outputs(1);
     LaunchOptions launch;
     launch.id = 77;  // the same in both
-    auto result = program.execute(arguments, launch).value();
-    EXPECT_EQ(result.launch.id(), 77);
+    EXPECT_EQ(program.execute(std::vector{&own_part}, outputs, launch).value().id(), 77);
     std::vector<float> whole(4);
-    result.outputs[0].read(std::as_writable_bytes(std::span(whole))).value();
+    outputs[0][0].read(std::as_writable_bytes(std::span(whole))).value();
     EXPECT_EQ(whole, (std::vector<float>{0, 1, 10, 1}));
     const Device& elsewhere = *client.find_device(1 - node);
     EXPECT_FALSE(client

@@ -32,11 +32,15 @@ TEST_F(Launches, ARefusedLaunchAfterOneThatWasDoneAtOnceFreesNothingTwice) {
   Client client = make_client(plugin(), 1);
   auto program = client.compile(pass_on(1, 1), on_first(1)).value();
   Arguments arguments(client, program);
-  std::vector<Buffer> outputs(1);
+  std::vector<BufferList> outputs(1);
   for (int i = 0; i < 3; ++i) {
-    ASSERT_TRUE(program.execute(arguments.pointers, outputs, {.track = false}).ok());
+    bool ended = false;
+    const LaunchOptions asking{.track = false, .ended = &ended};
+    ASSERT_TRUE(program.execute(arguments.pointers, outputs, asking).ok());
+    EXPECT_TRUE(ended);
+    EXPECT_EQ(client.launches_in_flight(), 0u);
     fake_.fail_at("PJRT_LoadedExecutable_Execute", 1, 8, "refused on purpose");
-    EXPECT_EQ(program.execute(arguments.pointers, outputs, {.track = false}).error().code(),
+    EXPECT_EQ(program.execute(arguments.pointers, outputs, asking).error().code(),
               ErrorCode::kResourceExhausted);
   }
 }
@@ -46,12 +50,15 @@ TEST_F(Launches, AProgramThatFailsInsideTheCallIsAnErrorOfTheCall) {
   Client client = make_client(plugin(), 1);
   auto program = client.compile(pass_on(1, 1), on_first(1)).value();
   Arguments arguments(client, program);
-  std::vector<Buffer> outputs(1);
+  std::vector<BufferList> outputs(1);
   fake_.fail_runs(13);
   SourceLocation here = SourceLocation::current();
   EXPECT_TRUE(throws_error(
       [&] {
-        (void)program.execute(arguments.pointers, outputs, {.track = false, .where = here}).value();
+        bool ended = false;
+        (void)program
+            .execute(arguments.pointers, outputs, {.track = false, .where = here, .ended = &ended})
+            .value();
       },
       ErrorCode::kInternal, {"as the test asked", "while running", "device 0", here.to_string()}));
 }
@@ -61,10 +68,10 @@ TEST_F(Launches, ErrorsOfACallNameProgramAndDevices) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 1, 8, "refused on purpose");
-  EXPECT_TRUE(throws_error([&] { (void)program.execute(arguments.pointers).value(); },
+  EXPECT_TRUE(throws_error([&] { (void)execute(program, arguments.pointers).value(); },
                            ErrorCode::kResourceExhausted,
                            {"refused on purpose", "while launching", "on 2 devices"}));
-  std::vector<Buffer> outputs(2);
+  std::vector<BufferList> outputs(1);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 2, 8, "refused on purpose");
   EXPECT_TRUE(throws_error(
       [&] { (void)program.execute_each_device(arguments.pointers, outputs).value(); },
@@ -84,7 +91,7 @@ TEST_F(Launches, ProgramsWhosePartsMeetEnterOneAtATime) {
       for (auto& program : programs)
         threads.emplace_back([&] {
           Arguments arguments(client, program);
-          for (int i = 0; i < 8; ++i) (void)program.execute(arguments.pointers).value();
+          for (int i = 0; i < 8; ++i) (void)execute(program, arguments.pointers).value();
         });
       for (std::thread& thread : threads) thread.join();
       client.await_launches();
@@ -109,16 +116,16 @@ TEST_F(Launches, ACallbackMayLaunchAndWaitWhileTheQueueIsFull) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
   std::promise<void> launched;
-  Launch first = program.execute(arguments.pointers).value().launch;
+  Launch first = execute(program, arguments.pointers).value().launch;
   first
       .on_ready(0,
                 [&](const Result<void>&) {
-                  Launch again = program.execute(arguments.pointers).value().launch;
+                  Launch again = execute(program, arguments.pointers).value().launch;
                   again.await().value();
                   launched.set_value();
                 })
       .value();
-  for (int i = 0; i < 100; ++i) (void)program.execute(arguments.pointers).value();
+  for (int i = 0; i < 100; ++i) (void)execute(program, arguments.pointers).value();
   launched.get_future().wait();
   client.await_launches();
   EXPECT_EQ(client.launches_in_flight(), 0u);
@@ -135,7 +142,7 @@ TEST_F(Launches, TheReleaseOfBorrowedMemoryMayLaunch) {
                       .view_device_memory(
                           memory, {ElementType::kF32, {4}}, client.device(0),
                           [&] {
-                            program.execute(arguments.pointers).value().launch.await().value();
+                            execute(program, arguments.pointers).value().launch.await().value();
                             launched.set_value();
                           })
                       .value();
@@ -174,8 +181,8 @@ TEST_F(Launches, AWaitThatIsTooLongSaysWhatIsInFlight) {
   auto program = client.compile(pass_on(2, 1), on_devices({2, 3})).value();
   Arguments arguments(client, program);
   SourceLocation here = SourceLocation::current();
-  auto result = program.execute(arguments.pointers, {.where = here}).value();
-  result.outputs[1].await_ready().value();
+  auto result = execute(program, arguments.pointers, {.where = here}).value();
+  result.outputs[0][1].await_ready().value();
   std::string text = reported.get_future().get().text;
   EXPECT_EQ(reports, 1) << "once for each wait";
   for (const std::string& part :

@@ -31,11 +31,11 @@ TEST_P(CompilerTest, CollectivesGiveTheSumAndTheirGroups) {
   auto program = client().compile(sum_over_devices(), on_first(8)).value();
   EXPECT_EQ(program.signature().to_string(), "(f32[4]) -> (f32[]) with collectives");
   Arguments arguments(client(), program);
-  std::vector<Buffer> outputs(8);
+  std::vector<BufferList> outputs(1);
   for (int i = 0; i < 50; ++i) (void)program.execute(arguments.pointers, outputs).value();
   // Devices k = 0..7 hold 100 k + {0, 1, 2, 3}.
-  for (const Buffer& output : outputs)
-    EXPECT_EQ(read_all<float>(output)[0], 100.0f * 28 * 4 + 8 * 6);
+  for (std::size_t k = 0; k < 8; ++k)
+    EXPECT_EQ(read_all<float>(outputs[0][k])[0], 100.0f * 28 * 4 + 8 * 6);
 
   auto module = HloModule::from_bytes(program.executable().optimized_program().value()).value();
   int reduces = 0;
@@ -57,7 +57,7 @@ TEST_P(CompilerTest, CollectivesAreNotRunDeviceByDevice) {
   auto program = client().compile(sum_over_devices(), on_first(8)).value();
   if (program.can_run_device_by_device()) GTEST_SKIP() << "this plugin may";
   Arguments arguments(client(), program);
-  std::vector<Buffer> outputs(8);
+  std::vector<BufferList> outputs(1);
   EXPECT_TRUE(
       throws_error([&] { (void)program.execute_each_device(arguments.pointers, outputs).value(); },
                    ErrorCode::kFailedPrecondition, {"wait for each other", "use execute"}));
@@ -89,16 +89,16 @@ TEST_P(CompilerTest, PartsWithoutCollectivesAreProgramsOfTheirOwn) {
   // In turns with the whole program, so that each waits for results of the other.
   for (int i = 0; i < 5; ++i)
     for (const LoadedExecutable* one : {&each, &program, &each, &each}) {
-      std::vector<Buffer> outputs(8);
+      std::vector<BufferList> outputs(1);
       (void)one->execute(arguments.pointers, outputs, {.track = i % 2 == 0}).value();
-      EXPECT_TRUE(arguments.buffers[5].is_donated()) << "donated";
-      for (std::size_t k = 0; k < 8; ++k) arguments.buffers[k] = std::move(outputs[k]);
+      EXPECT_TRUE(arguments.lists[0].is_donated()) << "donated";
+      arguments.lists[0] = std::move(outputs[0]);
     }
   for (std::size_t k = 0; k < 8; ++k) {
-    EXPECT_EQ(&arguments.buffers[k].device(), program.devices()[k]);
+    EXPECT_EQ(&arguments.lists[0][k].device(), program.devices()[k]);
     std::vector<float> expected = Arguments::values(k, 0);
     for (float& value : expected) value *= 1 << 20;
-    EXPECT_EQ(read_all<float>(arguments.buffers[k]), expected);
+    EXPECT_EQ(read_all<float>(arguments.lists[0][k]), expected);
   }
 }
 

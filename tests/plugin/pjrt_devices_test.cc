@@ -27,16 +27,16 @@ TEST_F(FakeDevices, OneDeviceOfOneLaunchFails) {
   auto program = client.compile(pass_on(4, 1), on_first(4)).value();
   Arguments arguments(client, program);
   fake_.fail_shard(2, 3, kInternal);
-  auto first = program.execute(arguments.pointers).value();
-  auto second = program.execute(arguments.pointers).value();
-  auto third = program.execute(arguments.pointers).value();
+  auto first = execute(program, arguments.pointers).value();
+  auto second = execute(program, arguments.pointers).value();
+  auto third = execute(program, arguments.pointers).value();
   first.launch.await().value();
   EXPECT_TRUE(throws_error([&] { second.launch.await().value(); }, ErrorCode::kInternal,
                            {"the run failed as the test asked"}));
   third.launch.await().value();
-  EXPECT_TRUE(throws_error([&] { second.outputs[3].await_ready().value(); }, ErrorCode::kInternal,
-                           {"the run failed as the test asked"}));
-  EXPECT_EQ(read_all<float>(second.outputs[2]), Arguments::values(2, 0));
+  EXPECT_TRUE(throws_error([&] { second.outputs[0][3].await_ready().value(); },
+                           ErrorCode::kInternal, {"the run failed as the test asked"}));
+  EXPECT_EQ(read_all<float>(second.outputs[0][2]), Arguments::values(2, 0));
 }
 
 TEST_F(FakeDevices, OneDeviceLags) {
@@ -44,15 +44,15 @@ TEST_F(FakeDevices, OneDeviceLags) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
   fake_.delay_shard(1, 1, -1);
-  auto result = program.execute(arguments.pointers).value();
-  EXPECT_TRUE(result.outputs[0].ready_event().value().is_ready().value());
-  EXPECT_FALSE(result.outputs[1].ready_event().value().is_ready().value());
+  auto result = execute(program, arguments.pointers).value();
+  EXPECT_TRUE(result.outputs[0][0].ready_event().value().is_ready().value());
+  EXPECT_FALSE(result.outputs[0][1].ready_event().value().is_ready().value());
   EXPECT_FALSE(result.launch.is_ready().value());
   fake_.hold_runs(0);
   result.launch.await().value();
   fake_.delay_shard(1, 0, 1000);
-  program.execute(arguments.pointers).value().launch.await().value();
-  EXPECT_EQ(read_all<float>(result.outputs[1]), Arguments::values(1, 0));
+  execute(program, arguments.pointers).value().launch.await().value();
+  EXPECT_EQ(read_all<float>(result.outputs[0][1]), Arguments::values(1, 0));
 }
 
 TEST_F(FakeDevices, LaunchesAreHeld) {
@@ -60,7 +60,7 @@ TEST_F(FakeDevices, LaunchesAreHeld) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
   fake_.hold_runs(1);
-  auto result = program.execute(arguments.pointers).value();
+  auto result = execute(program, arguments.pointers).value();
   std::latch called(2);  // from any thread
   for (std::size_t d = 0; d < 2; ++d)
     result.launch.on_ready(d, [&](const Result<void>&) { called.count_down(); }).value();
@@ -92,9 +92,9 @@ TEST_F(FakeDevices, OfProcessesThatThePluginDoesNotKnow) {
   auto program = client.compile(pass_on(1, 1), on_devices({4})).value();
   EXPECT_EQ(program.devices()[0], client.find_device(4));
   Buffer buffer = send(client, *client.find_device(4), {1, 2, 3, 4});
-  std::vector<const Buffer*> arguments = {&buffer};
-  auto result = program.execute(arguments).value();
-  EXPECT_EQ(read_all<float>(result.outputs[0])[3], 4.0f);
+  const BufferList argument = list_of(std::move(buffer));
+  auto result = execute(program, std::vector{&argument}).value();
+  EXPECT_EQ(read_all<float>(result.outputs[0][0])[3], 4.0f);
 
   EXPECT_TRUE(throws_error([&] { client.compile(pass_on(1, 1), on_devices({5})).value(); },
                            ErrorCode::kInvalidArgument, {"device 5 belongs to process 2"}));
@@ -136,14 +136,14 @@ TEST_F(FakeDevices, AWritableBlockBelongsToThePluginUntilItsLastBufferGoes) {
   Block block{};
   block.values[3] = 3;
   SentBuffer sent = block.sent_to(client, HostSemantics::kMutableZeroCopy);
-  std::vector<const Buffer*> arguments = {&sent.buffer};
-  auto result = program.execute(arguments).value();
-  EXPECT_FALSE(sent.buffer.is_live());
-  sent.buffer = {};
+  BufferList argument = list_of(std::move(sent.buffer));
+  auto result = execute(program, std::vector<const BufferList*>{&argument}).value();
+  EXPECT_FALSE(argument.is_live());
+  argument = {};
   EXPECT_FALSE(sent.host_released.is_ready().value()) << "the result lives there";
   block.values[3] = 4;
-  EXPECT_EQ(read_all<float>(result.outputs[0])[3], 4.0f) << "in place";
-  result.outputs[0] = {};
+  EXPECT_EQ(read_all<float>(result.outputs[0][0])[3], 4.0f) << "in place";
+  result.outputs.clear();
   EXPECT_TRUE(sent.host_released.is_ready().value());
   EXPECT_NE(block.values[3], 4.0f) << "overwritten before it was released";
 }
@@ -155,11 +155,11 @@ TEST_F(FakeDevices, ABlockThatIsOnlyReadIsNotWritten) {
   Block block{};
   block.values[3] = 3;
   SentBuffer sent = block.sent_to(client, HostSemantics::kImmutableZeroCopy);
-  std::vector<const Buffer*> arguments = {&sent.buffer};
-  auto result = program.execute(arguments).value();
+  BufferList argument = list_of(std::move(sent.buffer));
+  auto result = execute(program, std::vector<const BufferList*>{&argument}).value();
   block.values[3] = 4;
-  EXPECT_EQ(read_all<float>(result.outputs[0])[3], 3.0f) << "memory of its own";
-  sent.buffer = {};
+  EXPECT_EQ(read_all<float>(result.outputs[0][0])[3], 3.0f) << "memory of its own";
+  argument = {};
   EXPECT_TRUE(sent.host_released.is_ready().value());
   EXPECT_EQ(block.values[3], 4.0f);
 }
@@ -194,10 +194,10 @@ TEST_F(FakeDevices, ADonatedBufferThatIsViewedKeepsItsBytes) {
   Client client = make_client(plugin(), 1);
   auto program = client.compile(pass_on(1, 1, /*donate=*/true), on_first(1)).value();
   Arguments arguments(client, program);
-  HostView view = arguments.buffers[0].host_view().value();
-  auto result = program.execute(arguments.pointers).value();
-  EXPECT_FALSE(arguments.buffers[0].is_live());
-  arguments.buffers.clear();
+  HostView view = arguments.lists[0][0].host_view().value();
+  auto result = execute(program, arguments.pointers).value();
+  EXPECT_FALSE(arguments.lists[0].is_live());
+  arguments.lists.clear();
   result.outputs.clear();
   EXPECT_EQ(reinterpret_cast<const float*>(view.bytes().data())[3], 3.0f);
 }

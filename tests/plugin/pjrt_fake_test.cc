@@ -80,7 +80,7 @@ TEST_F(FakeTest, AShortTableHidesItsLaterEntries) {
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   EXPECT_EQ(program.executable().fingerprint().error().code(), ErrorCode::kUnimplemented);
   Arguments arguments(client, program);
-  EXPECT_EQ(read_all<float>(program.execute(arguments.pointers).value().outputs[1]),
+  EXPECT_EQ(read_all<float>(execute(program, arguments.pointers).value().outputs[0][1]),
             Arguments::values(1, 0));
 }
 
@@ -91,8 +91,8 @@ TEST_F(FakeTest, LaunchIdsAreUniqueAndNeverZero) {
   auto other = second.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program), others(second, other);
   for (int i = 0; i < 10; ++i) {
-    EXPECT_GT(program.execute(arguments.pointers).value().launch.id(), 0);
-    (void)other.execute(others.pointers).value();
+    EXPECT_GT(execute(program, arguments.pointers).value().launch.id(), 0);
+    (void)execute(other, others.pointers).value();
   }
   std::vector<int> ids;
   for (int i = 0; i < 20; ++i) ids.push_back(fake_.launch_id(i));
@@ -115,7 +115,7 @@ TEST_F(FakeTest, TheCpuRulesBoundLaunchesAndABetterPluginIsNotSlowedDown) {
     auto program = client.compile(pass_on(2, 1), on_first(2)).value();
     Arguments arguments(client, program);
     std::vector<Launch> launches;
-    std::vector<Buffer> outputs(2);
+    std::vector<BufferList> outputs(1);
     for (int i = 0; i < 50; ++i)
       launches.push_back(program.execute(arguments.pointers, outputs).value());
     fake_.hold_runs(0);
@@ -134,14 +134,14 @@ TEST_F(FakeTest, AnErrorInsideTheWedgingPluginIsNotFollowedByAHang) {
   auto single = client.compile(pass_on(1, 1), on_first(1)).value();
   Arguments arguments(client, program), one(client, single);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 1, 8, "out of memory on purpose");
-  auto launch = [&] { (void)program.execute(arguments.pointers).value(); };
+  auto launch = [&] { (void)execute(program, arguments.pointers).value(); };
   EXPECT_TRUE(throws_error(launch, ErrorCode::kResourceExhausted, {"out of memory on purpose"}));
   EXPECT_TRUE(throws_error(launch, ErrorCode::kFailedPrecondition, {"create a new client"}));
-  EXPECT_TRUE(single.execute(one.pointers).ok()) << "one device is not affected";
+  EXPECT_TRUE(execute(single, one.pointers).ok()) << "one device is not affected";
   Client fresh = make_client(plugin(), 2);
   auto again = fresh.compile(pass_on(2, 1), on_first(2)).value();
   Arguments more(fresh, again);
-  EXPECT_TRUE(again.execute(more.pointers).ok());
+  EXPECT_TRUE(execute(again, more.pointers).ok());
 }
 
 TEST_F(FakeTest, AFailedLaunchGivesDonatedArgumentsBack) {
@@ -149,16 +149,16 @@ TEST_F(FakeTest, AFailedLaunchGivesDonatedArgumentsBack) {
   auto program = client.compile(pass_on(2, 2, true), on_first(2)).value();
   Arguments arguments(client, program);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 1, 13, "no");
-  EXPECT_FALSE(program.execute(arguments.pointers).ok());
-  for (const Buffer& buffer : arguments.buffers) EXPECT_TRUE(buffer.is_live());
-  EXPECT_TRUE(program.execute(arguments.pointers).ok());
+  EXPECT_FALSE(execute(program, arguments.pointers).ok());
+  for (const BufferList& list : arguments.lists) EXPECT_TRUE(list.is_live());
+  EXPECT_TRUE(execute(program, arguments.pointers).ok());
 }
 
 TEST_F(FakeTest, DeviceByDeviceFailureInTheMiddleFreesTheEarlierOutputs) {
   Client client = make_client(plugin(), 4);
   auto program = client.compile(pass_on(4, 1), on_first(4)).value();
   Arguments arguments(client, program);
-  std::vector<Buffer> outputs(4);
+  std::vector<BufferList> outputs(1);
   fake_.fail_at("PJRT_LoadedExecutable_Execute", 3, 13, "third device");
   EXPECT_TRUE(
       throws_error([&] { (void)program.execute_each_device(arguments.pointers, outputs).value(); },
@@ -172,15 +172,15 @@ TEST_F(FakeTest, ErrorsOfARunAreValuesOfItsCompletion) {
   Client client = make_client(plugin(), 2);
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
-  auto result = program.execute(arguments.pointers).value();
+  auto result = execute(program, arguments.pointers).value();
   EXPECT_FALSE(result.launch.is_ready().value());
   for (int i = 0; i < 2; ++i)  // it can be queried again
     EXPECT_TRUE(throws_error([&] { result.launch.await().value(); }, ErrorCode::kInternal,
                              {"as the test asked"}));
   EXPECT_TRUE(result.launch.is_ready().value());
-  EXPECT_TRUE(throws_error([&] { result.outputs[0].await_ready().value(); }, ErrorCode::kInternal,
-                           {"as the test asked"}));
-  Event ready = result.outputs[1].ready_event().value();
+  EXPECT_TRUE(throws_error([&] { result.outputs[0][0].await_ready().value(); },
+                           ErrorCode::kInternal, {"as the test asked"}));
+  Event ready = result.outputs[0][1].ready_event().value();
   ErrorCode seen{};
   ready.on_ready([&](const Result<void>& outcome) { seen = outcome.error().code(); }).value();
   finish_callbacks();
@@ -191,7 +191,7 @@ TEST_F(FakeTest, UntrackedLaunchesHaveNoCompletion) {
   Client client = make_client(plugin(), 2);
   auto program = client.compile(pass_on(2, 1), on_first(2)).value();
   Arguments arguments(client, program);
-  auto result = program.execute(arguments.pointers, {.track = false}).value();
+  auto result = execute(program, arguments.pointers, {.track = false}).value();
   EXPECT_EQ(result.launch.id(), 0);
   EXPECT_TRUE(result.launch.is_ready().value());
   result.launch.await().value();
@@ -249,12 +249,12 @@ TEST_F(FakeTest, ThePluginWouldNoticeWhatOurChecksKeepFromIt) {
   auto lied_to = client.deserialize_and_load(bytes, nullptr, &wrong).value();
   std::vector<Buffer> buffers;
   for (int d = 0; d < 2; ++d) buffers.push_back(send(client, client.device(d), {1, 2, 3}));
-  std::vector<const Buffer*> pointers = {&buffers[0], &buffers[1]};
-  EXPECT_TRUE(throws_error([&] { (void)lied_to.execute(pointers).value(); },
+  const BufferList list = BufferList::of(buffers);
+  EXPECT_TRUE(throws_error([&] { (void)execute(lied_to, std::vector{&list}).value(); },
                            ErrorCode::kInvalidArgument, {"wrong type"}));
   EXPECT_EQ(fake_.invalid_calls(), 1);
   Arguments arguments(client, program);
-  auto result = program.execute(arguments.pointers).value();
+  auto result = execute(program, arguments.pointers).value();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_FALSE(result.launch.is_ready().value()) << "wedged";
 }

@@ -80,9 +80,9 @@ std::vector<float> whole_program(const Plugin& plugin) {
   std::string bytes = program.executable().serialize().value();
   auto again = client.deserialize_and_load(bytes).value();
   Arguments arguments(client, again);
-  auto result = again.execute(arguments.pointers).value();
+  auto result = execute(again, arguments.pointers).value();
   result.launch.await().value();
-  Buffer copy = result.outputs[1].copy_to_device(client.device(1)).value();
+  Buffer copy = result.outputs[1][0].copy_to_device(client.device(1)).value();
   copy.await_ready().value();
   std::vector<float> values = read_all<float>(copy);
   result.outputs[0].delete_now().value();

@@ -1,4 +1,5 @@
 // What the runtime requests from a plugin, and when: concurrent launches on parts of the devices.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -117,6 +118,108 @@ TEST_F(RuntimeOnFake, TheStateOfAnOptimizerFailsAtTheUsersLine) {
     };
     fails([&] { (void)optim::init(adam, parameter); }, __LINE__);
     fails([&] { (void)optim::init(sgd, parameter); }, __LINE__);
+  }
+}
+
+struct SmallResults : RuntimeOnFake {
+  using Tensors = std::vector<Tensor>;
+  static std::int64_t live_bytes() {
+    std::int64_t bytes = 0;
+    for (const pjrt::Device* device : runtime_client().addressable_devices())
+      bytes += device->live_bytes();
+    return bytes;
+  }
+  static Tensor step_on(const Tensor& x) {
+    return mark_sharding(x + 3001, Mesh({{"x", 2}}), P("x"));
+  }
+  // Calls of a program on two devices with this many arguments and results.
+  static auto program_of(int arrays) {
+    Tensors state;
+    for (int i = 0; i < arrays; ++i) state.push_back(on({0, 1}));
+    return [state, f = jit([](Tensors x) {
+                     for (Tensor& each : x) each = step_on(each);
+                     return x;
+                   })] { return f(state); };
+  }
+};
+
+// They are destroyed a moment after they are released: by the next launch, or by a later one if
+// they are few.
+TEST_F(SmallResults, AreDestroyedByLaterLaunchesOrWaits) {
+  auto launch = program_of(2);
+  sync(launch());
+  meshard::sync();
+  const int objects = control.live_objects();
+  const std::int64_t bytes = live_bytes();
+  constexpr std::int64_t kLaunch = 4 * 16;
+  Tensors results = launch();
+  EXPECT_EQ(live_bytes(), bytes + kLaunch);
+  results.clear();
+  EXPECT_EQ(live_bytes(), bytes + kLaunch) << "counted until they are destroyed";
+  std::int64_t most = 0;
+  for (int i = 0; i < 1000; ++i) {
+    sync(launch());
+    most = std::max(most, live_bytes() - bytes);
+  }
+  // Four batches of 64 buffers may wait for the thread that destroys them, which holds one more,
+  // beside those of this thread and of the last launch.
+  EXPECT_LE(most, 6 * 64 * 16 + kLaunch);
+  meshard::sync();
+  EXPECT_EQ(control.live_objects(), objects);
+  EXPECT_EQ(live_bytes(), bytes);
+  (void)launch();
+  EXPECT_EQ(memory_stats(0).live_bytes + memory_stats(1).live_bytes, bytes);
+}
+
+// Many are destroyed by a thread of their own.
+TEST_F(SmallResults, OfManyArraysAreDestroyedBeforeWaitsEnd) {
+  auto launch = program_of(100);
+  sync(launch());
+  meshard::sync();
+  const int objects = control.live_objects();
+  const std::int64_t bytes = live_bytes();
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 10; ++i) sync(launch());
+    meshard::sync();
+    EXPECT_EQ(control.live_objects(), objects);
+    EXPECT_EQ(live_bytes(), bytes);
+  }
+}
+
+// Threads that launch and release at the same time hand their buffers to the same thread.
+TEST_F(SmallResults, OfSeveralThreadsAreDestroyed) {
+  auto launch = program_of(40);
+  sync(launch());
+  meshard::sync();
+  const int objects = control.live_objects();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) sync(launch());
+    });
+  for (std::thread& thread : threads) thread.join();
+  meshard::sync();
+  EXPECT_EQ(control.live_objects(), objects);
+}
+
+// A program whose launches ended inside the plugin's call for a while, and then no longer.
+TEST_F(RuntimeOnFake, LaunchesOnOneDeviceThatEndInsideTheCallAreNotInFlight) {
+  auto f = jit([](Tensor x) { return x + 4001; });
+  Tensor x = on({0});
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 200; ++i) sync(f(x));
+    meshard::sync();
+    (void)f(x);
+    EXPECT_EQ(runtime_client().launches_in_flight(), 0u);
+    control.hold_runs(1);
+    for (int i = 0; i < 200; ++i) (void)f(x);
+    EXPECT_EQ(runtime_client().launches_in_flight(), 200u);
+    control.hold_runs(0);
+    meshard::sync();
+    for (int i = 0; i < 100; ++i) (void)f(x);  // it is asked again after 64
+    meshard::sync();
+    (void)f(x);
+    EXPECT_EQ(runtime_client().launches_in_flight(), 0u);
   }
 }
 

@@ -242,7 +242,7 @@ def strangers(folder, transport):
             if kind == 1:  # a plausible size
                 data = generator.randrange(25, 512).to_bytes(4, "little") + data
             if kind == 2:  # a hello, then nonsense
-                name, challenge = b"meshard processes 1", generator.randbytes(32)
+                name, challenge = b"meshard processes 2", generator.randbytes(32)
                 body = (b"\x01" + bytes(8) + generator.randrange(3).to_bytes(8, "little")
                         + len(name).to_bytes(4, "little") + len(challenge).to_bytes(4, "little") + name + challenge)
                 data = len(body).to_bytes(4, "little") + body + data

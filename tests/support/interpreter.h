@@ -21,7 +21,6 @@
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/dot_general.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"

@@ -18,7 +18,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/explain/time_text.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "tools/meshard/launch_variables.h"
 #include "tools/meshard/process_checks.h"

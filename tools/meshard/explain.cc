@@ -94,8 +94,8 @@ class Progress {
   bool shown_, written_ = false;
 };
 
-ExplainModuleOptions options_of(const ExplainArguments& arguments, Progress& progress) {
-  ExplainModuleOptions options;
+ExplainForOptions options_of(const ExplainArguments& arguments, Progress& progress) {
+  ExplainForOptions options;
   if (!arguments.mesh.empty()) {
     Mesh mesh = read_mesh(arguments.mesh, "");
     options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());
@@ -169,7 +169,7 @@ int try_file(const ExplainArguments& arguments, const std::string& text, const T
   for (const ShardingTrial& trial : trials) changed.push_back(apply(trial, module).value());
   auto compiled = [&](const std::string& one) {
     Progress progress(arguments.quiet);
-    ExplainModuleOptions options = options_of(arguments, progress);
+    ExplainForOptions options = options_of(arguments, progress);
     options.entry.clear();  // the text has its entry
     return explain_module(one, target, options, /*where=*/{});
   };

@@ -56,7 +56,7 @@ ProgramReport load_report(const std::string& path, const ReportSource& source) {
   if (source.topology.empty())
     throw Error(ErrorCode::kInvalidArgument,
                 path + " is not a report; specify --topology to compile it as a module");
-  ExplainModuleOptions options;
+  ExplainForOptions options;
   if (!source.mesh.empty()) {
     Mesh mesh = read_mesh(source.mesh, "");
     options.layout.axes.assign(mesh.axes().begin(), mesh.axes().end());

@@ -14,7 +14,7 @@
 #include "meshard/base/fingerprint.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/plan/plan_json.h"
+#include "meshard/plan/plan_text.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/expectations.h"
 #include "meshard/report/html.h"

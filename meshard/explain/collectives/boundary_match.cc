@@ -46,9 +46,7 @@ std::vector<std::string> scopes_of(const std::vector<LocatedInstruction>& users,
       if (is_product(*user.instruction) != products ||
           (differentiated && !is_of_model(phases.of_op(op_name))))
         continue;
-      std::string scope = op_scope(op_name);
-      if (!scope.empty() && std::find(scopes.begin(), scopes.end(), scope) == scopes.end())
-        scopes.push_back(std::move(scope));
+      if (std::string scope = op_scope(op_name); !scope.empty()) add_once(scopes, std::move(scope));
     }
   return scopes;
 }
@@ -165,9 +163,7 @@ std::vector<std::int64_t> BoundaryMatch::replaced_by(
   std::vector<std::int64_t> found;
   for (std::int64_t result : results) {
     auto i = static_cast<std::size_t>(result);
-    if (i >= replaced_.size() || replaced_[i] < 0) continue;
-    if (std::find(found.begin(), found.end(), replaced_[i]) == found.end())
-      found.push_back(replaced_[i]);
+    if (i < replaced_.size() && replaced_[i] >= 0) add_once(found, replaced_[i]);
   }
   std::sort(found.begin(), found.end());
   return found;

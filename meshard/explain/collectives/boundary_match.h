@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshard/explain/collectives/program_phases.h"
+#include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/collectives/value_flow.h"
 #include "meshard/hlo/executions.h"
 

@@ -8,6 +8,28 @@
 namespace meshard {
 namespace {
 
+// Names in one line; a line is read, not searched.
+constexpr std::size_t kMostNamesInLine = 3;
+
+std::string listed_names(const std::vector<std::string>& names) {
+  std::size_t shown = std::min(names.size(), kMostNamesInLine);
+  std::string text;
+  for (std::size_t i = 0; i < shown; ++i) append(text, cat(i > 0 ? ", " : "", names[i]));
+  if (shown < names.size()) text += ", ...";
+  return text;
+}
+
+std::string_view noun(PurposeKind kind, bool many) {
+  switch (kind) {
+    case PurposeKind::kWeight: return many ? "weights" : "weight";
+    case PurposeKind::kArgument: return many ? "arguments" : "argument";
+    case PurposeKind::kGradient: return many ? "the gradients of" : "the gradient of";
+    case PurposeKind::kUpdate: return many ? "the updates of" : "the update of";
+    case PurposeKind::kResult: return many ? "results" : "result";
+    default: return "";
+  }
+}
+
 std::string axes_text(const Collective& one) {
   if (!one.axes) {
     if (one.group_size > 0)
@@ -25,10 +47,6 @@ std::string form_text(const Collective& one) {
   if (one.continues) text += ", continued from an earlier one";
   if (one.across_processes) text += ", across processes";
   return text;
-}
-
-void add_once(std::vector<std::string>& texts, const std::string& text) {
-  if (std::find(texts.begin(), texts.end(), text) == texts.end()) texts.push_back(text);
 }
 
 // What it moves, or else the layers.
@@ -75,9 +93,20 @@ bool alike(const Collective& a, const Collective& b) {
 
 }  // namespace
 
-std::string_view to_string(CollectiveKind kind) { return enum_name(kind); }
+std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names) {
+  std::string_view what = noun(kind, names.size() > 1);
+  if (names.empty() || what.empty()) return "";
+  if (names.size() == 1)  // an argument without a name is called `argument 3`
+    return names[0].starts_with(cat(what, " ")) ? cat(" of ", names[0])
+                                                : cat(" of ", what, " ", names[0]);
+  return cat(" of ", what, " (", listed_names(names), ")");
+}
 
-std::string_view to_string(OriginCertainty certainty) { return enum_name(certainty); }
+std::string layers_text(const std::vector<std::string>& layers) {
+  if (layers.empty() || layers == std::vector<std::string>{"loop"}) return "";  // `x 12` says so
+  if (layers.size() == 1) return cat(" in ", layers[0]);
+  return cat(" in ", layers.size(), " layers (", listed_names(layers), ")");
+}
 
 std::string_view to_string(CollectiveCause cause) {
   return cause == CollectiveCause::kUnknown ? "" : enum_name(cause);
@@ -91,15 +120,10 @@ std::string AxisShift::to_string() const {
 std::string CollectiveOrigin::to_string() const {
   if (certainty == OriginCertainty::kUnknown || places.empty()) return "an unknown place";
   std::vector<std::string> texts;
-  for (const OriginPlace& place : places) {
-    std::string text = cat(place, place.via.empty() ? "" : ", via ", place.via);
-    if (std::find(texts.begin(), texts.end(), text) == texts.end())
-      texts.push_back(std::move(text));
-  }
+  for (const OriginPlace& place : places)
+    add_once(texts, cat(place, place.via.empty() ? "" : ", via ", place.via));
   return cat(join(texts, ", "), " (", meshard::to_string(certainty), ")");
 }
-
-std::string_view to_string(CollectiveForm form) { return enum_name(form); }
 
 std::string repetition_text(std::int64_t executions, bool executions_known, bool conditional) {
   std::string text;

@@ -10,10 +10,80 @@
 #include "meshard/base/field_notes.h"
 #include "meshard/base/fields.h"
 #include "meshard/base/saturating.h"
-#include "meshard/explain/collectives/collective_purpose.h"
+#include "meshard/explain/collectives/op_scope.h"
 #include "meshard/mesh/axis_ref.h"
 
 namespace meshard {
+
+/// What a collective moves or adds up.
+enum class PurposeKind {
+  kUnknown,
+  kWeight,       ///< the value of arguments that the program also updates
+  kArgument,     ///< the value of other arguments: a batch, a state, weights that stay as they are
+  kGradient,     ///< the gradients of arguments: their sum over devices, or an exchange of them
+  kUpdate,       ///< the new value of arguments, after the optimizer
+  kResult,       ///< the sum of results of the program, such as the loss
+  kActivations,  ///< values between layers, or partial sums of them
+  kReshard,      ///< a value between layers whose sharding changes
+  kUser,         ///< a collective that the program itself calls for a value that is none of these
+};
+
+template <>
+struct EnumNames<PurposeKind> {
+  using enum PurposeKind;
+  static constexpr EnumName<PurposeKind> kNames[] = {
+      {kUnknown, "unknown"},         {kWeight, "weight"},   {kArgument, "argument"},
+      {kGradient, "gradient"},       {kUpdate, "update"},   {kResult, "result"},
+      {kActivations, "activations"}, {kReshard, "reshard"}, {kUser, "user"}};
+};
+
+/// `weight`, `argument`, `gradient`, `update`, `result`, `activations`, `reshard`, `user`,
+/// `unknown`
+inline std::string_view to_string(PurposeKind kind) { return enum_name(kind); }
+
+/// How a purpose was found.
+enum class PurposeCertainty {
+  kUnknown,
+  kExact,     ///< the data flow of the compiled module shows it
+  kInferred,  ///< some of it is concluded from the names of neighboring ops
+};
+
+template <>
+struct EnumNames<PurposeCertainty> {
+  using enum PurposeCertainty;
+  static constexpr EnumName<PurposeCertainty> kNames[] = {
+      {kUnknown, "unknown"}, {kExact, "exact"}, {kInferred, "inferred"}};
+};
+
+/// `exact`, `inferred`, `unknown`
+inline std::string_view to_string(PurposeCertainty certainty) { return enum_name(certainty); }
+
+/// Value type: what a collective is for.
+struct CollectivePurpose {
+  PurposeKind kind = PurposeKind::kUnknown;
+  PurposeCertainty certainty = PurposeCertainty::kUnknown;
+  /// The arguments (for a result: the results) concerned, by name: `params['w1']`, or `argument 3`.
+  std::vector<std::string> names = {};
+  /// The layer: the op's scope `MLP/b0_up`, else the parameters' folder. A collective in a loop
+  /// is in `loop` or `loop/attn`. Of a collective for several layers, their common part, `MLP`.
+  /// Empty if unknown.
+  std::string layer = {};
+  ProgramPhase phase = ProgramPhase::kUnknown;
+  /// For a reshard: the shardings before and after, `P("data", none)`; empty if unknown.
+  std::string from = {}, to = {};
+
+  MESHARD_FIELDS(kind, certainty, names, layer, phase, from, to)
+  friend bool operator==(const CollectivePurpose&, const CollectivePurpose&) = default;
+};
+
+/// The arguments of a purpose in a line of text: ` of weight w1`, ` of weights (w1, w2, w3, ...)`,
+/// ` of the gradients of (w1, w2)`. Empty for a purpose without names. `names` has those of all
+/// collectives of a line.
+std::string purpose_text(PurposeKind kind, const std::vector<std::string>& names);
+
+/// The layers in a line of text: ` in b0_up`, ` in 6 layers (b0_up, b1_up, ...)`; empty if there
+/// are none, or only `loop`.
+std::string layers_text(const std::vector<std::string>& layers);
 
 /// Kinds of collectives. Sends and receives are separate kinds, because a compiler may use them
 /// instead of a permutation.
@@ -44,8 +114,22 @@ struct EnumNames<CollectiveKind> {
       {kReceive, "recv"}};
 };
 
+/// True for the kinds that add up what devices have.
+constexpr bool is_reduction(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
+}
+/// True for the kinds in which each device sends a part to each other one.
+constexpr bool is_exchange(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kRaggedAllToAll;
+}
+/// True for the kinds in which a device sends to one other device.
+constexpr bool is_permutation(CollectiveKind kind) {
+  return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
+         kind == CollectiveKind::kReceive;
+}
+
 /// The HLO name: `all-reduce`, `collective-permute`, `recv`.
-std::string_view to_string(CollectiveKind kind);
+inline std::string_view to_string(CollectiveKind kind) { return enum_name(kind); }
 
 /// Value type: a shift in which every device sends to the device `by` positions further. The
 /// positions are those along `axes`, flattened into one axis whose last axis runs fastest. At the
@@ -79,7 +163,7 @@ struct EnumNames<OriginCertainty> {
 };
 
 /// `exact`, `merged`, `inferred`, `unknown`
-std::string_view to_string(OriginCertainty certainty);
+inline std::string_view to_string(OriginCertainty certainty) { return enum_name(certainty); }
 
 /// Value type: an op of the user's program that a collective originates from.
 struct OriginPlace {
@@ -157,7 +241,7 @@ struct EnumNames<CollectiveForm> {
 };
 
 /// `plain`, `fused`, `windowed einsum`, `across slices`
-std::string_view to_string(CollectiveForm form);
+inline std::string_view to_string(CollectiveForm form) { return enum_name(form); }
 
 /// ` x 12`, ` per iteration of a loop of unknown length`, ` if its branch is taken`, or several of
 /// them. Empty for a single execution.
@@ -242,5 +326,46 @@ struct CollectiveGroup {
 /// Groups collectives with the same kind, axes, shifts, places, executions, form, cause, phase and
 /// kind of purpose. Groups are in order of first appearance.
 std::vector<CollectiveGroup> group_collectives(const std::vector<Collective>& collectives);
+
+/// How a value changes its sharding.
+enum class ReshardKind {
+  kGather,             ///< a dimension becomes whole: an all-gather
+  kExchange,           ///< sharding moves to another dimension or axis: all-to-all, permutation
+  kFullRematerialize,  ///< every device materializes the whole value, then slices it
+};
+
+template <>
+struct EnumNames<ReshardKind> {
+  using enum ReshardKind;
+  static constexpr EnumName<ReshardKind> kNames[] = {
+      {kGather, "gather"}, {kExchange, "exchange"}, {kFullRematerialize, "full rematerialization"}};
+};
+
+/// `gather`, `exchange`, `full rematerialization`
+inline std::string_view to_string(ReshardKind kind) { return enum_name(kind); }
+
+/// Value type: one reshard in the compiled program.
+struct Reshard {
+  ReshardKind kind = ReshardKind::kGather;
+  /// The instruction in the compiled module: the collective, or the copy.
+  std::string instruction = {};
+  /// The value's global type, `f32[4096,4096]`; empty if unknown.
+  std::string type = {};
+  /// Shardings before and after, as text; empty if unknown.
+  std::string from = {}, to = {};
+  /// Bytes that one device receives in one execution.
+  std::int64_t bytes = 0;
+  /// Number of executions in one run.
+  std::int64_t executions = 1;
+  CollectiveOrigin origin = {};
+  /// Who requested it.
+  CollectiveCause who = CollectiveCause::kUnknown;
+  /// The reason: `matmul at gpt.cc:42 needs all of dimension 1, which is split by "model"`.
+  std::string cause = {};
+
+  MESHARD_FIELDS(kind, instruction, type, from, to, bytes, executions, origin, who, cause)
+  std::string to_string() const;
+  friend bool operator==(const Reshard&, const Reshard&) = default;
+};
 
 }  // namespace meshard

@@ -15,28 +15,11 @@ namespace meshard {
 namespace {
 
 std::optional<CollectiveKind> kind_of_opcode(std::string_view opcode) {
-  static constexpr std::pair<std::string_view, CollectiveKind> kKinds[] = {
-      {"all-reduce", CollectiveKind::kAllReduce},
-      {"all-reduce-start", CollectiveKind::kAllReduce},
-      {"all-gather", CollectiveKind::kAllGather},
-      {"all-gather-start", CollectiveKind::kAllGather},
-      {"reduce-scatter", CollectiveKind::kReduceScatter},
-      {"all-to-all", CollectiveKind::kAllToAll},
-      {"ragged-all-to-all", CollectiveKind::kRaggedAllToAll},
-      {"collective-permute", CollectiveKind::kCollectivePermute},
-      {"collective-permute-start", CollectiveKind::kCollectivePermute},
-      {"collective-broadcast", CollectiveKind::kCollectiveBroadcast},
-      {"send", CollectiveKind::kSend},
-      {"recv", CollectiveKind::kReceive},
-  };
-  for (const auto& [name, kind] : kKinds)
+  constexpr std::string_view kStart = "-start";
+  if (opcode.ends_with(kStart)) opcode.remove_suffix(kStart.size());
+  for (const auto& [kind, name] : EnumNames<CollectiveKind>::kNames)
     if (name == opcode) return kind;
   return std::nullopt;
-}
-
-bool is_permutation(CollectiveKind kind) {
-  return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
-         kind == CollectiveKind::kReceive;
 }
 
 // Bytes of the result only. The shape of a start instruction also contains its operands and, for a

@@ -5,7 +5,7 @@
 
 #include "meshard/base/result.h"
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/explain/collectives/slice_numbering.h"
+#include "meshard/explain/collectives/collective_axes.h"
 #include "meshard/graph/graph.h"
 #include "meshard/hlo/executions.h"
 #include "meshard/hlo/module.h"

@@ -4,27 +4,15 @@
 #include <array>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/field_notes.h"
 
 namespace meshard {
 namespace {
 
 // Parts of names that JAX writes for its own constructs.
-constexpr std::array<std::string_view, 16> kConstructs = {"while",
-                                                          "closed_call",
-                                                          "checkpoint",
-                                                          "remat",
-                                                          "remat2",
-                                                          "shard_map",
-                                                          "scan",
-                                                          "pjit",
-                                                          "core_call",
-                                                          "custom_jvp_call",
-                                                          "custom_vjp_call",
-                                                          "rematted_computation",
-                                                          "custom_vjp_call_jaxpr",
-                                                          "body_fun",
-                                                          "cond_fun",
-                                                          "xla_call"};
+constexpr std::string_view kConstructs =
+    "while closed_call checkpoint remat remat2 shard_map scan pjit core_call custom_jvp_call "
+    "custom_vjp_call rematted_computation custom_vjp_call_jaxpr body_fun cond_fun xla_call";
 
 // Transformations: the scopes are inside the parentheses.
 constexpr std::array<std::string_view, 5> kTransformations = {"jvp(", "transpose(", "vmap(",
@@ -48,7 +36,7 @@ std::vector<std::string_view> split(std::string_view name) {
 bool is_construct(std::string_view part, std::string_view before, std::string_view after) {
   if (part == "body" || part == "cond")
     return before == "while" || (part == "cond" && after.starts_with("branch_"));
-  if (std::find(kConstructs.begin(), kConstructs.end(), part) != kConstructs.end()) return true;
+  if (lists_name(kConstructs, part)) return true;
   if (part.starts_with("branch_") && part.ends_with("_fun")) return true;
   if (part.find("->") != std::string_view::npos) return true;  // an einsum
   if (part.find('<') != std::string_view::npos) return true;   // a local function

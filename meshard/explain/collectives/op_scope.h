@@ -1,7 +1,9 @@
 // What the name of an op says about it: the layer and the phase of training.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshard/base/enum_names.h"
@@ -20,6 +22,12 @@ struct EnumNames<ProgramPhase> {
 
 /// `forward`, `backward`, `optimizer`; empty if unknown
 std::string_view to_string(ProgramPhase phase);
+
+/// Appends a value that the list does not have.
+template <class T>
+void add_once(std::vector<T>& list, T value) {
+  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
+}
 
 /// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
 /// forward pass of a function that is differentiated. Files of meshard's own modules have `jvp()/`,

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 #include <unordered_set>
+#include <vector>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/field_notes.h"
 #include "meshard/explain/collectives/op_scope.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
@@ -12,6 +15,25 @@
 
 namespace meshard {
 namespace {
+
+// The last `folders` + 1 components of a path.
+std::string_view tail(std::string_view path, int folders) {
+  std::size_t at = path.size();
+  for (int i = 0; i <= folders; ++i) {
+    if (at == 0) return path;
+    at = path.rfind('/', at - 1);
+    if (at == std::string_view::npos) return path;
+  }
+  return path.substr(at + 1);
+}
+
+// Follows a Python installation's folder, `lib/python3.12/`.
+bool is_in_python_library(std::string_view path) {
+  constexpr std::string_view kFolder = "/lib/python3";
+  std::size_t at = path.find(kFolder);
+  return at != std::string_view::npos &&
+         path.find('/', at + kFolder.size()) != std::string_view::npos;
+}
 
 // Limit of the search for a name: names are usually near, and programs are large.
 constexpr std::size_t kMostVisited = 4096;
@@ -24,21 +46,87 @@ bool is_request(const OriginPlace& place) {
 
 // Collectives that XLA combines.
 bool may_be_combined(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kAllGather ||
-         kind == CollectiveKind::kReduceScatter || kind == CollectiveKind::kCollectivePermute;
-}
-
-// Reductions of partial results belong to the op that produced them; other kinds may be reshards.
-bool is_reduction(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
-}
-
-void add_once(CollectiveOrigin& origin, OriginPlace place) {
-  if (std::find(origin.places.begin(), origin.places.end(), place) == origin.places.end())
-    origin.places.push_back(std::move(place));
+  return is_reduction(kind) || kind == CollectiveKind::kAllGather ||
+         kind == CollectiveKind::kCollectivePermute;
 }
 
 }  // namespace
+
+bool is_library_file(std::string_view path) {
+  if (path.starts_with("<")) return true;
+  for (std::string_view folder : {"/site-packages/", "/dist-packages/", "/jax/_src/"})
+    if (path.find(folder) != std::string_view::npos) return true;
+  return is_in_python_library(path);
+}
+
+SourcePlaces::SourcePlaces(const HloModule& module) : module_(&module) {
+  std::set<std::string> files;
+  for (const HloFrame& frame : module.frames) files.insert(frame.file);
+  for (const HloComputation& computation : module.computations)
+    for (const HloInstruction& each : computation.instructions)
+      files.insert(each.metadata.source_file);
+  files.erase("");
+  std::unordered_map<std::string_view, std::vector<const std::string*>> alike;
+  for (const std::string& file : files) alike[tail(file, 0)].push_back(&file);
+  for (const auto& [name, paths] : alike) {
+    if (paths.size() == 1) continue;  // named without folders
+    int folders = 1;
+    for (bool unique = false; !unique; ++folders) {
+      std::unordered_set<std::string_view> tails;
+      for (const std::string* path : paths) tails.insert(tail(*path, folders));
+      unique = tails.size() == paths.size();
+      if (unique) break;
+    }
+    for (const std::string* path : paths) short_names_.emplace(*path, tail(*path, folders));
+  }
+}
+
+std::string SourcePlaces::line(const std::string& file, std::int64_t number) const {
+  if (file.empty()) return "";
+  auto found = short_names_.find(file);
+  std::string_view name = found == short_names_.end() ? tail(file, 0) : found->second;
+  return cat(name, ":", number);
+}
+
+SourcePlace SourcePlaces::of(const HloMetadata& metadata) const {
+  SourcePlace own{.place = line(metadata.source_file, metadata.source_line), .via = {}};
+  if (!module_) return own;
+  const std::vector<HloFrame>& frames = module_->frames;
+  std::string innermost;
+  // The number of steps is limited, because a damaged module could have a cycle.
+  std::int64_t at = metadata.stack_frame;
+  for (std::size_t step = 0; step < frames.size() && at >= 1 && at <= std::ssize(frames); ++step) {
+    const HloFrame& frame = frames[static_cast<std::size_t>(at - 1)];
+    at = frame.parent;
+    if (frame.file.empty()) continue;
+    if (!is_library_file(frame.file))
+      return {.place = line(frame.file, frame.line), .via = innermost};
+    if (innermost.empty()) innermost = line(frame.file, frame.line);
+  }
+  return own;
+}
+
+void name_by_lines(const std::map<std::int64_t, std::string>& names, HloModule& module) {
+  if (names.empty()) return;
+  std::unordered_map<std::string, std::int64_t> lines;  // by name; 0: of several ops
+  for (const auto& [line, name] : names) {
+    auto [found, is_new] = lines.emplace(name, line);
+    if (!is_new) found->second = 0;
+  }
+  for (HloComputation& computation : module.computations)
+    for (HloInstruction& each : computation.instructions) {
+      HloMetadata& metadata = each.metadata;
+      if (metadata.op_name.empty() && metadata.source_file == "-") {
+        auto found = names.find(metadata.source_line);
+        if (found != names.end()) metadata.op_name = found->second;
+      } else if (!metadata.op_name.empty() && metadata.source_file.empty()) {
+        auto found = lines.find(op_of_instruction(metadata.op_name));
+        if (found == lines.end() || found->second == 0) continue;
+        metadata.source_file = "-";
+        metadata.source_line = found->second;
+      }
+    }
+}
 
 std::string_view last_part(std::string_view op_name) {
   std::size_t slash = op_name.rfind('/');
@@ -82,19 +170,14 @@ std::string op_of_instruction(std::string_view op_name) {
 bool names_called_collective(std::string_view op_name) {
   // The primitives of jax.lax; a suffix tells variants apart, `psum_invariant`. The ops of
   // StableHLO.
-  static constexpr std::string_view kPrimitives[] = {"psum",           "pmax",
-                                                     "pmin",           "ppermute",
-                                                     "pbroadcast",     "all_gather",
-                                                     "all_to_all",     "psum_scatter",
-                                                     "reduce_scatter", "ragged_all_to_all",
-                                                     "pshuffle",       "collective_permute",
-                                                     "all_reduce",     "collective_broadcast"};
+  static constexpr std::string_view kPrimitives =
+      "psum pmax pmin ppermute pbroadcast all_gather all_to_all psum_scatter reduce_scatter "
+      "ragged_all_to_all pshuffle collective_permute all_reduce collective_broadcast";
+  constexpr std::string_view kVariant = "_invariant";
   const std::string last = op_of_instruction(op_name);
-  for (std::string_view primitive : kPrimitives)
-    if (last == primitive ||
-        (last.starts_with(primitive) && last.substr(primitive.size()) == "_invariant"))
-      return true;
-  return false;
+  std::string_view primitive = last;
+  if (primitive.ends_with(kVariant)) primitive.remove_suffix(kVariant.size());
+  return lists_name(kPrimitives, primitive);
 }
 
 std::vector<std::string> names_in_op_name(std::string_view op_name) {
@@ -206,7 +289,7 @@ void OriginFinder::add_merged(const InstructionIndex& index, const HloInstructio
       if (user->opcode == "get-tuple-element")
         if (auto place = named(*user); place && !is_argument(*place)) {
           ++parts;
-          add_once(origin, std::move(*place));
+          add_once(origin.places, std::move(*place));
         }
   };
   add_parts(instruction);
@@ -215,9 +298,9 @@ void OriginFinder::add_merged(const InstructionIndex& index, const HloInstructio
   if (parts >= instruction.operands.size()) return;
   for (const HloInstruction* operand : index.operands(instruction)) {
     if (auto place = named(*operand); place && !is_argument(*place))
-      add_once(origin, std::move(*place));
+      add_once(origin.places, std::move(*place));
     else if (Instructions found = nearest(index, *operand, false); !found.empty())
-      add_once(origin, *named(*found[0]));
+      add_once(origin.places, *named(*found[0]));
   }
 }
 
@@ -229,7 +312,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
       names.size() > 1) {
     for (const std::string& name : names)
       if (auto place = named(instruction.metadata, name); place && !is_argument(*place))
-        add_once(origin, std::move(*place));
+        add_once(origin.places, std::move(*place));
     if (!origin.places.empty()) {
       origin.certainty =
           origin.places.size() > 1 ? OriginCertainty::kMerged : OriginCertainty::kExact;
@@ -237,7 +320,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
     }
   }
   std::optional<OriginPlace> own = named(instruction);
-  if (own && !is_argument(*own)) add_once(origin, *own);
+  if (own && !is_argument(*own)) add_once(origin.places, *own);
   if (may_be_combined(kind) && instruction.operands.size() > 1) {
     add_merged(index, instruction, origin);
     if (origin.places.size() > 1) {
@@ -255,12 +338,12 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   if (!near && enclosing.instruction) near = named(*enclosing.instruction);
   if (!near && enclosing.instruction) near = neighbor(*enclosing.index, *enclosing.instruction);
   if (near) {
-    add_once(origin, std::move(*near));
+    add_once(origin.places, std::move(*near));
     return origin;
   }
   if (own) {
     origin.certainty = OriginCertainty::kExact;
-    add_once(origin, std::move(*own));
+    add_once(origin.places, std::move(*own));
     return origin;
   }
   origin.certainty = OriginCertainty::kUnknown;
@@ -306,6 +389,7 @@ CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKi
   for (const OriginPlace& place : origin.places) {
     if (!place.node) continue;
     bool gathered = kind == CollectiveKind::kAllGather && axes && splits_by(*place.node, *axes);
+    // Reductions of partial results belong to the op that produced them; others may be reshards.
     if (!gathered && is_request(place))
       ++asked;
     else if (gathered || is_reduction(kind) || !marked_[*place.node])
@@ -316,6 +400,15 @@ CollectiveCause OriginFinder::cause(const CollectiveOrigin& origin, CollectiveKi
   if (certain && asked == origin.places.size()) return CollectiveCause::kAsked;
   if (certain && inserted == origin.places.size()) return CollectiveCause::kInserted;
   return CollectiveCause::kUnknown;
+}
+
+ProgramPhase ProgramPhases::of_op(std::string_view op_name) const {
+  if (!graph_) return phase_of_op(op_name);
+  for (const std::string& name : names_in_op_name(op_name))
+    if (ProgramPhase phase = graph_->of(node_path_in_op_name(name));
+        phase != ProgramPhase::kUnknown)
+      return phase;
+  return ProgramPhase::kUnknown;
 }
 
 }  // namespace meshard

@@ -1,20 +1,63 @@
 // Maps instructions of a compiled module back to source lines.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/explain/collectives/source_places.h"
+#include "meshard/explain/collectives/op_scope.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/program_phases.h"
 #include "meshard/hlo/module.h"
 #include "meshard/hlo/module_index.h"
 
 namespace meshard {
+
+/// True for a file that belongs to an installed package, to Python's own library, or to the
+/// interpreter (`<frozen runpy>`): a user did not write it.
+bool is_library_file(std::string_view path);
+
+/// Value type: where an instruction comes from.
+struct SourcePlace {
+  /// The user's line, `train.py:88`; empty if unknown.
+  std::string place;
+  /// The line of a library's function that the user's line called, `linear.py:287`, if that is
+  /// where the op was recorded; else empty.
+  std::string via;
+  friend bool operator==(const SourcePlace&, const SourcePlace&) = default;
+};
+
+/// Finds the source lines of a module's instructions. Files are named by as much of their path as
+/// distinguishes them from the module's other files: `train.py`, or `model/layers.py` if there is
+/// another `layers.py`.
+class SourcePlaces {
+ public:
+  /// Knows no module: files are named without their folders.
+  SourcePlaces() = default;
+  explicit SourcePlaces(const HloModule& module);
+
+  /// The innermost line of the instruction's call stack that is not in a library file. If there is
+  /// none, the innermost line.
+  /// @pre the module outlives this object
+  SourcePlace of(const HloMetadata& metadata) const;
+
+ private:
+  std::string line(const std::string& file, std::int64_t number) const;
+  const HloModule* module_ = nullptr;
+  std::unordered_map<std::string, std::string> short_names_;
+};
+
+/// Names the instructions that have no name of an op but a line of the module's own text, in the
+/// file `-`: MLIR's parser gives ops without a location this place. An instruction with XLA's own
+/// name, `call.1/all-reduce.1`, gets the line of the op if the text has one such op.
+/// @param names the names of the ops, by line
+void name_by_lines(const std::map<std::int64_t, std::string>& names, HloModule& module);
 
 /// The node that an op_name refers to, as Graph::find takes it; empty if none. Lowering locates op
 /// number 17 of the graph as `n17`, op number 3 of its first body as `n17.0.3`; compilers prepend
@@ -105,6 +148,20 @@ class OriginFinder {
   std::optional<Graph> graph_;
   SourcePlaces places_;
   std::vector<bool> marked_;  // by node number: true if a sharding mark uses the node
+};
+
+/// Tells the phase of an op by its name in a compiled module: with a graph, that of the node it
+/// names; without one, what the name says (phase_of_op).
+class ProgramPhases {
+ public:
+  /// For modules of JAX, and files of modules that meshard lowered.
+  ProgramPhases() = default;
+  explicit ProgramPhases(const Graph& graph) : graph_(graph) {}
+
+  ProgramPhase of_op(std::string_view op_name) const;
+
+ private:
+  std::optional<GraphPhases> graph_;
 };
 
 }  // namespace meshard

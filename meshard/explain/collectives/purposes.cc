@@ -7,25 +7,16 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/boundary_match.h"
 #include "meshard/explain/collectives/origin.h"
-#include "meshard/explain/collectives/source_places.h"
 #include "meshard/explain/collectives/value_flow.h"
 
 namespace meshard {
 namespace {
-
-bool is_sum(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter;
-}
 
 // Sums of scalars, such as the loss, are not activations.
 bool is_scalar(const HloInstruction& one) {
   const HloShape& shape = one.shape;
   return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
                                         [](std::int64_t size) { return size == 1; });
-}
-
-void add_name(std::vector<std::string>& names, std::string name) {
-  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
 }
 
 class PurposeFinder {
@@ -53,7 +44,7 @@ class PurposeFinder {
     ValueUses taken = uses_of(at, -1, false);
     if (one.kind == CollectiveKind::kReceive)
       received(one, at);
-    else if (is_sum(one.kind) || is_sum_over_slices(*at.instruction))
+    else if (is_reduction(one.kind) || is_sum_over_slices(*at.instruction))
       reduction(one, at);
     else
       movement(one, at, taken);
@@ -93,12 +84,9 @@ class PurposeFinder {
 
   // What is sent to other slices comes back in the receive of the same transfer.
   static LocatedInstruction received_for(const LocatedInstruction& at) {
-    std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
-    if (at.instruction->opcode != "send" || rendezvous.empty()) return at;
-    for (const HloInstruction& other : at.index->computation().instructions)
-      if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
-        return {at.index, &other};
-    return at;
+    const HloInstruction* received =
+        at.instruction->opcode == "send" ? transfer_partner(*at.index, *at.instruction) : nullptr;
+    return received ? LocatedInstruction{at.index, received} : at;
   }
 
   // The name of the op that computed an operand; empty if none is known.
@@ -158,7 +146,7 @@ class PurposeFinder {
     if (arguments.empty()) return false;
     bool updated = true;
     for (std::int64_t argument : arguments) {
-      add_name(one.purpose.names, boundary_.argument_name(argument));
+      add_once(one.purpose.names, boundary_.argument_name(argument));
       updated = updated && boundary_.is_updated(argument);
     }
     one.purpose.kind = updated ? PurposeKind::kWeight : PurposeKind::kArgument;
@@ -180,7 +168,7 @@ class PurposeFinder {
                !boundary_.has_elements(argument, operand->shape.element_count());
       });
       if (sources.parameters.size() != 1) return;
-      add_name(names, boundary_.argument_name(sources.parameters[0]));
+      add_once(names, boundary_.argument_name(sources.parameters[0]));
       computed = computed || sources.computed;
     }
     one.purpose.kind = PurposeKind::kWeight;
@@ -196,7 +184,7 @@ class PurposeFinder {
     if (one.purpose.kind != PurposeKind::kUnknown || !is_scalar(*at.instruction)) return;
     std::vector<std::int64_t> results = uses_of(at, -1, true).results;
     if (results.empty()) return;
-    for (std::int64_t result : results) add_name(one.purpose.names, boundary_.result_name(result));
+    for (std::int64_t result : results) add_once(one.purpose.names, boundary_.result_name(result));
     one.purpose.kind = PurposeKind::kResult;
   }
 
@@ -212,7 +200,7 @@ class PurposeFinder {
       if (phases_.of_op(op) != ProgramPhase::kBackward) return;
       std::vector<std::int64_t> arguments = boundary_.gradient_of(op, operand->shape);
       if (arguments.size() != 1) return;
-      add_name(names, boundary_.argument_name(arguments[0]));
+      add_once(names, boundary_.argument_name(arguments[0]));
     }
     if (names.empty()) return;
     one.purpose.kind = PurposeKind::kGradient;
@@ -222,18 +210,12 @@ class PurposeFinder {
 
   // What is received is what was sent.
   void received(Collective& one, const LocatedInstruction& at) const {
-    std::string_view rendezvous = at.instruction->frontend_attribute(kTransferRendezvous);
-    if (rendezvous.empty()) return;
-    for (const HloInstruction& other : at.index->computation().instructions) {
-      if (other.opcode != "send" || other.frontend_attribute(kTransferRendezvous) != rendezvous)
-        continue;
-      LocatedInstruction sent{at.index, &other};
-      if (is_sum_over_slices(other))
-        reduction(one, sent);
-      else
-        movement(one, sent, uses_of(at, -1, false));
-      return;
-    }
+    LocatedInstruction sent{at.index, transfer_partner(*at.index, *at.instruction)};
+    if (!sent.instruction) return;
+    if (is_sum_over_slices(*sent.instruction))
+      reduction(one, sent);
+    else
+      movement(one, sent, uses_of(at, -1, false));
   }
 
   // Sets the purpose if the value reaches new values of arguments, through the optimizer.
@@ -254,12 +236,13 @@ class PurposeFinder {
         if (std::string op = producer(at, i); !op.empty())
           arguments = boundary_.used_by(op, arguments);
       }
-      for (std::int64_t argument : arguments) add_name(names, boundary_.argument_name(argument));
+      for (std::int64_t argument : arguments) add_once(names, boundary_.argument_name(argument));
     }
     if (!reached) return;
     CollectivePurpose& purpose = one.purpose;
     bool backward = purpose.phase == ProgramPhase::kBackward;
-    purpose.kind = backward || is_sum(one.kind) ? PurposeKind::kGradient : PurposeKind::kUpdate;
+    purpose.kind =
+        backward || is_reduction(one.kind) ? PurposeKind::kGradient : PurposeKind::kUpdate;
     bool own = one.origin.certainty == OriginCertainty::kExact ||
                one.origin.certainty == OriginCertainty::kMerged;
     purpose.certainty = own && (backward || purpose.kind == PurposeKind::kUpdate) && certain
@@ -384,7 +367,7 @@ class PurposeFinder {
     }
     if (common) return *common;
     // A gather serves the ops that use its result; the optimizer's ops are in no layer.
-    if (!is_sum(one.kind))
+    if (!is_reduction(one.kind))
       for (const LocatedInstruction& user : taken.consumers)
         if (is_of_model(phases_.of_op(user.instruction->metadata.op_name)))
           if (std::string scope = op_scope(user.instruction->metadata.op_name); !scope.empty())
@@ -403,26 +386,13 @@ class PurposeFinder {
 
 }  // namespace
 
-void find_purposes(const Executions& executions, const BoundaryNames& names,
-                   const ProgramPhases& phases, std::vector<Collective>& collectives) {
-  if (collectives.empty()) return;
+std::vector<Collective> with_purposes(const Executions& executions, const BoundaryNames& names,
+                                      const ProgramPhases& phases,
+                                      std::vector<Collective> collectives) {
+  if (collectives.empty()) return collectives;
   PurposeFinder finder(executions, names, phases);
   for (Collective& one : collectives) finder.set(one);
-}
-
-void add_reshards(const std::vector<Reshard>& reshards, std::vector<Collective>& collectives) {
-  std::unordered_map<std::string_view, const Reshard*> by_instruction;
-  for (const Reshard& each : reshards) by_instruction.emplace(each.instruction, &each);
-  for (Collective& one : collectives) {
-    auto found = by_instruction.find(one.instruction);
-    if (found == by_instruction.end()) continue;
-    CollectivePurpose& purpose = one.purpose;
-    purpose.from = found->second->from;
-    purpose.to = found->second->to;
-    if (purpose.from.empty() || purpose.to.empty()) purpose.from = purpose.to = "";
-    if (purpose.kind == PurposeKind::kActivations && !purpose.from.empty())
-      purpose.kind = PurposeKind::kReshard;
-  }
+  return collectives;
 }
 
 }  // namespace meshard

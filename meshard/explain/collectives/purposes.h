@@ -4,8 +4,7 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/explain/collectives/program_phases.h"
-#include "meshard/explain/collectives/reshard.h"
+#include "meshard/explain/collectives/origin.h"
 #include "meshard/hlo/executions.h"
 
 namespace meshard {
@@ -15,8 +14,8 @@ struct BoundaryNames {
   std::vector<std::string> arguments, results;
 };
 
-/// Sets the purpose of each collective, and the origin of those that name only an argument: the op
-/// that uses the result. The purpose follows from the data flow of the compiled module:
+/// The collectives with their purposes, and for those that name only an argument, with the op that
+/// uses the result as their origin. The purpose follows from the data flow of the compiled module:
 ///
 /// - A gather or exchange of a value that is only moved, converted, cut or joined since it was
 ///   an argument is of that argument. It is a weight if the program also has a new value for it.
@@ -32,11 +31,8 @@ struct BoundaryNames {
 /// The phase comes from `phases`, and the layer from the names of the ops: of the collective itself
 /// or else of the ops that use its result.
 /// @pre the collectives were found in this module
-void find_purposes(const Executions& executions, const BoundaryNames& names,
-                   const ProgramPhases& phases, std::vector<Collective>& collectives);
-
-/// Marks the collectives that a reshard names as reshards, with its shardings, unless a weight or a
-/// gradient is moved.
-void add_reshards(const std::vector<Reshard>& reshards, std::vector<Collective>& collectives);
+std::vector<Collective> with_purposes(const Executions& executions, const BoundaryNames& names,
+                                      const ProgramPhases& phases,
+                                      std::vector<Collective> collectives);
 
 }  // namespace meshard

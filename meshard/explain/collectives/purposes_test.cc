@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/collectives/reshards.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {
@@ -35,9 +36,8 @@ HloModule program(std::vector<std::vector<HloInstruction>> computations) {
 std::vector<Collective> with_purposes(const HloModule& module, const BoundaryNames& names) {
   ModuleIndex index(module);
   Executions executions = Executions::of(index).value();
-  std::vector<Collective> found = find_collectives(executions, std::nullopt, nullptr).value();
-  find_purposes(executions, names, ProgramPhases(), found);
-  return found;
+  return with_purposes(executions, names, ProgramPhases(),
+                       find_collectives(executions, std::nullopt, nullptr).value());
 }
 
 // A step of training as JAX writes it: a product with a gathered weight, the sum of its gradient,
@@ -206,9 +206,10 @@ TEST(Purposes, ReshardsOfActivations) {
   moved.instruction = "b";
   moved.purpose.kind = PurposeKind::kActivations;
   std::vector<Collective> all = {weight, moved};
-  add_reshards({{.instruction = "a", .from = "P(\"x\")", .to = "P(none)"},
-                {.instruction = "b", .from = "P(\"x\")", .to = "P(\"y\")"}},
-               all);
+  all = with_moves(all,
+                   {{.instruction = "a", .from = "P(\"x\")", .to = "P(none)"},
+                    {.instruction = "b", .from = "P(\"x\")", .to = "P(\"y\")"}},
+                   {}, nullptr);
   EXPECT_EQ(all[0].purpose.kind, PurposeKind::kWeight);
   EXPECT_EQ(all[0].purpose.to, "P(none)");
   EXPECT_EQ(all[1].purpose.kind, PurposeKind::kReshard);

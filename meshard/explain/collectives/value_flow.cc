@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <set>
 #include <string_view>
-#include <unordered_set>
 #include <utility>
+
+#include "meshard/base/field_notes.h"
 
 namespace meshard {
 namespace {
@@ -70,36 +71,12 @@ bool reduces_between_devices(std::string_view opcode) {
 }
 
 bool acts_on_each_element(std::string_view opcode) {
-  return is_one_of(opcode, {"add",
-                            "subtract",
-                            "multiply",
-                            "divide",
-                            "maximum",
-                            "minimum",
-                            "negate",
-                            "abs",
-                            "sqrt",
-                            "rsqrt",
-                            "cbrt",
-                            "power",
-                            "exponential",
-                            "log",
-                            "tanh",
-                            "sign",
-                            "floor",
-                            "ceil",
-                            "round-nearest-even",
-                            "round-nearest-afz",
-                            "remainder",
-                            "clamp",
-                            "select",
-                            "and",
-                            "or",
-                            "not",
-                            "xor",
-                            "exponential-minus-one",
-                            "log-plus-one",
-                            "logistic"});
+  return lists_name(
+      "add subtract multiply divide maximum minimum negate abs sqrt rsqrt cbrt power exponential "
+      "log "
+      "tanh sign floor ceil round-nearest-even round-nearest-afz remainder clamp select and or not "
+      "xor exponential-minus-one log-plus-one logistic",
+      opcode);
 }
 
 TuplePart without_first(const TuplePart& element, std::size_t count = 1) {
@@ -269,14 +246,8 @@ class SourceSearch {
   // The send of the same transfer between slices, if it only moves data.
   static const HloInstruction* moved_by_send(const InstructionIndex& index,
                                              const HloInstruction& received) {
-    std::string_view rendezvous = received.frontend_attribute(kTransferRendezvous);
-    if (rendezvous.empty() ||
-        !received.frontend_attribute("_xla_megascale_reduce_operation").empty())
-      return nullptr;
-    for (const HloInstruction& other : index.computation().instructions)
-      if (other.opcode == "send" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
-        return &other;
-    return nullptr;
+    if (!received.frontend_attribute("_xla_megascale_reduce_operation").empty()) return nullptr;
+    return transfer_partner(index, received);
   }
 
   void parameter(const InstructionIndex& index, const HloInstruction& one,
@@ -399,12 +370,8 @@ class UseSearch {
 
   // What is sent to other slices comes back from them, combined with what they sent.
   void send(const InstructionIndex& index, const HloInstruction& user) {
-    std::string_view rendezvous = user.frontend_attribute(kTransferRendezvous);
     found_.collectives.push_back({&index, &user});
-    if (!through_collectives_ || rendezvous.empty()) return;
-    for (const HloInstruction& other : index.computation().instructions)
-      if (other.opcode == "recv" && other.frontend_attribute(kTransferRendezvous) == rendezvous)
-        work_.add(&index, &other, {});
+    if (through_collectives_) work_.add(&index, transfer_partner(index, user), {});
   }
 
   // The value is the result of its computation.
@@ -442,6 +409,17 @@ class UseSearch {
 };
 
 }  // namespace
+
+const HloInstruction* transfer_partner(const InstructionIndex& index, const HloInstruction& one) {
+  constexpr std::string_view kRendezvous = "_xla_host_transfer_rendezvous";
+  const std::string_view rendezvous = one.frontend_attribute(kRendezvous);
+  const std::string_view partner = one.opcode == "send" ? "recv" : "send";
+  if (rendezvous.empty()) return nullptr;
+  for (const HloInstruction& other : index.computation().instructions)
+    if (other.opcode == partner && other.frontend_attribute(kRendezvous) == rendezvous)
+      return &other;
+  return nullptr;
+}
 
 ValueSources ValueFlow::sources(const LocatedInstruction& at, std::size_t number,
                                 bool through_collectives, bool through_arithmetic) const {

@@ -1,15 +1,11 @@
 // Follows values through a compiled module: through fusions, loops, branches and calls.
 #pragma once
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "meshard/hlo/executions.h"
 
 namespace meshard {
-
-/// The frontend attribute that a send to another slice and its receive have in common (TPU).
-inline constexpr std::string_view kTransferRendezvous = "_xla_host_transfer_rendezvous";
 
 /// An instruction and the computation that contains it.
 struct LocatedInstruction {
@@ -17,6 +13,9 @@ struct LocatedInstruction {
   const HloInstruction* instruction = nullptr;
   friend bool operator==(const LocatedInstruction&, const LocatedInstruction&) = default;
 };
+
+/// The receive of a send to another slice, or the send of a receive (TPU); null if there is none.
+const HloInstruction* transfer_partner(const InstructionIndex& index, const HloInstruction& one);
 
 /// Where a value comes from, if no operation computes it: only operations that move, convert, cut
 /// or join data are followed back, and gathers and permutations. Constants are from nowhere.

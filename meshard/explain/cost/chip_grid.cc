@@ -155,7 +155,7 @@ double ChipGrid::distances(const std::vector<std::int64_t>& group, std::size_t d
 
 void ChipGrid::add_set_loads(CollectiveKind kind, const std::vector<std::int64_t>& group,
                              std::vector<double>& loads) const {
-  bool exchange = kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kRaggedAllToAll;
+  bool exchange = is_exchange(kind);
   std::vector<double> between;
   for (std::size_t d = 0; exchange && d < extent_.size(); ++d)
     between.push_back(distances(group, d));

@@ -124,9 +124,7 @@ Result<void> give_costs(const std::vector<GivenCost>& given, std::vector<CustomC
     }
     if (found) continue;
     std::vector<std::string> names;
-    for (const CustomCall& call : calls)
-      if (std::find(names.begin(), names.end(), call.name) == names.end())
-        names.push_back(call.name);
+    for (const CustomCall& call : calls) add_once(names, call.name);
     return Error(ErrorCode::kInvalidArgument,
                  cat("[explain] a cost is given for `", each.name, "`, but the program has ",
                      names.empty() ? std::string("no custom calls")
@@ -177,12 +175,9 @@ std::vector<CustomCallUse> group_custom_calls(const Executions& executions,
 
 std::vector<std::string> custom_call_notes(const std::vector<CustomCallUse>& uses) {
   std::vector<std::string> unknown, silent, notes;
-  const auto add = [](std::vector<std::string>& names, const std::string& name) {
-    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  };
   for (const CustomCallUse& use : uses) {
-    if (use.source == CustomCallSource::kUnknown) add(unknown, use.name);
-    if (use.communicates && use.link_bytes == 0) add(silent, use.name);
+    if (use.source == CustomCallSource::kUnknown) add_once(unknown, use.name);
+    if (use.communicates && use.link_bytes == 0) add_once(silent, use.name);
   }
   if (!unknown.empty())
     notes.push_back(cat("the cost of custom calls is unknown (", join(unknown, ", "),

@@ -7,6 +7,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/origin.h"
+#include "meshard/explain/cost/roofline.h"
 
 namespace meshard {
 namespace {
@@ -138,6 +139,12 @@ class Timeline {
   std::vector<TimelineEntry> entries_;
 };
 
+double sum_over(const std::vector<LinkTime>& links) {
+  double sum = 0;
+  for (const LinkTime& link : links) sum += link.seconds;
+  return sum;
+}
+
 }  // namespace
 
 ProgramCost program_cost(const ModuleCost& cost) {
@@ -181,6 +188,30 @@ Roofline roofline_of(const ProgramCost& cost, const std::vector<Collective>& col
 std::vector<TimelineEntry> timeline_of(const StepCosts& costs, const SimulatedSchedule* simulated,
                                        const Graph* graph) {
   return Timeline(costs, simulated, graph).run();
+}
+
+double ProgramCost::total_flops() const {
+  double sum = 0;
+  for (const Flops& each : flops) sum += each.matrix + each.other;
+  return sum;
+}
+
+double Roofline::link_seconds() const {
+  return communication_seconds ? *communication_seconds : sum_over(links);
+}
+
+double Roofline::seconds() const {
+  return std::max({compute_seconds, memory_seconds, link_seconds()});
+}
+
+double Roofline::seconds_in_sequence() const {
+  return compute_seconds + memory_seconds + sum_over(links);
+}
+
+std::string_view Roofline::bound_by() const {
+  double most = seconds();
+  if (most == compute_seconds) return "compute";
+  return most == memory_seconds ? "memory" : "communication";
 }
 
 }  // namespace meshard

@@ -7,7 +7,9 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
+#include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives/origin.h"
+#include "meshard/explain/cost/memory_use.h"
 #include "meshard/hlo/buffers.h"
 
 namespace meshard {
@@ -328,6 +330,27 @@ LargestBuffers estimated_buffers(const Executions& executions, const Graph* grap
   }
   keep_largest(largest.buffers, most);
   return largest;
+}
+
+std::string MemoryUse::to_string() const {
+  std::string text = "memory per device: ";
+  if (peak > 0 && peak < temporaries)
+    append(text, cat("allocated ", byte_text(total()), ", of which at most ", byte_text(peak),
+                     " are in use at one time; "));
+  else if (peak > 0)
+    append(text, cat("peak ", byte_text(peak), "; "));
+  append(text,
+         cat("arguments ", byte_text(arguments), ", outputs ", byte_text(outputs), ", temporaries ",
+             byte_text(temporaries), ", aliased ", byte_text(aliased), ", code ", byte_text(code)));
+  if (host_arguments > 0 || host_outputs > 0 || host_temporaries > 0)
+    append(text, cat("; on the host: arguments ", byte_text(host_arguments), ", outputs ",
+                     byte_text(host_outputs), ", temporaries ", byte_text(host_temporaries)));
+  return text;
+}
+
+std::string BufferUse::to_string() const {
+  return cat(byte_text(bytes), " ", meshard::to_string(role), " ", name, " ", type,
+             place.empty() ? "" : ", ", place);
 }
 
 }  // namespace meshard

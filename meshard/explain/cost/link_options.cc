@@ -6,7 +6,7 @@
 #include <span>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/time_text.h"
+#include "meshard/explain/byte_text.h"
 
 namespace meshard {
 namespace {

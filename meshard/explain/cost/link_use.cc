@@ -14,15 +14,6 @@ namespace {
 constexpr std::int64_t kMostGroups = 16;
 constexpr std::int64_t kMostMembers = 4096;
 
-bool is_one_to_one(CollectiveKind kind) {
-  return kind == CollectiveKind::kCollectivePermute || kind == CollectiveKind::kSend ||
-         kind == CollectiveKind::kReceive;
-}
-
-bool is_exchange(CollectiveKind kind) {
-  return kind == CollectiveKind::kAllToAll || kind == CollectiveKind::kRaggedAllToAll;
-}
-
 // How many times a ring collective over n devices sends its bytes over one device's links.
 double ring_factor(CollectiveKind kind, double n) {
   double part = (n - 1) / n;
@@ -170,20 +161,11 @@ const std::vector<double>* LinkModel::permutation_loads(const Collective& one) c
   auto [found, is_new] = loads_.try_emplace(shift.to_string());
   if (!is_new) return &found->second;
   std::vector<std::pair<std::int64_t, std::int64_t>> pairs;
-  DeviceGroups groups = mesh_->groups(shift.axes);
-  for (std::int64_t g = 0; g < groups.count(); ++g) {
-    DeviceGroup group = groups[g];
-    std::int64_t n = group.size();
-    for (std::int64_t k = 0; k < n; ++k) {
-      std::int64_t to = k + shift.by;
-      if (!shift.wraps && (to < 0 || to >= n)) continue;
-      const Place* from = place(group[k]);
-      const Place* next = place(group[((to % n) + n) % n]);
-      if (from != nullptr && next != nullptr && from->granule == next->granule &&
-          from->slice == slice_)
-        pairs.emplace_back(from->chip, next->chip);
-    }
-  }
+  for_each_pair(*mesh_, shift, [&](std::int64_t sender, std::int64_t receiver) {
+    const Place *from = place(sender), *to = place(receiver);
+    if (from && to && from->granule == to->granule && from->slice == slice_)
+      pairs.emplace_back(from->chip, to->chip);
+  });
   found->second = grid_->permutation_loads(pairs);
   return &found->second;
 }
@@ -195,19 +177,13 @@ bool LinkModel::leaves_granule(const Collective& one) const {
     Span span_of_one = span(one);
     return span_of_one.per_granule < span_of_one.devices;
   }
-  DeviceGroups groups = mesh_->groups(one.shifts[0].axes);
-  for (std::int64_t g = 0; g < std::min(groups.count(), kMostGroups); ++g) {
-    DeviceGroup group = groups[g];
-    std::int64_t n = group.size();
-    for (std::int64_t k = 0; k < std::min(n, kMostMembers); ++k) {
-      std::int64_t to = k + one.shifts[0].by;
-      if (!one.shifts[0].wraps && (to < 0 || to >= n)) continue;
-      const Place* from = place(group[k]);
-      const Place* next = place(group[((to % n) + n) % n]);
-      if (from != nullptr && next != nullptr && from->granule != next->granule) return true;
-    }
-  }
-  return false;
+  bool leaves = false;
+  const auto compare = [&](std::int64_t sender, std::int64_t receiver) {
+    const Place *from = place(sender), *to = place(receiver);
+    leaves = leaves || (from && to && from->granule != to->granule);
+  };
+  for_each_pair(*mesh_, one.shifts[0], compare, kMostGroups, kMostMembers);
+  return leaves;
 }
 
 double LinkModel::senders(const Collective& one) const {
@@ -250,7 +226,7 @@ LinkModel::Demand LinkModel::permuted(const Collective& one) const {
 std::vector<LinkModel::Demand> LinkModel::demands(const Collective& one) const {
   auto bytes = static_cast<double>(one.bytes());
   if (bytes <= 0) return {};
-  if (is_one_to_one(one.kind)) {
+  if (is_permutation(one.kind)) {
     if (one.kind == CollectiveKind::kReceive) return {};  // counted at the send
     if (one.axes && one.axes->empty()) return {};
     if (one.form == CollectiveForm::kAcrossSlices || leaves_granule(one))

@@ -64,7 +64,7 @@ struct EnumNames<BufferRole> {
 };
 
 /// `argument`, `output`, `temporary`, `constant`
-std::string_view to_string(BufferRole role);
+inline std::string_view to_string(BufferRole role) { return enum_name(role); }
 
 /// Value type: one buffer in a device's main memory, as assigned by the compiler.
 struct BufferUse {

@@ -126,6 +126,6 @@ struct EnumNames<TimelineEntry::Kind> {
                                                              {kOther, "other"}};
 };
 
-std::string_view to_string(TimelineEntry::Kind kind);
+inline std::string_view to_string(TimelineEntry::Kind kind) { return enum_name(kind); }
 
 }  // namespace meshard

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/cost/asynchronous.h"
+#include "meshard/explain/cost/step_cost.h"
 
 namespace meshard {
 namespace {

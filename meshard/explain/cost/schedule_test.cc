@@ -5,7 +5,7 @@
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/cost/custom_call_use.h"
 #include "meshard/explain/cost/estimate.h"
-#include "meshard/explain/cost/host_transfers.h"
+#include "meshard/explain/cost/step_cost.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

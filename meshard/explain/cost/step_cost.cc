@@ -2,28 +2,23 @@
 #include "meshard/explain/cost/step_cost.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
+#include <string_view>
+
+#include "meshard/base/cat.h"
+#include "meshard/base/field_notes.h"
+#include "meshard/base/saturating.h"
+#include "meshard/explain/byte_text.h"
 
 namespace meshard {
 namespace {
 
 constexpr int kMostNesting = 8;
 
-// Sorted. Instructions that take no time themselves.
-constexpr std::string_view kNoStep[] = {"add-dependency",
-                                        "after-all",
-                                        "bitcast",
-                                        "constant",
-                                        "copy-done",
-                                        "domain",
-                                        "get-tuple-element",
-                                        "opt-barrier",
-                                        "optimization-barrier",
-                                        "parameter",
-                                        "partition-id",
-                                        "replica-id",
-                                        "tuple"};
-static_assert(std::is_sorted(std::begin(kNoStep), std::end(kNoStep)));
+// Instructions that take no time themselves.
+constexpr std::string_view kNoStep =
+    "add-dependency after-all bitcast constant copy-done domain get-tuple-element opt-barrier "
+    "optimization-barrier parameter partition-id replica-id tuple";
 
 double rate_seconds(double amount, double rate) { return rate > 0 ? amount / rate : 0; }
 
@@ -62,11 +57,37 @@ std::vector<std::string_view> scattered_sums(const Executions& executions,
   return found;
 }
 
+std::string host_bytes_text(double bytes) {
+  return byte_text(static_cast<std::int64_t>(std::min(bytes, static_cast<double>(kMostCounted))));
+}
+
+// How many operands are followed from an end to its start.
+constexpr int kMostOperands = 64;
+
+const InstructionIndex* body_of_fusion(const ModuleIndex& module, const HloInstruction& one) {
+  return one.opcode == "fusion" ? module.called(one) : nullptr;
+}
+
+bool contains_call(const ModuleIndex& module, const HloInstruction& one, std::string_view target) {
+  const InstructionIndex* inside = body_of_fusion(module, one);
+  if (inside == nullptr) return false;
+  const auto& instructions = inside->computation().instructions;
+  return std::any_of(instructions.begin(), instructions.end(),
+                     [&](const HloInstruction& each) { return each.custom_call_target == target; });
+}
+
+// The channel of the collective in a fusion; none if there is none.
+std::optional<std::int64_t> channel_in(const ModuleIndex& module, const HloInstruction& one) {
+  if (const InstructionIndex* inside = body_of_fusion(module, one))
+    for (const HloInstruction& each : inside->computation().instructions)
+      if (each.channel_id != 0) return each.channel_id;
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool is_step(std::string_view opcode) {
-  return !opcode.ends_with("-done") && opcode != "async-update" &&
-         !std::binary_search(std::begin(kNoStep), std::end(kNoStep), opcode);
+  return !opcode.ends_with("-done") && opcode != "async-update" && !lists_name(kNoStep, opcode);
 }
 
 std::vector<Collective> collectives_on_links(const Executions& executions,
@@ -121,6 +142,74 @@ void StepCosts::add_collectives(const HloInstruction& one, int depth, StepCost& 
   if (const InstructionIndex* inside = executions_->module().called(one))
     for (const HloInstruction& each : inside->computation().instructions)
       add_collectives(each, depth + 1, to);
+}
+
+std::string HostTransfers::to_string() const {
+  std::string text = cat("host memory: ", host_bytes_text(from_host), " from the host and ",
+                         host_bytes_text(to_host), " to it in ", executions,
+                         executions == 1 ? " transfer a run" : " transfers a run");
+  if (seconds > 0) append(text, cat(", about ", time_text(seconds)));
+  return text;
+}
+
+HostTransfers host_transfers_of(const StepCosts& costs) {
+  HostTransfers sum;
+  double from_seconds = 0, to_seconds = 0;
+  for (const ReachedComputation& each : costs.executions().calls().callers_first()) {
+    const ComputationRuns& runs = *costs.executions().find(each.index->computation().id);
+    // The computation of an asynchronous instruction counts at its start.
+    if (runs.fused || runs.applied || (each.call && each.call->opcode == "async-start")) continue;
+    auto times = static_cast<double>(runs.executions);
+    for (const HloInstruction& one : each.index->computation().instructions) {
+      HostTraffic moved = host_traffic(costs.executions().module(), *each.index, one);
+      if (moved == HostTraffic()) continue;
+      StepCost cost = costs.of(*each.index, one);
+      sum.from_host += times * moved.from_host;
+      sum.to_host += times * moved.to_host;
+      sum.executions = saturating_add(sum.executions, runs.executions);
+      from_seconds += times * cost.from_host_seconds;
+      to_seconds += times * cost.to_host_seconds;
+    }
+  }
+  sum.seconds = std::max(from_seconds, to_seconds);
+  return sum;
+}
+
+bool starts_asynchronous(const ModuleIndex& module, const HloInstruction& one) {
+  return one.opcode.ends_with("-start") || one.opcode == "send" || one.opcode == "recv" ||
+         contains_call(module, one, "AsyncCollectiveStart");
+}
+
+bool ends_asynchronous(const ModuleIndex& module, const HloInstruction& one) {
+  return one.opcode.ends_with("-done") || contains_call(module, one, "AsyncCollectiveDone");
+}
+
+AsynchronousPairs::AsynchronousPairs(const ModuleIndex& module, const InstructionIndex& in) {
+  std::unordered_map<std::int64_t, const HloInstruction*> on_channel;
+  for (const HloInstruction* one : in.in_run_order()) {
+    if (starts_asynchronous(module, *one)) {
+      if (auto channel = channel_in(module, *one)) on_channel[*channel] = one;
+    } else if (ends_asynchronous(module, *one)) {
+      if (auto channel = channel_in(module, *one)) {
+        if (auto found = on_channel.find(*channel); found != on_channel.end())
+          start_of_[one] = found->second;
+        continue;
+      }
+      const HloInstruction* at = in.operand(*one, 0);
+      for (int step = 0; at && step < kMostOperands; ++step) {
+        if (starts_asynchronous(module, *at)) {
+          start_of_[one] = at;
+          break;
+        }
+        at = in.operand(*at, 0);
+      }
+    }
+  }
+}
+
+const HloInstruction* AsynchronousPairs::start_of(const HloInstruction& end) const {
+  auto found = start_of_.find(&end);
+  return found == start_of_.end() ? nullptr : found->second;
 }
 
 }  // namespace meshard

@@ -1,14 +1,18 @@
 // The time of a module's steps on each resource: matrix units, memory, links, host.
 #pragma once
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/cost/link_use.h"
 #include "meshard/hlo/custom_calls.h"
 #include "meshard/hlo/memory_traffic.h"
 #include "meshard/hlo/module_cost.h"
+#include "meshard/hlo/module_index.h"
 
 namespace meshard {
 
@@ -58,6 +62,43 @@ class StepCosts {
   const ModuleCost* cost_;
   const LinkModel* links_;
   std::unordered_map<std::string_view, std::vector<const Collective*>> collectives_;
+};
+
+/// Value type: the transfers of one run of one device.
+struct HostTransfers {
+  /// Bytes, in all executions.
+  double from_host = 0, to_host = 0;
+  /// How often a transfer runs.
+  std::int64_t executions = 0;
+  /// Their time, if both directions run at the same time. 0: the rate is unknown.
+  double seconds = 0;
+
+  MESHARD_FIELDS(from_host, to_host, executions, seconds)
+  /// `host memory: 16 MiB from the host and 16 MiB to it in 2 transfers a run, about 1.12 ms`
+  std::string to_string() const;
+  friend bool operator==(const HostTransfers&, const HostTransfers&) = default;
+};
+
+/// The sum over all steps. All zero if the program uses no host memory.
+HostTransfers host_transfers_of(const StepCosts& costs);
+
+/// True for an instruction that starts asynchronous work: a collective, copy or send that another
+/// instruction ends, or a fusion with the custom call `AsyncCollectiveStart` (libtpu 0.0.51).
+bool starts_asynchronous(const ModuleIndex& module, const HloInstruction& one);
+
+/// True for an instruction that waits for such work, or a fusion with `AsyncCollectiveDone`.
+bool ends_asynchronous(const ModuleIndex& module, const HloInstruction& one);
+
+/// The starts and ends of one computation. Refers to the module.
+class AsynchronousPairs {
+ public:
+  AsynchronousPairs(const ModuleIndex& module, const InstructionIndex& in);
+
+  /// The instruction whose work this one ends; null if it ends none of the computation's.
+  const HloInstruction* start_of(const HloInstruction& end) const;
+
+ private:
+  std::unordered_map<const HloInstruction*, const HloInstruction*> start_of_;
 };
 
 }  // namespace meshard

@@ -8,8 +8,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
-#include "meshard/explain/cost/asynchronous.h"
-#include "meshard/explain/time_text.h"
+#include "meshard/explain/byte_text.h"
+#include "meshard/explain/cost/step_cost.h"
 
 namespace meshard {
 namespace {

@@ -457,7 +457,7 @@ TEST(ModuleProgram, ARecordedModel) {
 TEST(ModuleProgram, WhatTheCompilerMoves) {
   if (std::string reason = why_no_plugin(); !reason.empty())
     GTEST_SKIP() << "no CPU plugin: " << reason;
-  ExplainModuleOptions options;
+  ExplainForOptions options;
   options.compile.use_cache = false;
   Target target = Target::parse("cpu:8").value();
   Mesh mesh(kFlowAxes);

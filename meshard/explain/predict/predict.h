@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/collectives/collective.h"
 #include "meshard/explain/predict/reshard_plan.h"
@@ -44,10 +45,14 @@ struct PredictedMove {
   OriginPlace origin = {};
   /// Whether a sharding mark requested it, or the partitioner inserts it for another op.
   CollectiveCause who = CollectiveCause::kInserted;
-  /// The reason in one sentence, and a suggestion to avoid the move; empty if there is none.
+  /// The reason in one sentence.
   std::string cause = {};
+  /// How to avoid the move; empty if there is nothing to say.
   std::string suggestion = {};
 
+  MESHARD_WRITTEN_FIELDS(kind, axes, bytes, executions, executions_known, conditional,
+                         in_smaller_branch, total_bytes(), full_rematerialization, type, from, to,
+                         origin, who, cause, suggestion)
   /// `bytes` over all executions in one run of the program; 0 in a branch that does not count.
   std::int64_t total_bytes() const {
     return in_smaller_branch ? 0 : saturating_multiply(bytes, executions);
@@ -65,6 +70,7 @@ struct Prediction {
   /// What the prediction does not cover.
   std::vector<std::string> notes;
 
+  MESHARD_WRITTEN_FIELDS(moves, results, notes, bytes())
   /// The moves of one kind.
   std::vector<PredictedMove> of(CollectiveKind kind) const;
   /// The sum of total_bytes().

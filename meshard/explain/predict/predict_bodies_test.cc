@@ -87,7 +87,7 @@ class PredictBodies : public testing::Test {
   Tensor x = on_mesh({16, 32}, P("data", none));
   Tensor v = on_mesh({kDepth, 32, 64}, P(none, none, "model"));
   Tensor w = on_mesh({kDepth, 64, 32}, P(none, "model", none));
-  static constexpr std::int64_t kSum = 16 / 2 * 32 * 4;
+  static constexpr std::int64_t kSumOfRows = 16 / 2 * 32 * 4;
 };
 
 TEST_F(PredictBodies, AScanOverLayers) {
@@ -95,12 +95,12 @@ TEST_F(PredictBodies, AScanOverLayers) {
   ASSERT_EQ(p.moves.size(), 1u) << p.to_string();
   EXPECT_EQ(p.moves[0].kind, Kind::kAllReduce);
   EXPECT_EQ(p.moves[0].axes, AxisList({"model"}));
-  EXPECT_EQ(p.moves[0].bytes, kSum);
+  EXPECT_EQ(p.moves[0].bytes, kSumOfRows);
   EXPECT_EQ(p.moves[0].executions, kDepth);
   EXPECT_EQ(p.moves[0].origin.op, "dot_general");
   EXPECT_THAT(p.moves[0].origin.place, HasSubstr("predict_bodies_test.cc:"));
   EXPECT_THAT(p.to_string(), HasSubstr(" x 6"));
-  EXPECT_EQ(p.bytes(), kDepth * kSum);
+  EXPECT_EQ(p.bytes(), kDepth * kSumOfRows);
   EXPECT_EQ(p.results[0]->spec(), P("data", none));
   EXPECT_TRUE(p.notes.empty()) << p.to_string();
   check_compiled(p, scanned, x, v, w);
@@ -131,7 +131,7 @@ TEST_F(PredictBodies, AScanIsPredictedLikeTheLayersWrittenOut) {
 TEST_F(PredictBodies, SlicesAreOpen) {
   Tensor whole = on_mesh({kDepth, 64, 32}, P(none, none, none));
   Prediction p = predict(scanned, x, v, whole);
-  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSum, kDepth}})) << p.to_string();
+  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSumOfRows, kDepth}})) << p.to_string();
   check_compiled(p, scanned, x, v, whole);
 }
 
@@ -142,8 +142,8 @@ TEST_F(PredictBodies, TheGradientOfAScan) {
   Prediction p = predict(gradient, std::pair(v, w), x);
   // Forward and backward, each layer sums what the axis "model" splits. The gradients of the
   // weights are summed over "data", in each layer.
-  MoveFacts expected{{Kind::kAllReduce, kSum, kDepth},
-                     {Kind::kAllReduce, kSum, kDepth},
+  MoveFacts expected{{Kind::kAllReduce, kSumOfRows, kDepth},
+                     {Kind::kAllReduce, kSumOfRows, kDepth},
                      {Kind::kAllReduce, 32 * 64 / 4 * 4, kDepth},
                      {Kind::kAllReduce, 32 * 64 / 4 * 4, kDepth}};
   EXPECT_EQ(facts_of(p), expected) << p.to_string();
@@ -169,7 +169,7 @@ TEST_F(PredictBodies, LoopsInLoops) {
         .first;
   };
   Prediction p = predict(nested, x, v, w);
-  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSum, 3 * kDepth}})) << p.to_string();
+  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSumOfRows, 3 * kDepth}})) << p.to_string();
   check_compiled(p, nested, x, v, w);
 }
 
@@ -181,7 +181,7 @@ TEST_F(PredictBodies, AWhileLoopOfUnknownLength) {
   Tensor one = on_mesh({32, 64}, P(none, "model")), two = on_mesh({64, 32}, P("model", none));
   Prediction p = predict(grow, x, one, two);
   // The sum of the condition, and of the layer.
-  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, 4, 1}, {Kind::kAllReduce, kSum, 1}}))
+  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, 4, 1}, {Kind::kAllReduce, kSumOfRows, 1}}))
       << p.to_string();
   for (const PredictedMove& move : p.moves) EXPECT_FALSE(move.executions_known);
   EXPECT_THAT(p.to_string(), HasSubstr("per iteration of a loop of unknown length"));
@@ -199,11 +199,11 @@ TEST_F(PredictBodies, OfAllBranchesTheOneThatMovesTheMost) {
   Tensor i = abstract_tensor({}, DType::i32);
   Tensor one = on_mesh({32, 64}, P(none, "model")), two = on_mesh({64, 32}, P("model", none));
   Prediction p = predict(choose, i, x, one, two);
-  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSum, 1},
-                                    {Kind::kAllReduce, kSum, 1},
-                                    {Kind::kAllReduce, kSum, 1}}))
+  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSumOfRows, 1},
+                                    {Kind::kAllReduce, kSumOfRows, 1},
+                                    {Kind::kAllReduce, kSumOfRows, 1}}))
       << p.to_string();
-  EXPECT_EQ(p.bytes(), 2 * kSum);
+  EXPECT_EQ(p.bytes(), 2 * kSumOfRows);
   for (const PredictedMove& move : p.moves) EXPECT_TRUE(move.conditional);
   EXPECT_THAT(p.to_string(), HasSubstr("if its branch is taken"));
   check_compiled(p, choose, i, x, one, two);
@@ -223,9 +223,9 @@ TEST_F(PredictBodies, AConditionInALoop) {
   };
   Prediction p = predict(often, x, v, w);
   EXPECT_EQ(facts_of(p),
-            (MoveFacts{{Kind::kAllReduce, 4, kDepth}, {Kind::kAllReduce, kSum, kDepth}}))
+            (MoveFacts{{Kind::kAllReduce, 4, kDepth}, {Kind::kAllReduce, kSumOfRows, kDepth}}))
       << p.to_string();
-  EXPECT_EQ(p.bytes(), kDepth * (4 + kSum));
+  EXPECT_EQ(p.bytes(), kDepth * (4 + kSumOfRows));
   check_compiled(p, often, x, v, w);
 }
 
@@ -235,7 +235,7 @@ TEST_F(PredictBodies, ACheckpoint) {
   };
   Tensor one = on_mesh({32, 64}, P(none, "model")), two = on_mesh({64, 32}, P("model", none));
   Prediction p = predict(kept, x, one, two);
-  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSum, 1}})) << p.to_string();
+  EXPECT_EQ(facts_of(p), (MoveFacts{{Kind::kAllReduce, kSumOfRows, 1}})) << p.to_string();
   check_compiled(p, kept, x, one, two);
 }
 

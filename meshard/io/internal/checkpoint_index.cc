@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/json_reader.h"
 #include "meshard/base/json_writer.h"
@@ -145,12 +146,6 @@ class IndexReader {
 
   std::string_view place_;
 };
-
-bool overlap(const Box& a, const Box& b) {
-  for (std::size_t d = 0; d < a.size(); ++d)
-    if (a[d].stop <= b[d].start || b[d].stop <= a[d].start) return false;
-  return true;
-}
 
 // Two parts that overlap. Along the dimension with the most distinct starts, a part is compared
 // only with those that begin before it ends.

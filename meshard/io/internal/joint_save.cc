@@ -16,10 +16,8 @@
 #include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
-#include "meshard/base/json_reader.h"
-#include "meshard/base/json_writer.h"
-#include "meshard/io/new_file.h"
-#include "meshard/io/system_error.h"
+#include "meshard/base/packed_fields.h"
+#include "meshard/io/file.h"
 #include "meshard/processes/processes.h"
 
 namespace meshard::io::internal {
@@ -33,37 +31,20 @@ std::string report_key(int rank) { return cat("meshard/save/", rank); }
 
 // What a process tells process 0.
 struct Report {
-  std::string path, index;
-  std::vector<std::string> tensors;
-  std::optional<Error> failure;
+  std::string path = {}, index = {};
+  std::vector<std::string> tensors = {};
+  // The code and the message of an error.
+  std::optional<std::pair<int, std::string>> failure = {};
+  MESHARD_FIELDS(path, index, tensors, failure)
+
+  void fail(const Error& error) {
+    failure.emplace(static_cast<int>(error.code()), error.message());
+  }
 };
 
-std::string text_of(const Report& report) {
-  JsonWriter json;
-  json.begin_object().member("path", report.path).member("index", report.index);
-  if (report.failure) {
-    json.member("code", static_cast<int>(report.failure->code()));
-    json.member("failure", report.failure->message());
-  }
-  json.key("tensors").begin_array();
-  for (const std::string& tensor : report.tensors) json.value(tensor);
-  json.end_array().end_object();
-  return std::move(json).text();
-}
-
-Result<Report> read_report(std::string_view text) {
-  MESHARD_ASSIGN_OR_RETURN(JsonValue json, read_json(text, "report of a save"));
-  Report report;
-  if (const JsonValue* path = json.find("path")) report.path = path->text;
-  if (const JsonValue* index = json.find("index")) report.index = index->text;
-  if (const JsonValue* tensors = json.find("tensors"))
-    for (const JsonValue& tensor : tensors->elements) report.tensors.push_back(tensor.text);
-  const JsonValue *code = json.find("code"), *failure = json.find("failure");
-  if (code && failure)
-    report.failure = Error(static_cast<ErrorCode>(code->whole_number().value_or(
-                               static_cast<std::uint64_t>(ErrorCode::kInternal))),
-                           failure->text);
-  return report;
+Result<Report> report_at(const Processes& run, std::string_view key) {
+  MESHARD_ASSIGN_OR_RETURN(std::string bytes, run.store().get(key));
+  return from_packed<Report>(bytes, "report of a save");
 }
 
 // Why two processes do not save the same; empty if they do.
@@ -86,8 +67,7 @@ Result<CheckpointIndex> index_of_all(Processes run, const JointSave& save) {
   all.metadata = save.metadata;
   std::vector<Report> reports;
   for (int rank = 0; rank < run.size(); ++rank) {
-    MESHARD_ASSIGN_OR_RETURN(std::string text, run.store().get(report_key(rank)));
-    MESHARD_ASSIGN_OR_RETURN(Report report, read_report(text));
+    MESHARD_ASSIGN_OR_RETURN(Report report, report_at(run, report_key(rank)));
     reports.push_back(std::move(report));
   }
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
@@ -96,7 +76,8 @@ Result<CheckpointIndex> index_of_all(Processes run, const JointSave& save) {
                              run.members()[rank].to_string(), ": ", what));
     };
     const Report& report = reports[rank];
-    if (report.failure) return of_process(report.failure->code(), report.failure->message());
+    if (report.failure)
+      return of_process(static_cast<ErrorCode>(report.failure->first), report.failure->second);
     if (std::string other = difference(reports[0], report); !other.empty())
       return of_process(ErrorCode::kFailedPrecondition, other);
     MESHARD_ASSIGN_OR_RETURN(CheckpointIndex own,
@@ -140,17 +121,17 @@ class JointSaver {
     MESHARD_RETURN_IF_ERROR(meet());
     all_have_come();
     Report report = write();
-    MESHARD_RETURN_IF_ERROR(run_.store().put(report_key(run_.rank()), text_of(report)));
+    MESHARD_RETURN_IF_ERROR(run_.store().put(report_key(run_.rank()), to_packed(report)));
     MESHARD_RETURN_IF_ERROR(run_.barrier(step("written")));
     if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(decide());
     MESHARD_RETURN_IF_ERROR(run_.barrier(step("published")));
-    MESHARD_ASSIGN_OR_RETURN(std::string text, run_.store().get(kOutcomeKey));
-    MESHARD_ASSIGN_OR_RETURN(Report outcome, read_report(text));
+    MESHARD_ASSIGN_OR_RETURN(Report outcome, report_at(run_, kOutcomeKey));
     if (!outcome.failure) return {};
     if (file_) ::unlink(path_.c_str());  // it is not part of a checkpoint
     // A process that fails now ends the others, perhaps before they have removed their files.
     [[maybe_unused]] Result<void> met = run_.barrier(step("removed"));
-    return outcome.failure->at(save_.where);
+    return Error(static_cast<ErrorCode>(outcome.failure->first), outcome.failure->second,
+                 save_.where);
   }
 
  private:
@@ -183,15 +164,15 @@ class JointSaver {
   }
 
   Report write() {
-    Report report{.path = save_.files.one_file(), .index = {}, .tensors = {}, .failure = {}};
+    Report report{.path = save_.files.one_file()};
     if (auto* error = std::get_if<Error>(&save_.items)) {
-      report.failure = *error;
+      report.fail(*error);
       return report;
     }
     SaveItems& items = std::get<SaveItems>(save_.items);
     report.tensors = items.tensors;
     if (Result<void> done = write_file(items); !done.ok()) {
-      report.failure = done.error();
+      report.fail(done.error());
     } else {
       report.index = items.index.to_json();
     }
@@ -223,8 +204,8 @@ class JointSaver {
     Result<CheckpointIndex> index = index_of_all(run_, save_);
     Result<void> published = index.ok() ? publish(save_, *index) : Result<void>(index.error());
     Report outcome;
-    if (!published.ok()) outcome.failure = published.error();
-    return run_.store().put(kOutcomeKey, text_of(outcome));
+    if (!published.ok()) outcome.fail(published.error());
+    return run_.store().put(kOutcomeKey, to_packed(outcome));
   }
 
   JointSave save_;

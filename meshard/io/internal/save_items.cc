@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/array/slice.h"
 #include "meshard/base/cat.h"
 #include "meshard/graph/evaluator.h"
@@ -78,19 +79,10 @@ SaveItem item_of_part(const NamedTensors& each, SourcePart part, const std::stri
   item.each = {whole.dtype, box_shape(inner)};
   item.all = {whole.dtype, box_shape(part.box())};
   bool is_split = inner != whole_box(one.shape);
-  std::vector<std::int64_t> at;  // the first of the layers, then the next, in row-major order
-  for (const DimensionSlice& slice : layers) at.push_back(slice.start);
-  for (std::int64_t i = 0; i < box_shape(layers).size(); ++i) {
-    std::int64_t number = 0;
-    for (std::size_t d = 0; d < at.size(); ++d)
-      number = number * whole.shape[static_cast<int>(d)] + at[d];
+  for (std::int64_t number : numbers_in(layers, whole.shape.sizes())) {
     const std::string& name = each.names[static_cast<std::size_t>(number)];
     item.names.push_back(is_split ? piece_name(name, to_string(inner)) : name);
     add_to_index(index, name, file, one, inner);
-    for (std::size_t d = at.size(); d-- > 0;) {
-      if (++at[d] < layers[d].stop) break;
-      at[d] = layers[d].start;
-    }
   }
   Box place = whole_box(item.all.shape);
   item.sources.push_back({std::move(part), std::move(place)});

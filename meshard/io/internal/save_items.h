@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "meshard/graph/tensor.h"
+#include "meshard/io/file.h"
 #include "meshard/io/internal/checkpoint_index.h"
-#include "meshard/io/new_file.h"
 #include "meshard/io/save.h"
 #include "meshard/runtime/shards.h"
 

@@ -1,5 +1,5 @@
 // Padding of uneven arguments and results at the boundary of a program. On the host, uneven shards
-// are padded by runtime/internal/pad_on_host.h.
+// are padded by runtime/internal/host_to_device.h.
 #pragma once
 #include "meshard/array/shape.h"
 #include "meshard/sharding/sharding.h"

@@ -13,9 +13,6 @@ using stablehlo::Typed;
 
 TensorType scalar_of(DType dtype) { return {dtype, {}}; }
 
-// Shardy cannot represent a slice of a mesh.
-Mesh mesh_in_shardy(const Mesh& mesh) { return mesh.rows() > 1 ? mesh.base() : mesh; }
-
 // The axes that the values vary over inside manual axes.
 AxisSet varying_axes(const Node& node, std::size_t first) {
   AxisSet varying;
@@ -59,15 +56,15 @@ void NodeWriter::on_each_device(const ManualAxes* place, std::span<const Typed> 
   bool one_device = !meshes_.numbering() || meshes_.numbering()->size() == 1;
   if (one_device) return body(arguments, results);
   Mesh mesh = place ? place->mesh : *meshes_.numbering();
-  Mesh printed = mesh_in_shardy(mesh);
+  Mesh printed = printed_mesh(mesh);
   AxisSet rest = AxisSet::all(printed) - (place ? place->axes : AxisSet());
   if (rest.empty()) return body(arguments, results);
   auto whole = [&](std::span<const Typed> values) {
-    std::string out = "#sdy.sharding_per_value<[";
-    for (std::size_t i = 0; i < values.size(); ++i)
-      append(out, cat(i ? ", " : "", meshes_.sharding_text(Sharding::replicated(
-                                         mesh, static_cast<std::size_t>(values[i].type->rank())))));
-    return out + "]>";
+    std::vector<Sharding> replicated;
+    for (const Typed& value : values)
+      replicated.push_back(
+          Sharding::replicated(mesh, static_cast<std::size_t>(value.type->rank())));
+    return meshes_.shardings_text(replicated);
   };
   std::vector<Typed> inner, made;
   for (const Typed& argument : arguments)

@@ -7,17 +7,12 @@
 #include <tuple>
 
 #include "meshard/graph/attributes.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {
-
-template <class T>
-const T* attributes_if(const Node& node) {
-  bool is = node.attributes() && node.attributes()->type() == typeid(T);
-  return is ? &node.attributes_as<T>() : nullptr;
-}
 
 // The type with which `value` exists inside a region `depth` deep: its own type for a value of that
 // region; for a value of a region further inside, the type of what leaves that region.

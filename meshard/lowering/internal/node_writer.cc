@@ -8,12 +8,9 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/lowering/internal/only_padding.h"
 #include "meshard/lowering/internal/partial_sums.h"
-#include "meshard/lowering/internal/quirks_in_regions.h"
-#include "meshard/lowering/internal/scattered_updates.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/lowering/internal/shared_values.h"
-#include "meshard/lowering/internal/whole_dimensions.h"
 #include "meshard/ops/definition/host_call.h"
 
 namespace meshard {
@@ -264,11 +261,7 @@ NodeWriter::SsaValue NodeWriter::for_partitioner(const Node& node, std::size_t o
     value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
   std::optional<Sharding> needed = whole_local(node, type.rank());
   bool is_local = node.annotations() && node.annotations()->manual;
-  if (!is_local) {
-    const Mesh& mesh = *meshes_.numbering();
-    if (quirks_.has(Quirk::kUnevenScatters)) needed = even_for_scatter(node, operand, mesh);
-    needed = both_closed(needed, whole_operand(node, operand, mesh, quirks_));
-  }
+  if (!is_local) needed = whole_operand(node, operand, *meshes_.numbering(), quirks_);
   if (!needed) return value;
   SsaValue result = writer_.temporary();
   writer_.sharding_constraint(result, value, type, meshes_.sharding_text(*needed));

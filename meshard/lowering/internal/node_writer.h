@@ -69,7 +69,7 @@ class NodeWriter {
   // Sets the meshes and the channel of a call inside manual axes.
   void describe_place(const Node& node, std::uint32_t number, OpEmission& emission);
   // The sharding that a value of this rank needs at the border of a local node, where the
-  // partitioner must not split it (quirks_in_regions.h); empty: any.
+  // partitioner must not split it (partitioner_needs.h); empty: any.
   std::optional<Sharding> whole_local(const Node& node, int rank) const;
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;

@@ -72,11 +72,10 @@ Sharding border_sharding(const ManualAxes& place, const Sharding& sharding) {
 
 std::string NodeWriter::shardings_text(const ManualRegion& region,
                                        const std::vector<RegionCrossing>& crossings) const {
-  std::string out = "#sdy.sharding_per_value<[";
-  for (std::size_t i = 0; i < crossings.size(); ++i)
-    append(out, cat(i ? ", " : "",
-                    meshes_.sharding_text(border_sharding(region.place, crossings[i].sharding))));
-  return out + "]>";
+  std::vector<Sharding> shardings;
+  for (const RegionCrossing& crossing : crossings)
+    shardings.push_back(border_sharding(region.place, crossing.sharding));
+  return meshes_.shardings_text(shardings);
 }
 
 void NodeWriter::write(const ProgramOrder& order, const ManualRegion& region) {

@@ -1,4 +1,4 @@
-// Activation functions. Floats keep their dtype; integers are computed in f32.
+// Activation functions, and dropout. Floats keep their dtype; integers are computed in f32.
 #pragma once
 #include <cstdint>
 
@@ -67,5 +67,11 @@ Tensor glu(In x, std::int64_t dimension = -1);
 /// projections and its output projection (Shazeer: GLU Variants Improve Transformer, 2020).
 Tensor swiglu(In gate, In x);
 Tensor geglu(In gate, In x, GeluForm form = GeluForm::kTanh);
+
+/// Dropout: zeroes each element with probability `rate` and rescales the others. They are divided
+/// by 1 - rate, which preserves the mean (Srivastava et al., 2014). `key` is a random key: the same
+/// key drops the same elements on any mesh. Outside training omit the call.
+/// @error rate is not in 0 to 1; `key` is not a key.
+Tensor dropout(In x, double rate, In key);
 
 }  // namespace meshard

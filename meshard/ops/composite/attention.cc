@@ -15,7 +15,6 @@
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/dot_general.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"

@@ -47,24 +47,24 @@ LoopState<T> loop_state(const T& value, SourceLocation where) {
     return value;
 }
 
+template <class T>
+std::vector<std::string> paths_of(const T& value, const std::string& name) {
+  std::vector<std::string> paths;
+  structure::for_each(
+      value,
+      [&](const auto& leaf, const std::string& path) {
+        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) paths.push_back(path);
+      },
+      name);
+  return paths;
+}
+
 /// A loop's carry, for messages.
 struct CarryForm {
   std::string_view op;
   std::vector<std::string> paths;
   SourceLocation where;
 };
-template <class T>
-CarryForm carry_form(std::string_view op, const T& value, SourceLocation where) {
-  CarryForm carry{op, {}, where};
-  structure::for_each(
-      value,
-      [&](const auto& leaf, const std::string& path) {
-        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>)
-          carry.paths.push_back(path);
-      },
-      "carry");
-  return carry;
-}
 /// The tensors of the carry that a body returns, in the order of the initial one's.
 /// @error invalid argument: it has another structure, or other numbers, than the initial one.
 template <class T>
@@ -100,18 +100,6 @@ struct BranchForm {
   /// and both.
   void check(const std::vector<std::string>& paths, const std::vector<Tensor>& now);
 };
-
-template <class T>
-std::vector<std::string> paths_of(const T& value, const std::string& name) {
-  std::vector<std::string> paths;
-  structure::for_each(
-      value,
-      [&](const auto& leaf, const std::string& path) {
-        if constexpr (structure::Leaf<std::remove_cvref_t<decltype(leaf)>>) paths.push_back(path);
-      },
-      name);
-  return paths;
-}
 
 /// One branch as a function of tensors; stores the result of the first one as the prototype of the
 /// structure. @error invalid argument: another branch's result has another structure, or other
@@ -190,7 +178,7 @@ auto scan(const F& f, const Carry& init, const Xs& xs = {}, ScanOptions options 
   std::vector<Tensor> carries = structure::tensors(first), sliced = structure::tensors(xs);
   std::int64_t length =
       internal::scan_length(sliced, internal::paths_of(xs, "xs"), options.length, where);
-  internal::CarryForm form = internal::carry_form("scan", first, where);
+  internal::CarryForm form{"scan", internal::paths_of(first, "carry"), where};
   std::optional<Y> prototype;
   BodyFunction body = [&](std::span<const Tensor> given) {
     Step step = f(structure::with_tensors(first, given.first(carries.size())),
@@ -232,7 +220,7 @@ internal::LoopState<Carry> while_loop(const Condition& condition, const F& body,
   where = effective_source(where);
   const State first = internal::loop_state(init, where);
   std::vector<Tensor> carries = structure::tensors(first);
-  internal::CarryForm form = internal::carry_form("while_loop", first, where);
+  internal::CarryForm form{"while_loop", internal::paths_of(first, "carry"), where};
   BodyFunction test = [&](std::span<const Tensor> given) {
     return std::vector<Tensor>{condition(structure::with_tensors(first, given))};
   };

@@ -11,7 +11,6 @@
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
 

@@ -10,11 +10,11 @@
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/composite/statistics.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/exponential.h"
 #include "meshard/ops/identity.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/selection.h"
 

@@ -4,10 +4,10 @@
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/complex.h"
 #include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/fft.h"
-#include "meshard/ops/iota.h"
 
 namespace meshard {
 namespace {

@@ -5,7 +5,9 @@
 
 #include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"
+#include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/dimension_list.h"
+#include "meshard/ops/factorization.h"
 
 namespace meshard {
 
@@ -64,3 +66,25 @@ enum class MatrixNorm : std::uint8_t {
 Tensor matrix_norm(In x, bool keepdims = false, MatrixNorm norm = MatrixNorm::kFrobenius);
 
 }  // namespace meshard
+
+namespace meshard::linalg {
+
+using meshard::cholesky;
+using meshard::cross;
+using meshard::det;
+using meshard::diagonal;
+using meshard::eigh;
+using meshard::eigvalsh;
+using meshard::inv;
+using meshard::matmul;
+using meshard::matrix_norm;
+using meshard::matrix_power;
+using meshard::matrix_transpose;
+using meshard::qr;
+using meshard::slogdet;
+using meshard::solve;
+using meshard::trace;
+using meshard::vecdot;
+using meshard::vector_norm;
+
+}  // namespace meshard::linalg

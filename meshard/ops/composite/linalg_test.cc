@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/composite/linalg_names.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"

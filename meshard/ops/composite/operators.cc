@@ -1,9 +1,11 @@
 #include "meshard/ops/composite/operators.h"
 
+#include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/comparison.h"
+#include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/division.h"
 #include "meshard/ops/identity.h"
 
@@ -41,5 +43,18 @@ Tensor& operator+=(Tensor& a, In b) { return rebind(a, add(In(a, b.where), b), b
 Tensor& operator-=(Tensor& a, In b) { return rebind(a, subtract(In(a, b.where), b), b.where); }
 Tensor& operator*=(Tensor& a, In b) { return rebind(a, multiply(In(a, b.where), b), b.where); }
 Tensor& operator/=(Tensor& a, In b) { return rebind(a, divide(In(a, b.where), b), b.where); }
+
+void assign(Tensor& x, HostArray&& array, SourceLocation where) {
+  if (array.type() != x.type(where))
+    throw_invalid(where, "[assign] an array of type ", array.type(),
+                  " cannot be assigned to a tensor of type ", x.type(where));
+  std::optional<Sharding> sharding = x.sharding();
+  Tensor contents = from_host(std::move(array), where);
+  x = sharding ? mark_sharding(In(contents, where), *sharding) : contents;
+}
+
+void assign(Tensor& x, const HostArray& array, SourceLocation where) {
+  assign(x, HostArray(array), where);
+}
 
 }  // namespace meshard

@@ -17,7 +17,6 @@
 #include "meshard/ops/composite/internal/threefry.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/slicing.h"
@@ -222,14 +221,12 @@ Tensor bits(In key, Shape shape, DType dtype) {
 }
 
 Tensor uniform(In key, Shape shape, DType dtype, double low, double high) {
-  SourceScope line(key.where);
-  check_float("uniform", dtype, key.where);
+  FloatDraw draw("uniform", key, dtype);
   return uniform_between(key, shape, dtype, low, high);
 }
 
 Tensor normal(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("normal", dtype, key.where);
+  FloatDraw draw("normal", key, dtype);
   return normal_of(unit_of(words_at("normal", key, shape), dtype));
 }
 

@@ -21,7 +21,6 @@
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/division.h"
 #include "meshard/ops/exponential.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/movement.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"

@@ -72,8 +72,7 @@ Tensor parameter(const In& x, DType dtype) {
 }  // namespace
 
 Tensor truncated_normal(In key, double low, double high, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("truncated_normal", dtype, key.where);
+  FloatDraw draw("truncated_normal", key, dtype);
   Tensor sqrt2 = float_constant(dtype, std::numbers::sqrt2);
   // The barrier prevents constant folding, which rounds differently from the device.
   auto probability = [&](double bound) {
@@ -86,70 +85,60 @@ Tensor truncated_normal(In key, double low, double high, Shape shape, DType dtyp
 }
 
 Tensor exponential(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("exponential", dtype, key.where);
+  FloatDraw draw("exponential", key, dtype);
   // 1 - u is in (0, 1], where the logarithm is finite.
   return negative(log1p(negative(uniform_between(key, shape, dtype, 0, 1))));
 }
 
 Tensor gumbel(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("gumbel", dtype, key.where);
+  FloatDraw draw("gumbel", key, dtype);
   Tensor even = uniform_between(key, shape, dtype, float_limits(dtype).smallest_normal, 1);
   return negative(log(negative(log(even))));
 }
 
 Tensor laplace(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("laplace", dtype, key.where);
+  FloatDraw draw("laplace", key, dtype);
   Tensor even = uniform_between(key, shape, dtype, -1 + float_limits(dtype).epsilon / 2, 1);
   return multiply(sign(even), log1p(negative(abs(even))));
 }
 
 Tensor cauchy(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("cauchy", dtype, key.where);
+  FloatDraw draw("cauchy", key, dtype);
   Tensor even = uniform_between(key, shape, dtype, float_limits(dtype).epsilon, 1);
   return tan(multiply(float_constant(dtype, std::numbers::pi),
                       subtract(even, float_constant(dtype, 0.5))));
 }
 
 Tensor logistic(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("logistic", dtype, key.where);
+  FloatDraw draw("logistic", key, dtype);
   Tensor even = uniform_between(key, shape, dtype, float_limits(dtype).smallest_normal, 1);
   return subtract(log(even), log1p(negative(even)));
 }
 
 Tensor lognormal(In key, In sigma, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("lognormal", dtype, key.where);
+  FloatDraw draw("lognormal", key, dtype);
   return exp(multiply(normal(key, std::move(shape), dtype), parameter(sigma, dtype)));
 }
 
 Tensor pareto(In key, In b, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("pareto", dtype, key.where);
+  FloatDraw draw("pareto", key, dtype);
   return exp(divide(exponential(key, std::move(shape), dtype), parameter(b, dtype)));
 }
 
 Tensor rayleigh(In key, In scale, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("rayleigh", dtype, key.where);
+  FloatDraw draw("rayleigh", key, dtype);
   Tensor even = uniform_between(key, shape, dtype, 0, 1);
   return multiply(parameter(scale, dtype), sqrt(multiply(log(even), -2)));
 }
 
 Tensor weibull_min(In key, In scale, In concentration, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("weibull_min", dtype, key.where);
+  FloatDraw draw("weibull_min", key, dtype);
   Tensor power = divide(float_constant(dtype, 1), parameter(concentration, dtype));
   return multiply(pow(exponential(key, std::move(shape), dtype), power), parameter(scale, dtype));
 }
 
 Tensor maxwell(In key, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("maxwell", dtype, key.where);
+  FloatDraw draw("maxwell", key, dtype);
   Dimensions three = shape.sizes();
   three.push_back(3);
   Tensor at = normal(key, Shape(three), dtype);
@@ -157,8 +146,7 @@ Tensor maxwell(In key, Shape shape, DType dtype) {
 }
 
 Tensor triangular(In key, In left, In mode, In right, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("triangular", dtype, key.where);
+  FloatDraw draw("triangular", key, dtype);
   Tensor low = parameter(left, dtype), high = parameter(right, dtype);
   Tensor top = parameter(mode, dtype), even = uniform(key, shape, dtype);
   Tensor rising = low + sqrt(even * (high - low) * (top - low));
@@ -167,8 +155,7 @@ Tensor triangular(In key, In left, In mode, In right, Shape shape, DType dtype) 
 }
 
 Tensor wald(In key, In mean, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("wald", dtype, key.where);
+  FloatDraw draw("wald", key, dtype);
   std::vector<Tensor> keys = split(key);
   Tensor mu = broadcast_to(parameter(mean, dtype), shape), v = normal(keys[0], shape, dtype);
   Tensor even = uniform(keys[1], shape, dtype);
@@ -180,8 +167,7 @@ Tensor wald(In key, In mean, Shape shape, DType dtype) {
 
 Tensor orthogonal(In key, std::int64_t rows, Shape shape, DType dtype,
                   std::optional<std::int64_t> columns) {
-  SourceScope line(key.where);
-  check_float("orthogonal", dtype, key.where);
+  FloatDraw draw("orthogonal", key, dtype);
   std::int64_t wide = columns.value_or(rows);
   if (rows < 1 || wide < 1)
     throw_invalid(effective_source(key.where), "[random.orthogonal] cannot make matrices of ", rows,
@@ -196,8 +182,7 @@ Tensor orthogonal(In key, std::int64_t rows, Shape shape, DType dtype,
 }
 
 Tensor multivariate_normal(In key, In mean, In covariance, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("multivariate_normal", dtype, key.where);
+  FloatDraw draw("multivariate_normal", key, dtype);
   Tensor mu = parameter(mean, dtype), spread = parameter(covariance, dtype);
   if (mu.rank() < 1 || spread.rank() < 2 || spread.dim(-1) != mu.dim(-1) ||
       spread.dim(-2) != mu.dim(-1))
@@ -324,20 +309,17 @@ Tensor rejection_poisson(const Tensor& key, const Tensor& rate) {
 }  // namespace
 
 Tensor gamma(In key, In a, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("gamma", dtype, key.where);
+  FloatDraw draw("gamma", key, dtype);
   return GammaDraw("gamma", key, a, shape, dtype).value();
 }
 
 Tensor loggamma(In key, In a, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("loggamma", dtype, key.where);
+  FloatDraw draw("loggamma", key, dtype);
   return GammaDraw("loggamma", key, a, shape, dtype).logarithm();
 }
 
 Tensor beta(In key, In a, In b, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("beta", dtype, key.where);
+  FloatDraw draw("beta", key, dtype);
   std::vector<Tensor> keys = split(key);
   Tensor log_a = loggamma(keys[0], a, shape, dtype), log_b = loggamma(keys[1], b, shape, dtype);
   // a / (a + b), without losing precision for small numbers.
@@ -347,8 +329,7 @@ Tensor beta(In key, In a, In b, Shape shape, DType dtype) {
 }
 
 Tensor dirichlet(In key, In alpha, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("dirichlet", dtype, key.where);
+  FloatDraw draw("dirichlet", key, dtype);
   Tensor concentrations = parameter(alpha, dtype);
   if (concentrations.rank() == 0)
     throw_invalid(effective_source(key.where), "[random.dirichlet] alpha must be a vector, not ",
@@ -359,22 +340,19 @@ Tensor dirichlet(In key, In alpha, Shape shape, DType dtype) {
 }
 
 Tensor chisquare(In key, In df, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("chisquare", dtype, key.where);
+  FloatDraw draw("chisquare", key, dtype);
   return exp(loggamma(key, parameter(df, dtype) / 2, std::move(shape), dtype)) * 2;
 }
 
 Tensor student_t(In key, In df, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("student_t", dtype, key.where);
+  FloatDraw draw("student_t", key, dtype);
   std::vector<Tensor> keys = split(key);
   Tensor half = parameter(df, dtype) / 2;
   return normal(keys[0], shape, dtype) * sqrt(half / gamma(keys[1], half, shape, dtype));
 }
 
 Tensor fisher_f(In key, In numerator, In denominator, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("fisher_f", dtype, key.where);
+  FloatDraw draw("fisher_f", key, dtype);
   std::vector<Tensor> keys = split(key);
   Tensor above = parameter(numerator, dtype), below = parameter(denominator, dtype);
   return chisquare(keys[1], above, shape, dtype) / above /
@@ -382,8 +360,7 @@ Tensor fisher_f(In key, In numerator, In denominator, Shape shape, DType dtype) 
 }
 
 Tensor generalized_normal(In key, double p, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("generalized_normal", dtype, key.where);
+  FloatDraw draw("generalized_normal", key, dtype);
   std::vector<Tensor> keys = split(key);
   Tensor size =
       pow(gamma(keys[0], float_constant(dtype, 1 / p), shape, dtype), float_constant(dtype, 1 / p));
@@ -391,8 +368,7 @@ Tensor generalized_normal(In key, double p, Shape shape, DType dtype) {
 }
 
 Tensor ball(In key, std::int64_t d, double p, Shape shape, DType dtype) {
-  SourceScope line(key.where);
-  check_float("ball", dtype, key.where);
+  FloatDraw draw("ball", key, dtype);
   std::vector<Tensor> keys = split(key);
   Dimensions sizes = shape.sizes();
   sizes.push_back(d);

@@ -19,7 +19,6 @@
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/definition/operand.h"
 #include "meshard/ops/gather.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/selection.h"
 

@@ -10,12 +10,10 @@
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/cast.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/axis_index.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/constant.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/iota.h"
 #include "meshard/ops/manual_values.h"
 #include "meshard/ops/selection.h"
 

@@ -54,8 +54,6 @@ TEST(OpTable, Traits) {
   using Names = std::set<std::string_view>;
   EXPECT_EQ(ops_with(&OpTraits::repeats_elements), (Names{"broadcast_in_dim"}));
   EXPECT_EQ(ops_with(&OpTraits::is_product), (Names{"convolution", "dot_general"}));
-  EXPECT_EQ(ops_with(&OpTraits::takes_part), (Names{"layer_slice", "reshape", "slice"}));
-  EXPECT_EQ(ops_with(&OpTraits::puts_part_back), (Names{"pad"}));
   EXPECT_EQ(ops_with(&OpTraits::stops_gradient), (Names{"stop_gradient"}));
   EXPECT_EQ(ops_with(&OpTraits::is_collective), (Names{"all_gather", "all_reduce", "all_to_all",
                                                        "collective_permute", "reduce_scatter"}));

@@ -1,13 +1,12 @@
 #include "meshard/ops/internal/branch_collectives.h"
 
 #include <algorithm>
-#include <map>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
+#include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/definition/attributes.h"
@@ -194,15 +193,10 @@ class BranchCollectives {
 
 // Follows the operands of `node` back to where they enter the region, in the order of recording.
 std::vector<AxisSet> followed_operands(const Node& node, const Mesh& mesh) {
-  std::map<std::uint64_t, const Node*> before;
-  std::vector<const Node*> waiting{&node};
-  while (!waiting.empty()) {
-    const Node* each = waiting.back();
-    waiting.pop_back();
-    for (const Value& operand : each->operands())
-      if (manual_axes(operand) && before.emplace(operand->id(), operand.node()).second)
-        waiting.push_back(operand.node());
-  }
+  std::vector<const Node*> before = nodes_behind(
+      node.operands(), [](const Value& value) { return manual_axes(value) != nullptr; });
+  std::sort(before.begin(), before.end(),
+            [](const Node* a, const Node* b) { return a->id() < b->id(); });
   std::unordered_map<const Node*, Differing> known;
   auto operands_of = [&](const Node& of) {
     std::vector<AxisSet> operands;
@@ -212,7 +206,7 @@ std::vector<AxisSet> followed_operands(const Node& node, const Mesh& mesh) {
     }
     return operands;
   };
-  for (const auto& [id, each] : before)
+  for (const Node* each : before)
     known[each] = BranchCollectives(mesh).of(*each, operands_of(*each));
   return operands_of(node);
 }

@@ -4,7 +4,6 @@
 
 #include "meshard/ops/collectives.h"
 #include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/axis_index.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/create.h"
 #include "meshard/ops/composite/manual.h"

@@ -27,29 +27,27 @@ bool is_leaf(const Node& node) { return node.op().operands.empty() && !node.op()
 
 }  // namespace
 
+LayerRegion::LayerRegion(std::vector<const Node*> nodes)
+    : nodes_(std::move(nodes)), keys_(nodes_.size()) {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) *positions_.try_emplace(*nodes_[i]).first = i;
+}
+
 LayerRegion::LayerRegion(std::span<const Value> results, std::uint64_t trace, std::uint64_t first)
-    : results_(results.begin(), results.end()) {
-  std::vector<const Node*> waiting;
-  auto visit = [&](const Value& value) {
-    if (!value || value->trace() != trace || value->id() < first || value.storage()) return;
-    if (value->operands().empty() && is_leaf(*value.node())) return;
-    if (positions_.emplace(value.node(), 0).second) waiting.push_back(value.node());
-  };
-  for (const Value& result : results) visit(result);
-  while (!waiting.empty()) {
-    nodes_.push_back(waiting.back());
-    waiting.pop_back();
-    for (const Value& operand : nodes_.back()->operands()) visit(operand);
-  }
-  std::sort(nodes_.begin(), nodes_.end(),
-            [](const Node* a, const Node* b) { return a->id() < b->id(); });
-  for (std::size_t i = 0; i < nodes_.size(); ++i) positions_[nodes_[i]] = i;
-  keys_.resize(nodes_.size());
+    : LayerRegion([&] {
+        std::vector<const Node*> nodes = nodes_behind(results, [&](const Value& value) {
+          return value && value->trace() == trace && value->id() >= first && !value.storage() &&
+                 !(value->operands().empty() && is_leaf(*value.node()));
+        });
+        std::sort(nodes.begin(), nodes.end(),
+                  [](const Node* a, const Node* b) { return a->id() < b->id(); });
+        return nodes;
+      }()) {
+  results_.assign(results.begin(), results.end());
 }
 
 std::optional<std::size_t> LayerRegion::position(const Value& value) const {
-  auto found = positions_.find(value.node());
-  return found == positions_.end() ? std::nullopt : std::optional(found->second);
+  const std::size_t* found = value ? positions_.find(*value.node()) : nullptr;
+  return found ? std::optional(*found) : std::nullopt;
 }
 
 const std::string& LayerRegion::key(std::size_t at) {

@@ -6,20 +6,21 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "meshard/graph/node.h"
+#include "meshard/graph/node_table.h"
 
 namespace meshard::internal {
 
-/// The nodes that were recorded since the beginning of a function and that its results need, in the
-/// order of recording. A node's position is its index in this order.
+/// Nodes in the order of recording. A node's position is its index in this order.
 class LayerRegion {
  public:
-  /// Without what is computed, belongs to another trace than `trace`, or was recorded before node
-  /// number `first`.
+  explicit LayerRegion(std::vector<const Node*> nodes);
+  /// The nodes that were recorded since the beginning of a function and that its results need,
+  /// without what is computed, belongs to another trace than `trace`, or was recorded before
+  /// node number `first`.
   LayerRegion(std::span<const Value> results, std::uint64_t trace, std::uint64_t first);
 
   std::size_t size() const { return nodes_.size(); }
@@ -35,7 +36,7 @@ class LayerRegion {
  private:
   std::vector<Value> results_;
   std::vector<const Node*> nodes_;
-  std::unordered_map<const Node*, std::size_t> positions_;
+  NodeTable<std::size_t> positions_;
   std::vector<std::string> keys_;
 };
 

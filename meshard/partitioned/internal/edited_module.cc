@@ -5,13 +5,16 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "meshard/pjrt/wire.h"
+#include "meshard/pjrt/wire_fields.h"
 
 // Field numbers are those of xla/service/hlo.proto and xla/xla_data.proto.
 namespace meshard::internal {
 namespace {
 
 using pjrt::append_numbers;
+using pjrt::field;
+using pjrt::read_message;
+using pjrt::WireField;
 using pjrt::WireReader;
 using pjrt::WireWriter;
 
@@ -21,11 +24,12 @@ Error damaged_module(std::string_view what) {
   return Error(ErrorCode::kDataLoss, cat("[partition] the partitioned module is damaged: ", what));
 }
 
-// A name or another text, numbers, or a message; false if the field has another type.
-bool take_text(const pjrt::WireField& field, std::string& to) {
-  if (field.type != 2) return false;
-  to = field.bytes;
-  return true;
+// Fields that are not edited.
+auto kept_in(WireWriter& rest) {
+  return pjrt::other_fields([&](const WireField& from) { rest.add_field(from); });
+}
+auto skipped_field(int number) {
+  return pjrt::on_field(number, [](const WireField&) {});
 }
 
 Result<EditedInstruction> read_edited_instruction(std::string_view bytes,
@@ -33,23 +37,10 @@ Result<EditedInstruction> read_edited_instruction(std::string_view bytes,
   EditedInstruction to;
   to.original = &original;
   WireWriter rest;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: good = take_text(*field, to.name); break;
-      case 2: good = take_text(*field, to.opcode); break;
-      case 3: good = take_text(*field, to.shape); break;
-      case 35: to.id = field->as_int(); break;
-      case 36: good = append_numbers(*field, to.operands); break;
-      case 37: good = append_numbers(*field, to.control_predecessors); break;
-      case 38: good = append_numbers(*field, to.called); break;
-      case 40: break;
-      default: rest.add_field(*field);
-    }
-    if (!good) return damaged_module("an instruction");
-  }
-  if (!reader.ok()) return damaged_module("an instruction");
+  MESHARD_RETURN_IF_ERROR(read_message(bytes, "an instruction", field(1, to.name),
+                                       field(2, to.opcode), field(3, to.shape), field(35, to.id),
+                                       field(36, to.operands), field(37, to.control_predecessors),
+                                       field(38, to.called), skipped_field(40), kept_in(rest)));
   to.rest = rest.take();
   return to;
 }
@@ -58,27 +49,14 @@ Result<EditedComputation> read_edited_computation(std::string_view bytes,
                                                   const HloComputation& original) {
   EditedComputation to;
   WireWriter rest;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 1: good = take_text(*field, to.name); break;
-      case 2: {
-        std::size_t index = to.instructions.size();
-        if (index >= original.instructions.size()) return damaged_module("a computation");
-        MESHARD_ASSIGN_OR_RETURN(
-            auto one, read_edited_instruction(field->bytes, original.instructions[index]));
-        to.instructions.push_back(std::move(one));
-        break;
-      }
-      case 4: good = take_text(*field, to.program_shape); break;
-      case 5: to.id = field->as_int(); break;
-      case 6: to.root = field->as_int(); break;
-      default: rest.add_field(*field);
-    }
-    if (!good) return damaged_module("a computation");
-  }
-  if (!reader.ok()) return damaged_module("a computation");
+  auto instruction = [&](std::string_view part) -> Result<EditedInstruction> {
+    std::size_t index = to.instructions.size();
+    if (index >= original.instructions.size()) return damaged_module("a computation");
+    return read_edited_instruction(part, original.instructions[index]);
+  };
+  MESHARD_RETURN_IF_ERROR(read_message(
+      bytes, "a computation", field(1, to.name), field(2, to.instructions, instruction),
+      field(4, to.program_shape), field(5, to.id), field(6, to.root), kept_in(rest)));
   to.rest = rest.take();
   return to;
 }
@@ -165,33 +143,19 @@ Result<EditedModule> EditedModule::from_bytes(std::string_view bytes) {
   MESHARD_ASSIGN_OR_RETURN(to.original, HloModule::from_bytes(with_config.bytes()));
   to.entry = to.original.entry_id;
   WireWriter rest;
-  WireReader reader(bytes);
-  while (auto field = reader.next()) {
-    bool good = true;
-    switch (field->number) {
-      case 3: {
-        std::size_t index = to.computations.size();
-        if (index >= to.original.computations.size()) return damaged_module("the computations");
-        MESHARD_ASSIGN_OR_RETURN(
-            auto one, read_edited_computation(field->bytes, to.original.computations[index]));
-        to.computations.push_back(std::move(one));
-        break;
-      }
-      case 4: good = take_text(*field, to.host_program_shape); break;
-      case 6: break;  // written from `entry`
-      case 8: good = take_text(*field, to.input_output_alias); break;
-      // The module's number in the process that compiled it; the schedule, the shardings and the
-      // device assignment of the whole mesh.
-      case 5:
-      case 7:
-      case 12:
-      case 14:
-      case 15: break;
-      default: rest.add_field(*field);
-    }
-    if (!good) return damaged_module("its fields");
-  }
-  if (!reader.ok()) return damaged_module("its fields");
+  auto computation = [&](std::string_view part) -> Result<EditedComputation> {
+    std::size_t index = to.computations.size();
+    if (index >= to.original.computations.size()) return damaged_module("the computations");
+    return read_edited_computation(part, to.original.computations[index]);
+  };
+  MESHARD_RETURN_IF_ERROR(
+      read_message(bytes, "the partitioned module", field(3, to.computations, computation),
+                   field(4, to.host_program_shape), skipped_field(6),  // written from `entry`
+                   field(8, to.input_output_alias),
+                   // The module's number in the process that compiled it; the schedule, the
+                   // shardings and the device assignment of the whole mesh.
+                   skipped_field(5), skipped_field(7), skipped_field(12), skipped_field(14),
+                   skipped_field(15), kept_in(rest)));
   if (to.find(to.entry) == nullptr) return damaged_module("the entry computation");
   to.rest = rest.take();
   MESHARD_RETURN_IF_ERROR(check_references(to));

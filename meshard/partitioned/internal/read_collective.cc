@@ -13,18 +13,11 @@ namespace {
 
 using Groups = std::vector<std::vector<std::int64_t>>;
 
-struct CollectiveOpcode {
-  std::string_view name;
-  CollectiveCallKind kind;
-};
-constexpr CollectiveOpcode kOpcodes[] = {
-    {"all-reduce", CollectiveCallKind::kAllReduce},
-    {"all-gather", CollectiveCallKind::kAllGather},
-    {"reduce-scatter", CollectiveCallKind::kReduceScatter},
-    {"all-to-all", CollectiveCallKind::kAllToAll},
-    {"collective-permute", CollectiveCallKind::kPermute},
-    {"collective-broadcast", CollectiveCallKind::kBroadcast},
-};
+// Those that an opcode names, which may end in `-start` or `-done`.
+constexpr CollectiveCallKind kNamedKinds[] = {
+    CollectiveCallKind::kAllReduce,     CollectiveCallKind::kAllGather,
+    CollectiveCallKind::kReduceScatter, CollectiveCallKind::kAllToAll,
+    CollectiveCallKind::kPermute,       CollectiveCallKind::kBroadcast};
 
 struct Reader {
   const HloInstruction& instruction;
@@ -244,7 +237,8 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
     id.ranks.assign(placement.ranks.begin(), placement.ranks.end());
     return Found(std::move(id));
   }
-  for (const auto& [name, kind] : kOpcodes) {
+  for (CollectiveCallKind kind : kNamedKinds) {
+    const std::string_view name = to_string(kind);
     if (!opcode.starts_with(name)) continue;
     std::string_view end = opcode.substr(name.size());
     if (end == "-done") return Found(FoundCollective{.kind = kind, .part = CollectivePart::kDone});

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/pipeline/schedule/schedule.h"
 
 namespace meshard {
@@ -18,6 +20,8 @@ struct StageTimes {
   /// Until the stage's result is at the next stage, and its gradients at the previous one.
   double send_forward = 0, send_backward = 0;
 
+  MESHARD_FIELDS(forward, input_gradient, weight_gradient, update, send_forward, send_backward)
+  static constexpr FieldNotes kFieldNotes{.local = "send_forward send_backward"};
   double of(PipelineWork work) const;
   friend bool operator==(const StageTimes&, const StageTimes&) = default;
 };

@@ -10,11 +10,11 @@
 
 #include "meshard/base/awaiting.h"
 #include "meshard/base/inline_vector.h"
+#include "meshard/base/spin.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/base/usable_cores.h"
 #include "meshard/pjrt/event.h"
 #include "meshard/pjrt/internal/client_state.h"
-#include "meshard/pjrt/internal/spin.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -107,9 +107,7 @@ Result<void> wait_at(Gate& gate, const Awaited& awaited) {
 }  // namespace
 
 Result<bool> is_ready(const PJRT_Api* api, PJRT_Event* event) {
-  MESHARD_PJRT_ARGS(PJRT_Event_IsReady, args);
-  args.event = event;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Event_IsReady, args));
+  MESHARD_PJRT_QUERY(api, PJRT_Event_IsReady, args, event, event);
   return args.is_ready;
 }
 
@@ -134,7 +132,8 @@ Result<void> await_events(const PJRT_Api* api, std::span<PJRT_Event* const> even
     while (!events.empty() && take(events.front())) events = events.subspan(1);
     return events.empty();
   };
-  if (take_first() || (may_spin() && spin_until(take_first, kSpinBeforeSleep))) return outcome;
+  if (take_first() || (may_spin() && meshard::internal::spin_until(take_first, kSpinBeforeSleep)))
+    return outcome;
   InlineVector<PJRT_Event*, 8> pending;
   for (PJRT_Event* event : events)
     if (!take(event)) pending.push_back(event);

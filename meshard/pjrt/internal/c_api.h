@@ -25,6 +25,13 @@
        ? ::meshard::pjrt::internal::take_error((api), (api)->Entry(&(args)), #Entry) \
        : ::meshard::pjrt::internal::missing_entry((api), #Entry))
 
+/// Asks an entry, which may be optional, about one object: declares the argument struct `name`,
+/// sets its member `of` to `object`, and calls the entry. Returns its error from the function.
+#define MESHARD_PJRT_QUERY(api, Entry, name, of, object) \
+  MESHARD_PJRT_ARGS(Entry, name);                        \
+  name.of = (object);                                    \
+  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, Entry, name))
+
 namespace meshard::pjrt::internal {
 
 /// Converts the error of a failed call, and frees `error`. @pre error != nullptr

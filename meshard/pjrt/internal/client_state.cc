@@ -10,7 +10,6 @@
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/process_end.h"
-#include "meshard/pjrt/internal/released_buffers.h"
 #include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
@@ -58,28 +57,20 @@ ClientState::~ClientState() {
 }
 
 Result<void> ClientState::initialize(const ProcessDevices* run) {
-  MESHARD_PJRT_ARGS(PJRT_Client_PlatformName, says);
-  says.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformName, says));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_PlatformName, says, client, raw);
   platform.assign(says.platform_name, says.platform_name_size);
   std::transform(platform.begin(), platform.end(), platform.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   if (name.empty()) name = platform;
-  MESHARD_PJRT_ARGS(PJRT_Client_PlatformVersion, version);
-  version.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_PlatformVersion, version));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_PlatformVersion, version, client, raw);
   platform_version.assign(version.platform_version, version.platform_version_size);
-  MESHARD_PJRT_ARGS(PJRT_Client_ProcessIndex, process);
-  process.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_ProcessIndex, process));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_ProcessIndex, process, client, raw);
   process_index = process.process_index;
   const int minor = plugin.version().minor;
   MESHARD_ASSIGN_OR_RETURN(quirks, quirks_of(platform, minor));
   rules = launch_rules(platform, minor, quirks);
 
-  MESHARD_PJRT_ARGS(PJRT_Client_Devices, list);
-  list.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_Devices, list));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_Devices, list, client, raw);
   for (std::size_t i = 0; i < list.num_devices; ++i) {
     auto read = Device::read(api, list.devices[i], name);
     if (!read.ok()) return read.error().with_note(cat("while reading device number ", i));
@@ -88,9 +79,7 @@ Result<void> ClientState::initialize(const ProcessDevices* run) {
     by_handle[list.devices[i]] = device.get();
     devices.push_back(std::move(device));
   }
-  MESHARD_PJRT_ARGS(PJRT_Client_AddressableDevices, ours);
-  ours.client = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Client_AddressableDevices, ours));
+  MESHARD_PJRT_QUERY(api, PJRT_Client_AddressableDevices, ours, client, raw);
   for (std::size_t i = 0; i < ours.num_addressable_devices; ++i)
     if (const Device* device = find(ours.addressable_devices[i])) addressable.push_back(device);
   if (addressable.empty())
@@ -206,7 +195,6 @@ void ClientState::await_failed_launches() {
 }
 
 void ClientState::await_launches() {
-  ReleasedBuffers::of_thread().destroy();
   await_those([](LaunchRecord&) { return true; });
 }
 
@@ -235,7 +223,7 @@ Result<void> ClientState::stuck_launch(const Device& device) {
       bool waits = false, has_failed = false;
       for (std::size_t k = 0; k < record.events.size(); ++k) {
         bool through = record.is_through(k);
-        waits |= !through && &(*record.site->devices)[record.first + k] == &device;
+        waits |= !through && &(*record.site->devices)[k] == &device;
         if (!through || has_failed || record.events.size() == 1) continue;
         has_failed = !outcome_of(api, record.events[k], "").ok();
         if (has_failed) failed = k;
@@ -250,8 +238,8 @@ Result<void> ClientState::stuck_launch(const Device& device) {
   Result<void> outcome = outcome_of(api, stuck->events[failed], "PJRT_LoadedExecutable_Execute");
   Error error = outcome.error().with_note(
       cat("while running ", stuck->to_string(), "; it failed on device ",
-          (*stuck->site->devices)[stuck->first + failed].id(), " and has not finished on device ",
-          device.id(), device.of_platform()));
+          (*stuck->site->devices)[failed].id(), " and has not finished on device ", device.id(),
+          device.of_platform()));
   drop_launch(stuck);
   if (rules.error_wedges_client) wedged = true;
   return error;
@@ -267,8 +255,7 @@ std::string ClientState::list_launches() {
                      std::chrono::duration_cast<std::chrono::seconds>(now - record.begun).count(),
                      " s ago; not finished on"));
     for (std::size_t k = 0; k < record.events.size(); ++k)
-      if (!record.is_through(k))
-        append(text, cat(" ", (*record.site->devices)[record.first + k].id()));
+      if (!record.is_through(k)) append(text, cat(" ", (*record.site->devices)[k].id()));
   }
   return text;
 }

@@ -86,11 +86,11 @@ void LaunchRecord::clear() noexcept {
 }
 
 std::string LaunchRecord::to_string() const {
-  std::string devices;
-  for (std::size_t k = 0; k < events.size(); ++k)
-    append(devices, cat(k ? "," : "", (*site->devices)[first + k].id()));
-  return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", devices,
-             (*site->devices)[first].of_platform(),
+  std::string ids;
+  for (const Device* device : site->devices->devices())
+    append(ids, cat(ids.empty() ? "" : ",", device->id()));
+  return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", ids,
+             (*site->devices)[0].of_platform(),
              where.known() ? cat(", launched at ", where) : std::string());
 }
 

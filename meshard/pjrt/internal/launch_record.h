@@ -42,9 +42,8 @@ struct LaunchRecord {
   std::uint64_t number = 0;
   std::atomic<int> references{1};
   std::atomic<bool> done{false};
-  /// The events of devices [first, first + size) of the site. Null: not created yet.
+  /// The events of the site's devices. Null: not created yet.
   InlineVector<PJRT_Event*, 8> events;
-  std::size_t first = 0;
   std::shared_ptr<const LaunchSite> site;
   SourceLocation where;
   std::chrono::steady_clock::time_point begun;

@@ -18,9 +18,7 @@ SharedBuffer* find_shared(SharedBuffer* begin, const SharedBuffer* end, const PJ
 
 Result<void> SharedBuffer::hold() {
   std::lock_guard lock(external);
-  MESHARD_PJRT_ARGS(PJRT_Buffer_IncreaseExternalReferenceCount, args);
-  args.buffer = raw;
-  MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(api, PJRT_Buffer_IncreaseExternalReferenceCount, args));
+  MESHARD_PJRT_QUERY(api, PJRT_Buffer_IncreaseExternalReferenceCount, args, buffer, raw);
   references.fetch_add(1, std::memory_order_relaxed);
   return {};
 }

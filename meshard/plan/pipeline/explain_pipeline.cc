@@ -1,17 +1,12 @@
 #include "meshard/plan/pipeline/explain_pipeline.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "meshard/base/cat.h"
-#include "meshard/optim/parameter_step.h"
-#include "meshard/pipeline/optimizer_step.h"
-#include "meshard/pipeline/stage_placement.h"
 #include "meshard/pipeline/stage_programs.h"
 #include "meshard/pipeline/stage_state.h"
 #include "meshard/plan/pipeline/internal/pipeline_memory.h"
 #include "meshard/plan/pipeline/internal/stage_compiler.h"
-#include "meshard/plan/pipeline/internal/stage_link.h"
 #include "meshard/plan/plan.h"
 
 namespace meshard::internal {
@@ -40,20 +35,17 @@ class PipelineExplainer {
     if (options.times.size() > 1 && options.times.size() != stages.size())
       throw_invalid(where, "[explain] ", options.times.size(), " times for ", stages.size(),
                     " stages");
+    stages_ = stage_states(stages, schedule);
     for (std::size_t s = 0; s < stages.size(); ++s) {
-      StageState& one = stages_.emplace_back(stages[s]);
-      one.name = stages[s].options().name.empty() ? cat("stage ", s) : stages[s].options().name;
-      int worker = schedule.worker_of(static_cast<int>(s));
-      const std::vector<PipelineAction>& order = schedule.order(worker);
-      one.splits_gradients = std::any_of(order.begin(), order.end(), [&](const auto& action) {
-        return action.stage == static_cast<int>(s) && action.work == PipelineWork::kInputGradient;
-      });
+      StageState& one = stages_[s];
       for (const Tensor& each : one.stage.parameters().tensors) {
         if (!each.defined())
           throw_invalid(one.stage.where(), "[explain] a parameter of ", one.name, " has no value");
         one.parameters.push_back(abstract_on(each, one.stage.mesh()));
       }
-      parts_.stages.push_back({.name = one.name, .worker = worker, .mesh = one.stage.mesh()});
+      parts_.stages.push_back({.name = one.name,
+                               .worker = schedule.worker_of(static_cast<int>(s)),
+                               .mesh = one.stage.mesh()});
     }
     needs_.resize(stages.size());
     parts_.times_known = !options.times.empty() || hardware_figures(target.topology()).has_value();
@@ -77,23 +69,12 @@ class PipelineExplainer {
 
  private:
   void trace(const AnyStructure& microbatch) {
-    AnyStructure carry;
-    for (std::size_t s = 0; s < stages_.size(); ++s) {
-      StageState& one = stages_[s];
-      StageProgramOptions options{.name = one.name,
-                                  .is_last = s + 1 == stages_.size(),
-                                  .splits_gradients = one.splits_gradients,
-                                  .seed = 1.0 / static_cast<double>(schedule_.microbatches())};
-      one.programs.emplace(one.stage, one.parameters, s > 0 ? &carry : nullptr, microbatch,
-                           options);
-      carry = one.programs->result();
-      for (const TensorType& type : one.programs->result_types())
-        carry.tensors.push_back(abstract_tensor(type, std::nullopt));
-      for (std::size_t i : one.programs->parameter_gradients()) {
-        TensorType type = one.parameters[i].type();
-        if (is_floating(type.dtype)) type.dtype = optim::internal::state_dtype(one.parameters[i]);
-        one.accumulators.push_back(abstract_tensor(type, one.parameters[i].sharding()));
-      }
+    trace_stages(stages_, microbatch, schedule_);
+    for (StageState& one : stages_) {
+      ZerosRun accumulators = accumulators_of(one);
+      for (std::size_t i = 0; i < accumulators.types.size(); ++i)
+        one.accumulators.push_back(
+            abstract_tensor(accumulators.types[i], accumulators.shardings[i]));
     }
     carry_.resize(stages_.size());
     kept_.resize(stages_.size());

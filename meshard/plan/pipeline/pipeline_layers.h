@@ -55,32 +55,21 @@ PipelineLayers pipeline_layers(std::vector<Params> layers, Enter enter, Apply ap
   };
   return {count, [=](int begin, int end, const Mesh& mesh) {
             Stage own(layers.begin() + begin, layers.begin() + end);
-            bool is_last = end == count;
-            if (begin == 0 && is_last)
-              return PipelineStage(
-                  mesh, own,
-                  [=](const Stage& given, const Batch& batch) {
-                    return loss(run(given, enter(batch)), batch);
-                  },
-                  options, where);
+            const auto made = [&](auto f) { return PipelineStage(mesh, own, f, options, where); };
+            if (begin == 0 && end == count)
+              return made([=](const Stage& given, const Batch& batch) {
+                return loss(run(given, enter(batch)), batch);
+              });
             if (begin == 0)
-              return PipelineStage(
-                  mesh, own,
-                  [=](const Stage& given, const Batch& batch) { return run(given, enter(batch)); },
-                  options, where);
-            if (is_last)
-              return PipelineStage(
-                  mesh, own,
-                  [=](const Stage& given, const Hidden& value, const Batch& batch) {
-                    return loss(run(given, value), batch);
-                  },
-                  options, where);
-            return PipelineStage(
-                mesh, own,
-                [=](const Stage& given, const Hidden& value, const Batch&) {
-                  return run(given, value);
-                },
-                options, where);
+              return made(
+                  [=](const Stage& given, const Batch& batch) { return run(given, enter(batch)); });
+            if (end == count)
+              return made([=](const Stage& given, const Hidden& value, const Batch& batch) {
+                return loss(run(given, value), batch);
+              });
+            return made([=](const Stage& given, const Hidden& value, const Batch&) {
+              return run(given, value);
+            });
           }};
 }
 

@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/json_writer.h"
+#include "meshard/base/json_fields.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/explain/time_text.h"
 #include "meshard/report/diff_text.h"
 
 namespace meshard {
@@ -47,22 +46,12 @@ std::string transfer_text(const PipelineReport& report, const PipelineTransfer& 
   return text + "\n";
 }
 
-void write_stage(JsonWriter& json, const PipelineStageReport& one) {
-  json.begin_object().member("name", one.name).member("worker", one.worker);
-  json.member("devices", one.mesh.size()).member("fits", one.fits()).member("busy", one.busy);
-  json.key("times").begin_object().member("forward", one.times.forward);
-  json.member("input_gradient", one.times.input_gradient);
-  json.member("weight_gradient", one.times.weight_gradient);
-  json.member("update", one.times.update).end_object();
-  const PipelineStageMemory& memory = one.memory;
-  json.key("memory").begin_object().member("parameters", memory.parameters);
-  json.member("gradients", memory.gradients).member("optimizer_state", memory.optimizer_state);
-  json.member("activations_of_microbatch", memory.activations_of_microbatch);
-  json.member("kept_microbatches", memory.kept_microbatches);
-  json.member("activations", memory.activations).member("temporaries", memory.temporaries);
-  json.member("total", memory.total).member("capacity", memory.capacity);
-  json.end_object().member("out_of_memory", one.out_of_memory).end_object();
-}
+// A stage's mesh and the reports of its programs are not written.
+struct StageForms : JsonForms {
+  using JsonForms::write;
+  void write(JsonWriter&, const Mesh&) const {}
+  void write(JsonWriter&, const std::vector<PipelineProgram>&) const {}
+};
 
 }  // namespace
 
@@ -115,17 +104,13 @@ std::string to_json(const PipelineReport& report, std::size_t indent) {
   json.member("bubble", report.bubble()).member("formula_bubble", report.formula_bubble());
   json.member("slowest", report.slowest()).member("fits", report.fits());
   json.member("compiled", parts.compiled);
-  json.key("stages").begin_array();
-  for (const PipelineStageReport& one : parts.stages) write_stage(json, one);
-  json.end_array().key("transfers").begin_array();
-  for (const PipelineTransfer& one : parts.transfers) {
-    json.begin_object().member("from", one.from).member("to", one.to).member("bytes", one.bytes);
-    json.member("device_bytes", one.device_bytes).member("time", one.time);
-    json.member("exposed", one.exposed).member("link_use", one.link_use).end_object();
-  }
-  json.end_array().key("notes").begin_array();
-  for (const std::string& note : parts.notes) json.value(note);
-  json.end_array().end_object();
+  json.key("stages");
+  write_json(json, parts.stages, StageForms());
+  json.key("transfers");
+  write_json(json, parts.transfers);
+  json.key("notes");
+  write_json(json, parts.notes);
+  json.end_object();
   return std::move(json).text();
 }
 

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "meshard/base/field_notes.h"
+#include "meshard/base/fields.h"
 #include "meshard/explain/report.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pipeline/schedule/schedule.h"
@@ -23,6 +25,8 @@ struct PipelineProgram {
   /// What the compiler made of it. If another stage has the same program on a submesh of the same
   /// form, both share the report of the one that was compiled, with its mesh. Not null.
   std::shared_ptr<const ProgramReport> report;
+
+  MESHARD_FIELDS(work, time, report)
 };
 
 /// Value type: the memory of one device of a stage, in bytes.
@@ -49,6 +53,8 @@ struct PipelineStageMemory {
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
 
+  MESHARD_FIELDS(parameters, gradients, optimizer_state, activations_of_microbatch,
+                 kept_microbatches, activations, temporaries, total, capacity)
   /// capacity - total; negative if the stage does not fit. None without a capacity.
   std::optional<std::int64_t> spare() const {
     return capacity ? std::optional(*capacity - total) : std::nullopt;
@@ -70,6 +76,10 @@ struct PipelineStageReport {
   /// The compiler's message if it refused one of the programs for lack of memory; empty: none.
   std::string out_of_memory = {};
 
+  MESHARD_WRITTEN_FIELDS(name, worker, devices(), fits(), busy, times, memory, out_of_memory, mesh,
+                         programs)
+  static constexpr FieldNotes kFieldNotes{.local = "mesh programs"};
+  std::int64_t devices() const { return mesh.size(); }
   /// False if the devices lack memory for the stage. True if their memory is unknown.
   bool fits() const { return out_of_memory.empty() && memory.spare().value_or(0) >= 0; }
 };
@@ -77,8 +87,10 @@ struct PipelineStageReport {
 /// Value type: what goes from a stage to a neighbor for each microbatch.
 struct PipelineTransfer {
   int from = 0, to = 0;
-  /// The bytes of the tensors, and those that the busiest device sends.
-  std::int64_t bytes = 0, device_bytes = 0;
+  /// The bytes of the tensors.
+  std::int64_t bytes = 0;
+  /// The bytes that the busiest device sends.
+  std::int64_t device_bytes = 0;
   /// How long one transfer is under way, with the links for itself: a lower bound. 0 if the
   /// hardware's figures are unknown.
   double time = 0;
@@ -88,6 +100,7 @@ struct PipelineTransfer {
   /// The fraction of a step in which the links carry these transfers. Above 1, they cannot.
   double link_use = 0;
 
+  MESHARD_FIELDS(from, to, bytes, device_bytes, time, exposed, link_use)
   bool is_forward() const { return from < to; }
   friend bool operator==(const PipelineTransfer&, const PipelineTransfer&) = default;
 };

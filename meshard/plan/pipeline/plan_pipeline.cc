@@ -1,16 +1,20 @@
 #include "meshard/plan/pipeline/plan_pipeline.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <numeric>
-#include <tuple>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/error.h"
+#include "meshard/base/json_writer.h"
+#include "meshard/explain/byte_text.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/pipeline/schedule/standard_schedules.h"
 #include "meshard/plan/candidate.h"
-#include "meshard/plan/pipeline/balance.h"
 #include "meshard/plan/pipeline/internal/stage_compiler.h"
+#include "meshard/report/diff_text.h"
 
 namespace meshard {
 namespace {
@@ -35,12 +39,6 @@ std::vector<Mesh> worker_meshes(int workers, const std::vector<MeshAxis>& axes,
   std::vector<Mesh> meshes;
   for (int w = 0; w < workers; ++w) meshes.push_back(*whole->submesh(names, ids[w * size]));
   return meshes;
-}
-
-std::string axes_text_of(const std::vector<MeshAxis>& axes) {
-  std::vector<std::string> parts;
-  for (const MeshAxis& axis : axes) parts.push_back(cat(axis.name, "=", axis.size));
-  return join(parts, ",");
 }
 
 class PipelinePlanner {
@@ -287,11 +285,50 @@ class PipelinePlanner {
   std::optional<Error> first_error_;
 };
 
+// The stage with the least memory to spare.
+const PipelineStageReport& fullest(const PipelineReport& report) {
+  return *std::max_element(
+      report.stages().begin(), report.stages().end(),
+      [](const auto& a, const auto& b) { return a.memory.total < b.memory.total; });
+}
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// For each number of ranges and each end, the least combined value, and where the last range
+// begins.
+struct Table {
+  Table(std::size_t parts, std::size_t layers)
+      : width(layers + 1), value((parts + 1) * width, kInfinity), begin((parts + 1) * width, 0) {
+    value[0] = 0;
+  }
+  double& at(std::size_t part, std::size_t end) { return value[part * width + end]; }
+  std::size_t width;
+  std::vector<double> value;
+  std::vector<std::size_t> begin;
+};
+
+// @param combine of the value of the ranges before, and the cost of the last range
+template <class Combine>
+Table table_of(const std::vector<double>& sums, std::size_t parts, Combine combine) {
+  const std::size_t layers = sums.size() - 1;
+  Table table(parts, layers);
+  for (std::size_t part = 1; part <= parts; ++part)
+    for (std::size_t end = part; end <= layers; ++end)
+      for (std::size_t begin = part - 1; begin < end; ++begin) {
+        double value = combine(table.at(part - 1, begin), sums[end] - sums[begin]);
+        if (value < table.at(part, end)) {
+          table.at(part, end) = value;
+          table.begin[part * table.width + end] = begin;
+        }
+      }
+  return table;
+}
+
 }  // namespace
 
 std::string PipelineCandidate::to_string() const {
   return cat(enum_name(schedule), chunks > 1 ? cat(", ", chunks, " chunks") : std::string(), ", ",
-             workers, workers == 1 ? " worker of " : " workers of ", axes_text_of(axes), ", ",
+             workers, workers == 1 ? " worker of " : " workers of ", axes_text(axes), ", ",
              microbatches, microbatches == 1 ? " microbatch" : " microbatches", ", layers ",
              join(layers, ","));
 }
@@ -335,6 +372,107 @@ PipelinePlan internal::planned(const Target& target, const PipelineLayers& layer
                                const AnyStructure& batch, const PlanPipelineOptions& options,
                                SourceLocation where) {
   return PipelinePlanner(target, layers, batch, options, where).plan();
+}
+
+const PlannedPipeline* PipelinePlan::given() const {
+  for (const PlannedPipeline& one : ranking)
+    if (one.as_given) return &one;
+  return nullptr;
+}
+
+std::string PipelinePlan::reason(std::size_t index) const {
+  const PlannedPipeline& one = ranking[index];
+  if (!one.report) return cat("cannot run: ", one.problem);
+  const PipelineReport& report = *one.report;
+  const PipelineStageReport& slowest = report.stages()[static_cast<std::size_t>(report.slowest())];
+  std::string text = report.duration_text(report.time());
+  if (index > 0 && one.fits() && ranking[0].report->time() > 0)
+    append(text, cat(" (",
+                     relative_growth_text(ranking[0].report->time(), report.time()).empty()
+                         ? std::string("as the first")
+                         : relative_growth_text(ranking[0].report->time(), report.time()),
+                     ")"));
+  append(text, cat(", bubble ", growth_percent(report.bubble()), ", slowest ", slowest.name,
+                   " with ", report.duration_text(slowest.busy)));
+  double exposed = 0;
+  for (const PipelineTransfer& each : report.transfers()) exposed = std::max(exposed, each.exposed);
+  if (exposed > 0)
+    append(text, cat(", transfers make it up to ", report.duration_text(exposed), " longer"));
+  const PipelineStageReport& full = fullest(report);
+  append(text, cat("; ", byte_text(full.memory.total)));
+  if (full.memory.capacity) append(text, cat(" of ", byte_text(*full.memory.capacity)));
+  append(text, cat(" in ", full.name));
+  for (const PipelineStageReport& stage : report.stages())
+    if (!stage.fits()) append(text, cat("; ", stage.name, " does not fit"));
+  return text;
+}
+
+std::string PipelinePlan::to_string(std::size_t most) const {
+  std::string out = cat(considered, " candidates, ", ranking.size(), " of them explained with ",
+                        compiled, " compiled programs\n");
+  if (!anything_fits()) append(out, "nothing fits\n");
+  if (given_is_best()) append(out, "nothing better than the given pipeline was found\n");
+  const auto line = [&](std::size_t i) {
+    append(out, cat(i + 1, ". ", ranking[i].as_given ? "as given: " : "",
+                    ranking[i].candidate.to_string(), "\n   ", reason(i), "\n"));
+  };
+  for (std::size_t i = 0; i < ranking.size(); ++i)
+    if (i < most || ranking[i].as_given) line(i);
+  return out;
+}
+
+std::string to_json(const PipelinePlan& plan, std::size_t indent) {
+  JsonWriter json(indent);
+  json.begin_object().member("schema", "meshard.pipeline_plan").member("version", 1);
+  json.member("considered", plan.considered).member("compiled", plan.compiled);
+  json.member("anything_fits", plan.anything_fits());
+  json.member("given_is_best", plan.given_is_best());
+  json.key("candidates").begin_array();
+  for (std::size_t i = 0; i < plan.ranking.size(); ++i) {
+    const PlannedPipeline& one = plan.ranking[i];
+    json.begin_object().member("schedule", enum_name(one.candidate.schedule));
+    json.member("workers", one.candidate.workers).member("chunks", one.candidate.chunks);
+    json.member("microbatches", one.candidate.microbatches).key("axes").begin_object();
+    for (const MeshAxis& axis : one.candidate.axes) json.member(axis.name, axis.size);
+    json.end_object().key("layers").begin_array();
+    for (int count : one.candidate.layers) json.value(count);
+    json.end_array().member("as_given", one.as_given).member("fits", one.fits());
+    json.member("estimate", one.estimate).member("problem", one.problem);
+    json.member("reason", plan.reason(i));
+    if (one.report) {
+      json.member("time", one.report->time()).member("bubble", one.report->bubble());
+      json.member("times_known", one.report->times_known());
+    }
+    json.end_object();
+  }
+  json.end_array().end_object();
+  return std::move(json).text();
+}
+
+std::vector<int> balanced_layers(std::span<const double> costs, int stages, SourceLocation where) {
+  if (stages < 1 || static_cast<std::size_t>(stages) > costs.size())
+    throw_invalid(where, "[plan] ", costs.size(), " layers cannot be divided into ", stages,
+                  " stages");
+  std::vector<double> sums{0};
+  for (double cost : costs) {
+    if (!(cost >= 0) || !std::isfinite(cost))
+      throw_invalid(where, "[plan] a layer has the cost ", cost);
+    sums.push_back(sums.back() + cost);
+  }
+  auto parts = static_cast<std::size_t>(stages);
+  const double largest = table_of(sums, parts, [](double before, double cost) {
+                           return std::max(before, cost);
+                         }).at(parts, costs.size());
+  Table table = table_of(sums, parts, [&](double before, double cost) {
+    return cost <= largest ? before + cost * cost : kInfinity;
+  });
+  std::vector<int> counts(parts);
+  for (std::size_t end = costs.size(); parts > 0; --parts) {
+    std::size_t begin = table.begin[parts * table.width + end];
+    counts[parts - 1] = static_cast<int>(end - begin);
+    end = begin;
+  }
+  return counts;
 }
 
 }  // namespace meshard

@@ -3,10 +3,12 @@
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "meshard/base/enum_names.h"
+#include "meshard/base/source_location.h"
 #include "meshard/plan/pipeline/explain_pipeline.h"
 #include "meshard/plan/pipeline/pipeline_layers.h"
 
@@ -37,6 +39,7 @@ struct PipelineCandidate {
   /// The number of layers of each stage, for workers * chunks stages.
   std::vector<int> layers = {};
 
+  MESHARD_FIELDS(schedule, workers, chunks, microbatches, axes, layers)
   int stages() const { return workers * chunks; }
   /// `1F1B, 4 workers of data=2,model=2, 8 microbatches, layers 3,3,3,3`
   std::string to_string() const;
@@ -87,6 +90,7 @@ struct PlanPipelineOptions {
 /// Value type: a candidate that was explained.
 struct PlannedPipeline {
   PipelineCandidate candidate;
+  /// True for the given candidate.
   bool as_given = false;
   /// The time of a step expected from the times of the single layers; 0: not known.
   double estimate = 0;
@@ -94,6 +98,7 @@ struct PlannedPipeline {
   std::optional<PipelineReport> report = std::nullopt;
   std::string problem = {};
 
+  MESHARD_FIELDS(candidate, as_given, estimate, report, problem)
   bool fits() const { return report && report->fits(); }
 };
 
@@ -102,10 +107,12 @@ struct PipelinePlan {
   /// Best first: what fits, by the time of a step (the given one first if it is as good); then what
   /// does not fit, by the memory that is missing; then what cannot run.
   std::vector<PlannedPipeline> ranking;
-  /// The number of candidates that were considered, and of programs that were compiled.
+  /// The number of candidates that were considered.
   std::size_t considered = 0;
+  /// The number of programs that were compiled.
   int compiled = 0;
 
+  MESHARD_FIELDS(ranking, considered, compiled)
   bool anything_fits() const { return !ranking.empty() && ranking.front().fits(); }
   const PlannedPipeline* given() const;
   /// True if nothing better than the given candidate was found.
@@ -155,5 +162,17 @@ PipelinePlan plan_pipeline(const Target& target, const PipelineLayers& layers, c
                            SourceLocation where = SourceLocation::current()) {
   return internal::planned(target, layers, internal::AnyStructure::of(batch), options, where);
 }
+
+/// Divides layers into `stages` contiguous ranges of at least one layer each, such that the largest
+/// cost of a range is as small as possible; and among those, the sum of the squares of the ranges'
+/// costs, so that the others are also alike. Dynamic programming over the ends of the ranges:
+/// O(stages * layers^2).
+///
+/// `balanced_layers({3, 1, 1, 1, 4, 2}, 3)` is `3,2,1` for costs 5, 5, 2
+/// @return the number of layers of each stage
+/// @error invalid argument, thrown: fewer than one stage, or more than layers; a cost that is
+/// negative or not finite
+std::vector<int> balanced_layers(std::span<const double> costs, int stages,
+                                 SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/internal/loss_message.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/processes/internal/member_text.h"
+#include "meshard/processes/processes.h"
 
 namespace meshard::internal {
 namespace {
@@ -136,17 +137,14 @@ void Coordinator::reply_error(int rank, std::uint64_t request, ErrorCode code, s
 
 bool Coordinator::join(int rank, const Message& message, Time now) {
   Member& m = member(rank);
-  std::string_view rest = message.value;
-  auto pid = take_field(rest), devices = take_field(rest), count = take_field(rest);
-  if (!pid || !devices || !count || m.state != State::kConnected) return false;
-  Result<std::int64_t> number = read_number(*pid);
-  if (!number.ok() || !read_number(*devices).ok()) return false;
-  m.host = message.name;
-  m.pid = static_cast<int>(*number);
-  m.devices = *devices;
-  if (*count != cat(members_.size())) {
+  Result<JoinRequest> request = from_packed<JoinRequest>(message.value, "processes");
+  if (!request.ok() || m.state != State::kConnected) return false;
+  m.host = request->host;
+  m.pid = request->pid;
+  m.devices = request->local_devices;
+  if (request->count != std::ssize(members_)) {
     reply_error(rank, message.request, ErrorCode::kInvalidArgument,
-                cat("process ", rank, " was started as one of ", *count,
+                cat("process ", rank, " was started as one of ", request->count,
                     " processes, process 0 as one of ", members_.size()));
     return true;
   }
@@ -163,12 +161,12 @@ bool Coordinator::join(int rank, const Message& message, Time now) {
 }
 
 void Coordinator::all_joined() {
-  std::string table;
+  std::vector<ProcessInfo> all;
   for (const Member& m : members_) {
-    append_field(table, m.host);
-    append_field(table, cat(m.pid));
-    append_field(table, m.devices);
+    const int first = all.empty() ? 0 : all.back().first_device + all.back().local_devices;
+    all.push_back({static_cast<int>(all.size()), m.host, m.pid, m.devices, first});
   }
+  const std::string table = to_packed(all);
   std::erase_if(waits_, [&](const Wait& wait) {
     if (wait.kind != MessageKind::kJoin) return false;
     return reply(wait.rank, wait.request, table), true;
@@ -261,7 +259,8 @@ void Coordinator::report_loss(const ProcessLoss& loss) {
   // itself, if it was only suspended or has ended, learns that the others have gone on.
   const bool is_gone = loss.kind == LossKind::kDied || loss.kind == LossKind::kFailed;
   for (int other = static_cast<int>(members_.size()) - 1; other >= 0; --other)
-    if (member(other).open && (other != loss.rank || !is_gone)) send(other, loss_message(loss));
+    if (member(other).open && (other != loss.rank || !is_gone))
+      send(other, {.kind = MessageKind::kLost, .value = to_packed(loss)});
   fail_waits(gone_text());
 }
 

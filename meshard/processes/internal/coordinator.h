@@ -53,7 +53,7 @@ class Coordinator {
     Time heard{};
     std::string host;
     int pid = 0;
-    std::string devices;
+    int devices = 1;
     std::string activity;
     Time in_activity{};
     // When its program ended; it may say goodbye later.

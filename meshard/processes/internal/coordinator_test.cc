@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/internal/loss_message.h"
+#include "meshard/base/packed_fields.h"
+#include "meshard/processes/processes.h"
 
 namespace meshard::internal {
 namespace {
@@ -22,12 +23,11 @@ class SimulatedRun {
   explicit SimulatedRun(int size) : size_(size), coordinator(size, {}, now) {}
 
   Message join_message(int rank, int count = -1) const {
-    Message message{
-        .kind = MessageKind::kJoin, .request = 1, .number = 10000, .name = cat("host", rank)};
-    for (const std::string& field :
-         {cat(100 + rank), std::string("1"), cat(count < 0 ? size_ : count)})
-      append_field(message.value, field);
-    return message;
+    return {.kind = MessageKind::kJoin,
+            .request = 1,
+            .number = 10000,
+            .value = to_packed(
+                JoinRequest{cat("host", rank), 100 + rank, 1, count < 0 ? size_ : count})};
   }
   void join(int rank) {
     EXPECT_EQ(coordinator.connected(rank, now), "");
@@ -52,10 +52,11 @@ class SimulatedRun {
   std::vector<std::string> sent() {
     std::vector<std::string> texts;
     for (const auto& [rank, message] : coordinator.take_outgoing()) {
-      std::string text = message.kind == MessageKind::kLost
-                             ? read_loss(message).value().to_string()
-                             : cat("reply ", message.request, ' ', message.number, ' ',
-                                   message.name, '|', message.value);
+      std::string text =
+          message.kind == MessageKind::kLost
+              ? from_packed<ProcessLoss>(message.value, "processes").value().to_string()
+              : cat("reply ", message.request, ' ', message.number, ' ', message.name, '|',
+                    message.value);
       texts.push_back(cat(rank, ": ", text));
     }
     return texts;
@@ -76,9 +77,11 @@ TEST(Coordinator, AllLearnTheTableWhenTheLastJoins) {
   run.join(0);
   auto messages = run.coordinator.take_outgoing();
   ASSERT_EQ(messages.size(), 2u);
-  std::string_view rest = messages[0].second.value;
-  for (const char* field : {"host0", "100", "1", "host1", "101", "1"})
-    EXPECT_EQ(take_field(rest), field);
+  auto all = from_packed<std::vector<ProcessInfo>>(messages[0].second.value, "test").value();
+  ASSERT_THAT(all, SizeIs(2));
+  EXPECT_EQ(all[0].to_string(), "process 0 (pid 100 on host0)");
+  EXPECT_EQ(all[1].to_string(), "process 1 (pid 101 on host1)");
+  EXPECT_EQ(all[1].first_device, 1);
   EXPECT_THAT(run.coordinator.others_running(), ElementsAre(1));
 }
 

@@ -39,22 +39,9 @@ DeviceGroup DeviceGroup::of(std::span<const int> devices, std::span<const int> c
   return group;
 }
 
-std::string DeviceCall::to_string() const {
-  using meshard::to_string;
-  switch (kind) {
-    case Kind::kAllReduce: return cat("all-reduce ", to_string(op), " of ", count, ' ', type);
-    case Kind::kReduceScatter:
-      return cat("reduce-scatter ", to_string(op), " of ", count, ' ', type);
-    case Kind::kAllGather: return cat("all-gather of ", count, " bytes");
-    case Kind::kAllToAll: return cat("all-to-all of ", count, " bytes");
-    case Kind::kBroadcast: break;
-  }
-  return cat("broadcast of ", count, " bytes from ", root);
-}
-
 Result<void> DeviceRound::check_equal(const DeviceGroup& group) const {
   auto other = std::find_if(calls_.begin(), calls_.end(),
-                            [&](const DeviceCall& each) { return !(each == calls_[0]); });
+                            [&](const GroupCall& each) { return !(each == calls_[0]); });
   if (other == calls_.end()) return {};
   auto device = [&](auto member) {
     return group.devices[group.positions[group.here][static_cast<std::size_t>(member)]];
@@ -64,7 +51,7 @@ Result<void> DeviceRound::check_equal(const DeviceGroup& group) const {
                    ", but device ", device(other - calls_.begin()), " calls ", other->to_string()));
 }
 
-std::shared_ptr<DeviceRound> DeviceMeeting::join(std::size_t member, const DeviceCall& call,
+std::shared_ptr<DeviceRound> DeviceMeeting::join(std::size_t member, const GroupCall& call,
                                                  const void* in) {
   std::lock_guard lock(mutex_);
   if (!open_) open_ = std::make_shared<DeviceRound>(group_.num_here());

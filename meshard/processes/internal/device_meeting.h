@@ -10,20 +10,9 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/processes/reduction.h"
+#include "meshard/processes/communicator.h"
 
 namespace meshard::internal {
-
-/// Uninitialized bytes.
-class DeviceMemory {
- public:
-  DeviceMemory() = default;
-  explicit DeviceMemory(std::size_t size) : bytes_(new std::byte[size]) {}
-  std::byte* data() const { return bytes_.get(); }
-
- private:
-  std::unique_ptr<std::byte[]> bytes_;
-};
 
 /// A device: its process, and its number among the devices of that process.
 struct DevicePlace {
@@ -54,20 +43,6 @@ struct DeviceGroup {
   /// Groups devices, which are numbered process by process.
   /// @pre `devices` are distinct and exist; `process` has one of them
   static DeviceGroup of(std::span<const int> devices, std::span<const int> counts, int process);
-};
-
-/// A value: what a member of a group wants. All members must want the same.
-struct DeviceCall {
-  enum class Kind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
-  Kind kind = Kind::kAllReduce;
-  Reduction op = Reduction::kSum;
-  DType type = DType::u8;
-  /// Elements or bytes.
-  std::size_t count = 0;
-  int root = -1;
-  friend bool operator==(const DeviceCall&, const DeviceCall&) = default;
-  /// `all-reduce sum of 12 f32`
-  std::string to_string() const;
 };
 
 /// One collective of the members in this process. Shared by them.
@@ -111,13 +86,13 @@ class DeviceRound {
   }
 
   /// Made by the last member in a meeting.
-  DeviceMemory shared, received;
+  MessageMemory shared, received;
 
  private:
   friend class DeviceMeeting;
   Result<void> check_equal(const DeviceGroup& group) const;
 
-  std::vector<DeviceCall> calls_;
+  std::vector<GroupCall> calls_;
   std::vector<const void*> in_;
   std::size_t joined_ = 0;  // guarded by the meeting
   std::mutex mutex_;        // guards the rest
@@ -134,7 +109,7 @@ class DeviceMeeting {
 
   /// The collective that a member begins: the same for all members here. Each of them must call
   /// meet() before it joins the next one.
-  std::shared_ptr<DeviceRound> join(std::size_t member, const DeviceCall& call, const void* in);
+  std::shared_ptr<DeviceRound> join(std::size_t member, const GroupCall& call, const void* in);
 
  private:
   const DeviceGroup group_;

@@ -11,11 +11,10 @@ constexpr std::size_t kChallengeBytes = 32;
 std::string code_of(std::string_view secret, std::string_view label, int rank,
                     std::string_view member_challenge, std::string_view server_challenge) {
   std::string text;
-  append_field(text, kMessageVersion);
-  append_field(text, label);
-  append_field(text, cat(rank));
-  append_field(text, member_challenge);
-  append_field(text, server_challenge);
+  const std::string number = cat(rank);
+  for (std::string_view part :
+       {kMessageVersion, label, std::string_view(number), member_challenge, server_challenge})
+    append(text, cat(part.size(), ' ', part));  // so that no two lists have one text
   return hmac_sha256(secret, text);
 }
 

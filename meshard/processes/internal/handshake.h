@@ -19,7 +19,7 @@
 namespace meshard::internal {
 
 /// The version of the messages. Processes with different ones refuse each other.
-inline constexpr std::string_view kMessageVersion = "meshard processes 1";
+inline constexpr std::string_view kMessageVersion = "meshard processes 2";
 
 /// The side of process 0, for one connection. A state machine without I/O.
 class ServerHandshake {

@@ -3,7 +3,7 @@
 #include <array>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/internal/loss_message.h"
+#include "meshard/processes/internal/member_text.h"
 
 namespace meshard::internal {
 namespace {

@@ -6,15 +6,22 @@
 #include <numeric>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/processes/internal/hmac.h"
-#include "meshard/processes/internal/message.h"
 
 namespace meshard::internal {
 namespace {
 
-// Sizes that are the same in all processes.
-using MachineName = std::array<char, 128>;
-using Invitation = std::array<char, 8192>;
+using MachineName = std::array<char, 128>;  // its size is the same in all processes
+
+/// What process 0 tells the others.
+struct Invitation {
+  std::string error = {};  ///< why it cannot listen
+  std::string secret = {};
+  std::string loopback = {};  ///< for processes on its machine
+  std::vector<std::string> addresses = {};
+  MESHARD_FIELDS(error, secret, loopback, addresses)
+};
 
 MachineName own_machine() {
   MachineName name{};
@@ -36,39 +43,36 @@ Result<MeetingPoint> listen_here(bool one_machine) {
   return point;
 }
 
-/// Error text, secret, port, addresses.
 Invitation invitation_to(const Result<MeetingPoint>& point) {
-  std::string text;
-  append_field(text, point.ok() ? "" : point.error().message());
-  if (point.ok()) {
-    append_field(text, point->secret);
-    append_field(text, cat("127.0.0.1:", point->listener->address().port));
-    for (const ProcessAddress& address : point->addresses) append_field(text, address.to_string());
-  }
-  Invitation invitation{};
-  std::memcpy(invitation.data(), text.data(), std::min(text.size(), invitation.size()));
+  if (!point.ok()) return {.error = point.error().message()};
+  Invitation invitation{.secret = point->secret,
+                        .loopback = cat("127.0.0.1:", point->listener->address().port)};
+  for (const ProcessAddress& address : point->addresses)
+    invitation.addresses.push_back(address.to_string());
   return invitation;
 }
 
-Result<MeetingPoint> read_invitation(const Invitation& invitation, bool same_machine) {
-  std::string_view rest(invitation.data(), invitation.size());
-  Error malformed(ErrorCode::kInternal, "[processes] malformed invitation of process 0");
-  auto error = take_field(rest);
-  if (!error) return malformed;
-  if (!error->empty())
-    return Error(ErrorCode::kUnavailable, cat("process 0 failed to listen: ", *error));
-  auto secret = take_field(rest), local = take_field(rest);
-  if (!secret || !local) return malformed;
+Result<MeetingPoint> accepted(const Invitation& invitation, bool same_machine) {
+  if (!invitation.error.empty())
+    return Error(ErrorCode::kUnavailable, cat("process 0 failed to listen: ", invitation.error));
+  std::vector<std::string> texts = invitation.addresses;
+  if (same_machine) texts.insert(texts.begin(), invitation.loopback);
   MeetingPoint point;
-  point.secret = *std::move(secret);
-  MESHARD_ASSIGN_OR_RETURN(ProcessAddress loopback, ProcessAddress::parse(*local));
-  if (same_machine) point.addresses.push_back(std::move(loopback));
-  // Zeros fill the rest, which are empty fields.
-  for (auto text = take_field(rest); text && !text->empty(); text = take_field(rest)) {
-    MESHARD_ASSIGN_OR_RETURN(ProcessAddress address, ProcessAddress::parse(*text));
+  point.secret = invitation.secret;
+  for (const std::string& text : texts) {
+    MESHARD_ASSIGN_OR_RETURN(ProcessAddress address, ProcessAddress::parse(text));
     point.addresses.push_back(std::move(address));
   }
   return point;
+}
+
+/// Gives all processes the text of process 0.
+Result<void> broadcast_text(Communicator& communicator, std::span<const int> all,
+                            std::string& text) {
+  std::uint64_t size = text.size();
+  MESHARD_RETURN_IF_ERROR(communicator.broadcast(all, 0, &size, sizeof size));
+  text.resize(size);
+  return communicator.broadcast(all, 0, text.data(), text.size());
 }
 
 }  // namespace
@@ -81,15 +85,16 @@ Result<MeetingPoint> agree_on_meeting_point(Communicator& communicator) {
   MESHARD_RETURN_IF_ERROR(communicator.all_gather(all, own.data(), machines.data(), sizeof own));
   bool one_machine = std::all_of(machines.begin(), machines.end(),
                                  [&](const MachineName& each) { return each == machines[0]; });
-  Invitation invitation{};
+  std::string bytes;
   Result<MeetingPoint> listening = MeetingPoint{};
   if (communicator.rank() == 0) {
     listening = listen_here(one_machine);
-    invitation = invitation_to(listening);
+    bytes = to_packed(invitation_to(listening));
   }
-  MESHARD_RETURN_IF_ERROR(communicator.broadcast(all, 0, invitation.data(), invitation.size()));
+  MESHARD_RETURN_IF_ERROR(broadcast_text(communicator, all, bytes));
   if (!listening.ok()) return listening.error();
-  MESHARD_ASSIGN_OR_RETURN(MeetingPoint point, read_invitation(invitation, own == machines[0]));
+  MESHARD_ASSIGN_OR_RETURN(Invitation invitation, from_packed<Invitation>(bytes, "processes"));
+  MESHARD_ASSIGN_OR_RETURN(MeetingPoint point, accepted(invitation, own == machines[0]));
   if (listening->listener) point.listener = std::move(listening->listener);
   return point;
 }

@@ -6,10 +6,10 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/base/quiet_thread.h"
 #include "meshard/processes/internal/handshake.h"
 #include "meshard/processes/internal/hmac.h"
-#include "meshard/processes/internal/loss_message.h"
 #include "meshard/processes/internal/member_text.h"
 #include "meshard/processes/internal/process_status.h"
 
@@ -239,7 +239,9 @@ void MemberConnection::take(Message message) {
     if (waiting == replies_.end()) return;
     waiting->second = std::move(message);
     replied_.notify_all();
-  } else if (Result<ProcessLoss> loss = read_loss(message); loss.ok()) {
+  } else if (message.kind == MessageKind::kLost) {
+    Result<ProcessLoss> loss = from_packed<ProcessLoss>(message.value, "processes");
+    if (!loss.ok()) return;
     // Process 0 was suspended; others have noticed it and ended, which process 0 reports now.
     if (heard_ < doubted_until_) return lose_server(LossKind::kStopped);
     report(*loss);

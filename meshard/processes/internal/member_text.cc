@@ -1,6 +1,8 @@
 // Tested in meshard/processes/loss_test.cc.
 #include "meshard/processes/internal/member_text.h"
 
+#include <charconv>
+
 #include "meshard/base/cat.h"
 
 namespace meshard::internal {
@@ -17,6 +19,14 @@ std::string member_text(int rank, std::string_view host, int pid) {
 std::string activity_text(std::string_view activity, std::chrono::milliseconds age) {
   if (activity.empty()) return "";
   return cat("; it was last in \"", activity, "\", ", seconds_text(age), " ago");
+}
+
+Result<std::int64_t> read_number(std::string_view text) {
+  std::int64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return Error(ErrorCode::kInvalidArgument, cat("[processes] \"", text, "\" is not a number"));
+  return number;
 }
 
 }  // namespace meshard::internal

@@ -1,8 +1,11 @@
-// The words for processes in messages.
+// The words for processes in messages, and numbers in texts.
 #pragma once
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "meshard/base/result.h"
 
 namespace meshard::internal {
 
@@ -14,5 +17,9 @@ std::string activity_text(std::string_view activity, std::chrono::milliseconds a
 
 /// `3.2 s`
 std::string seconds_text(std::chrono::milliseconds time);
+
+/// Reads a whole number: a process id, a count.
+/// @error invalid argument
+Result<std::int64_t> read_number(std::string_view text);
 
 }  // namespace meshard::internal

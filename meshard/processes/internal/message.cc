@@ -67,18 +67,4 @@ Result<std::optional<Message>> MessageReader::next() {
   return std::optional<Message>(std::move(message));
 }
 
-void append_field(std::string& out, std::string_view text) {
-  append_number(out, text.size(), 4);
-  out += text;
-}
-
-std::optional<std::string> take_field(std::string_view& rest) {
-  if (rest.size() < 4) return std::nullopt;
-  std::size_t size = number_at(rest, 0, 4);
-  if (size > rest.size() - 4) return std::nullopt;
-  std::string text(rest.substr(4, size));
-  rest.remove_prefix(4 + size);
-  return text;
-}
-
 }  // namespace meshard::internal

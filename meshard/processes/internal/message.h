@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 
 namespace meshard::internal {
@@ -19,7 +20,7 @@ enum class MessageKind : std::uint8_t {
   kAccept,     ///< process 0: value = its answer
   kRefuse,     ///< process 0: number = error code, name = reason
   // Requests of a member; the answer is a kReply with the same `request`.
-  kJoin,     ///< number = milliseconds to wait for all; name = host, value = pid, devices, count
+  kJoin,     ///< number = milliseconds to wait for all; value = a packed JoinRequest
   kPut,      ///< name = key, value
   kPublish,  ///< name = key, value
   kGet,      ///< name = key, number = milliseconds to wait (0: not at all, -1: for ever)
@@ -29,7 +30,7 @@ enum class MessageKind : std::uint8_t {
   kBeat,  ///< either side: name = activity, number = its age in milliseconds; members also: value =
           ///< what they wait for (process_status.h)
   kReply,  ///< process 0: number = error code (0: success), name = error text, value = result
-  kLost,   ///< process 0: number = rank, name = how, value = host, pid, activity (loss.h)
+  kLost,   ///< process 0: value = a packed ProcessLoss
 };
 
 /// A value: one message.
@@ -41,6 +42,16 @@ struct Message {
   std::string value = {};
 
   friend bool operator==(const Message&, const Message&) = default;
+};
+
+/// A value: how a member takes part.
+struct JoinRequest {
+  std::string host = {};
+  int pid = 0;
+  int local_devices = 1;
+  /// The number of processes that it was started as one of.
+  int count = 1;
+  MESHARD_FIELDS(host, pid, local_devices, count)
 };
 
 /// Limits of a message's fields in bytes. What strangers send must be small.
@@ -72,10 +83,5 @@ class MessageReader {
 
 /// The limit of MessageReader for messages of members.
 inline constexpr std::size_t kMostMemberBytes = kMostNameBytes + kMostValueBytes + 64;
-
-/// Texts in one field: each with its size in front.
-void append_field(std::string& out, std::string_view text);
-/// Removes the first text of `rest`; empty if there is none.
-std::optional<std::string> take_field(std::string_view& rest);
 
 }  // namespace meshard::internal

@@ -62,17 +62,5 @@ TEST(Messages, MalformedBytesAreErrors) {
   }
 }
 
-TEST(Messages, Fields) {
-  std::string text;
-  append_field(text, "one");
-  append_field(text, "");
-  std::string_view rest = text;
-  EXPECT_EQ(take_field(rest), "one");
-  EXPECT_EQ(take_field(rest), "");
-  EXPECT_EQ(take_field(rest), std::nullopt);
-  rest = std::string_view(text).substr(0, 5);
-  EXPECT_EQ(take_field(rest), std::nullopt);
-}
-
 }  // namespace
 }  // namespace meshard::internal

@@ -9,8 +9,9 @@
 #include <thread>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/packed_fields.h"
 #include "meshard/processes/internal/member.h"
-#include "meshard/processes/internal/remote_store.h"
+#include "meshard/processes/internal/stores.h"
 
 namespace meshard::internal {
 namespace {
@@ -34,10 +35,9 @@ MemberOptions member_options(const CoordinatorServer& server, int rank) {
 }
 
 Message join_request(int rank, int size) {
-  Message message{.kind = MessageKind::kJoin, .number = 10000, .name = cat("host", rank)};
-  for (const std::string& field : {cat(100 + rank), std::string("1"), cat(size)})
-    append_field(message.value, field);
-  return message;
+  return {.kind = MessageKind::kJoin,
+          .number = 10000,
+          .value = to_packed(JoinRequest{cat("host", rank), 100 + rank, 1, size})};
 }
 
 /// Connections of all processes; all have joined.

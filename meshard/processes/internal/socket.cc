@@ -21,7 +21,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/file_trust.h"
-#include "meshard/processes/internal/loss_message.h"
+#include "meshard/processes/internal/member_text.h"
 
 namespace meshard::internal {
 namespace {

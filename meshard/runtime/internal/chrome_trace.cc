@@ -9,7 +9,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/json_writer.h"
-#include "meshard/base/packed_fields.h"
 
 namespace meshard::internal {
 namespace {
@@ -192,12 +191,6 @@ std::string chrome_trace_of_run(const std::vector<ProcessTrace>& processes) {
   }
   json.end_array();
   return writer.text();
-}
-
-std::string ProcessTrace::to_bytes() const { return to_packed(*this); }
-
-Result<ProcessTrace> ProcessTrace::from_bytes(std::string_view bytes) {
-  return from_packed<ProcessTrace>(bytes, "trace");
 }
 
 }  // namespace meshard::internal

@@ -24,11 +24,6 @@ struct ProcessTrace {
   std::uint64_t left_out = 0;
   std::vector<TraceEvent> events = {};
   MESHARD_FIELDS(rank, host, pid, begin, precision, left_out, events)
-
-  /// For the store. Each distinct text is written once.
-  std::string to_bytes() const;
-  /// @error data loss if these are not the bytes of a ProcessTrace
-  static Result<ProcessTrace> from_bytes(std::string_view bytes);
 };
 
 /// The events of a run, on one time axis that begins with the first trace. Each process is a

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "meshard/base/packed_fields.h"
+
 namespace meshard::internal {
 namespace {
 
@@ -81,7 +83,7 @@ TEST(ChromeTrace, OfARunHasOneTimeAxis) {
 TEST(ChromeTrace, BytesComeBackAsTheyWere) {
   ProcessTrace trace = process(3, -1.25);
   trace.left_out = 7;
-  ProcessTrace back = ProcessTrace::from_bytes(trace.to_bytes()).value();
+  ProcessTrace back = from_packed<ProcessTrace>(to_packed(trace), "trace").value();
   EXPECT_EQ(back.pid, 103);
   EXPECT_EQ(back.begin, -1.25);
   EXPECT_EQ(back.left_out, 7u);
@@ -89,10 +91,10 @@ TEST(ChromeTrace, BytesComeBackAsTheyWere) {
 }
 
 TEST(ChromeTrace, DamagedBytesAreRefused) {
-  std::string bytes = process(3, 0).to_bytes();
+  std::string bytes = to_packed(process(3, 0));
   for (std::size_t size = 0; size < bytes.size(); ++size)
-    EXPECT_FALSE(ProcessTrace::from_bytes(bytes.substr(0, size)).ok()) << size;
-  EXPECT_FALSE(ProcessTrace::from_bytes(bytes + "x").ok());
+    EXPECT_FALSE(from_packed<ProcessTrace>(bytes.substr(0, size), "trace").ok()) << size;
+  EXPECT_FALSE(from_packed<ProcessTrace>(bytes + "x", "trace").ok());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/buffer_on.h"
 #include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/fabric.h"
@@ -70,11 +69,9 @@ class Mover {
 
   std::vector<MoveStep> route(const DeviceArray& array, const Sharding& target) const {
     const Sharding* present = array.sharding();
-    const bool crosses = present && (reach_of(client_, present->mesh()) != Reach::kHere ||
-                                     reach_of(client_, target.mesh()) != Reach::kHere);
-    return plan_route(sharding_of(array, target.mesh()), target, array.type().shape,
-                      {.is_sharded = present != nullptr,
-                       .exchange = crosses ? fabric_.exchange() : RouteOptions::Exchange::kNone});
+    RouteOptions options{.is_sharded = present != nullptr};
+    if (present) options.exchange = fabric_.exchange_between(present->mesh(), target.mesh());
+    return plan_route(sharding_of(array, target.mesh()), target, array.type().shape, options);
   }
 
   /// Unimplemented: not without the host.
@@ -93,8 +90,7 @@ class Mover {
   /// views cannot be donated.
   Tensor rearranged(const Value& value, const Sharding& target) const {
     // If the devices belong to one other process, it may need no program, and then announces none.
-    if (is_plain(target) && reach_of(client_, target.mesh()) == Reach::kElsewhere &&
-        processes_of(client_, target.mesh()).size() == 1)
+    if (fabric_.is_shared() && is_plain(target) && is_in_another_process(target.mesh()))
       return stored(value.type(), target, {});
     if (value.type().bytes() >= kLeastCopiedBytes) {
       Result<StoragePtr> copied =
@@ -105,6 +101,11 @@ class Mover {
   }
 
  private:
+  bool is_in_another_process(const Mesh& mesh) const {
+    const std::vector<int> ranks = processes_of(client_, mesh);
+    return ranks.size() == 1 && ranks[0] != client_.process_index();
+  }
+
   Tensor stored(const TensorType& type, const Sharding& target,
                 std::vector<pjrt::Buffer> buffers) const {
     return make_array(

@@ -1,6 +1,6 @@
+// Values that go from process to process through host memory: each process receives the parts that
+// it wants, each once, from the processes that have them.
 // Tested in tests/processes/check_pipelines.py.
-#include "meshard/runtime/internal/exchange.h"
-
 #include <algorithm>
 #include <future>
 #include <map>
@@ -14,7 +14,10 @@
 
 #include "meshard/array/box_overlap.h"
 #include "meshard/base/awaiting.h"
+#include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/runtime/counters.h"
+#include "meshard/runtime/device_array.h"
+#include "meshard/runtime/internal/across_processes.h"
 #include "meshard/runtime/internal/copy_pool.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
@@ -24,24 +27,25 @@
 namespace meshard {
 namespace {
 
+/// A part of a value that a process wants.
+struct WantedPart {
+  int rank = 0;
+  Box box;
+  /// In process `rank`: where the part goes, the first elements of a row-major array of `shape`.
+  /// Elements outside of the part are left as they are.
+  void* destination = nullptr;
+  Shape shape = {};
+  /// In process `rank`: called once when the part is there, or will never be, on the thread of the
+  /// messages. Until then the destination is in use.
+  std::function<void(const Result<void>&)> done = {};
+};
+
 // The process of each position of the value's mesh.
 std::vector<int> processes_by_position(const pjrt::Client& client, const DeviceArray& source) {
   std::vector<int> processes;
   for (std::int64_t id : source.sharding()->mesh().device_ids())
     processes.push_back(client.find_device(id)->process_index());
   return processes;
-}
-
-// Where a box begins in a row-major array, if it is contiguous there.
-std::optional<std::size_t> contiguous_at(const Box& box, const Shape& shape) {
-  std::size_t d = 0;
-  while (d < box.size() && box[d].size() == 1) ++d;
-  for (++d; d < box.size(); ++d)
-    if (box[d].size() != shape[static_cast<std::int64_t>(d)]) return std::nullopt;
-  Dimensions strides = shape.strides();
-  std::int64_t offset = 0;
-  for (std::size_t i = 0; i < box.size(); ++i) offset += box[i].start * strides[i];
-  return static_cast<std::size_t>(offset);
 }
 
 void copy(const void* from, const Shape& from_shape, const Box& from_box, void* to,
@@ -57,8 +61,10 @@ class Arriving {
   void expect() { ++missing_; }
   // Where a piece goes, if it can be received there.
   std::byte* place_of(const Box& piece) const {
-    std::optional<std::size_t> at = contiguous_at(relative_to(part_.box, piece), part_.shape);
-    return at ? static_cast<std::byte*>(part_.destination) + *at * element_ : nullptr;
+    std::optional<std::int64_t> at = contiguous_at(relative_to(part_.box, piece), part_.shape);
+    return at ? static_cast<std::byte*>(part_.destination) +
+                    static_cast<std::size_t>(*at) * element_
+              : nullptr;
   }
   void take(const Box& piece, const void* from, const Shape& shape, const Box& box) {
     copy(from, shape, box, part_.destination, part_.shape, relative_to(part_.box, piece), element_);
@@ -101,8 +107,9 @@ void send_pieces(BackgroundMessages& messages, const std::shared_ptr<Leaving>& s
     }
     const Shape piece_shape = box_shape(piece.in_shard);
     const auto size = static_cast<std::size_t>(piece_shape.size()) * element;
-    if (std::optional<std::size_t> at = contiguous_at(piece.in_shard, shape)) {
-      messages.send({piece.to, piece.tag, shard->bytes.bytes() + *at * element, size}, shard);
+    if (std::optional<std::int64_t> at = contiguous_at(piece.in_shard, shape)) {
+      const std::byte* begin = shard->bytes.bytes() + static_cast<std::size_t>(*at) * element;
+      messages.send({piece.to, piece.tag, begin, size}, shard);
       continue;
     }
     auto packed =
@@ -304,8 +311,13 @@ void gather_to(AcrossProcesses& across, const DeviceArray& source, int root,
       cat("while bringing ", type, " from ", source.placement(), " to other processes"));
 }
 
-}  // namespace
-
+// Brings parts of a value to processes that want them, from those that have them; waits for
+// nothing, not even for the value. Called by all of these processes, with equal lists except for
+// the destinations, at the same place in their order of transfers; it does nothing in others. A
+// part that its process has is copied there. All others are sent directly, each at once when the
+// sender has it.
+// @pre the value's sharding has no unreduced axes
+// @error an earlier failure of the communication; those of reading the value
 void start_exchange(AcrossProcesses& across, const DeviceArray& source,
                     std::span<const WantedPart> wanted, SourceLocation where) {
   const std::vector<int> holders = processes_by_position(across.client(), source);
@@ -317,6 +329,72 @@ void start_exchange(AcrossProcesses& across, const DeviceArray& source,
   if (internal::records_events()) span.begin("exchange", source.type().to_string(), where);
   across.record({ranks.begin(), ranks.end()}, what_is_moved(source), where);
   start_moves(across, source, holders, wanted, where);
+}
+
+// A tile of this process, from the first message to the copies on its devices.
+struct ComingTile {
+  explicit ComingTile(const TensorType& type) : block(HostArray::zeros(type)) {}
+  HostArray block;  // with the padding of the shard
+  std::vector<pjrt::HostToDeviceTransfer> devices;
+};
+
+// On the thread of the messages.
+void give_to_devices(const std::shared_ptr<ComingTile>& tile, const Result<void>& outcome) {
+  std::span bytes(tile->block.bytes(), static_cast<std::size_t>(tile->block.size_in_bytes()));
+  for (const pjrt::HostToDeviceTransfer& device : tile->devices) {
+    Result<void> done = outcome;
+    if (done.ok()) {
+      Result<pjrt::Event> sent = device.send(0, bytes, 0, /*is_last=*/true);
+      // The plugin reads the block until then.
+      done = sent.ok() ? sent->on_ready([tile](const Result<void>&) {}) : sent.error();
+    }
+    if (!done.ok()) (void)device.set_error(0, done.error());
+  }
+}
+
+}  // namespace
+
+Result<std::vector<pjrt::Buffer>> AcrossProcesses::receive(const DeviceArray& source,
+                                                           const Sharding& target,
+                                                           SourceLocation where) {
+  const TensorType& type = source.type();
+  const TensorType shard_type = shard_type_of(type, target);
+  const pjrt::ArrayType array_type{element_type_of(type.dtype),
+                                   {shard_type.shape.begin(), shard_type.shape.end()}};
+  std::vector<WantedPart> wanted;
+  std::set<std::pair<int, std::int64_t>> known;               // process and tile
+  std::map<std::int64_t, std::shared_ptr<ComingTile>> tiles;  // of this process
+  std::vector<pjrt::Buffer> buffers;
+  for (std::int64_t p = 0; p < target.mesh().size(); ++p) {
+    const pjrt::Device& device = device_of(client(), target.mesh().device_id(p), where);
+    const std::int64_t number = tile_number(target, p);
+    const bool is_new = known.insert({device.process_index(), number}).second;
+    if (is_new)
+      wanted.push_back(
+          {device.process_index(), box_of(target, type.shape, p), nullptr, shard_type.shape, {}});
+    if (!device.addressable()) continue;
+    std::shared_ptr<ComingTile>& tile = tiles[number];
+    if (is_new) {
+      tile = std::make_shared<ComingTile>(shard_type);
+      wanted.back().destination = tile->block.mutable_bytes();
+      wanted.back().done = [tile](const Result<void>& outcome) { give_to_devices(tile, outcome); };
+    }
+    internal::TransferSpan span;
+    if (internal::records_events())
+      span.begin("receive", type.to_string(), device,
+                 static_cast<std::uint64_t>(shard_type.bytes()), where);
+    MESHARD_ASSIGN_OR_RETURN(pjrt::HostToDeviceTransfer transfer,
+                             client().begin_transfer(std::span(&array_type, 1), device));
+    MESHARD_ASSIGN_OR_RETURN(pjrt::Buffer buffer, transfer.take_buffer(0));
+    span.end_when_ready(buffer);
+    tile->devices.push_back(std::move(transfer));
+    buffers.push_back(std::move(buffer));
+    internal::count(internal::counters().buffers_moved);
+    internal::count(internal::counters().bytes_moved,
+                    static_cast<std::uint64_t>(shard_type.bytes()));
+  }
+  start_exchange(*this, source, wanted, where);
+  return buffers;
 }
 
 bool AcrossProcesses::gather(const DeviceArray& source, int to, void* destination,

@@ -56,6 +56,9 @@ class Fabric {
   virtual std::shared_ptr<const LoadedProgram> load(const ProgramToLoad& what);
   /// How values go to devices of other processes.
   virtual RouteOptions::Exchange exchange() const { return RouteOptions::Exchange::kNone; }
+  /// How values go from the devices of one mesh to those of another: kNone if all are of this
+  /// process.
+  RouteOptions::Exchange exchange_between(const Mesh& from, const Mesh& to) const;
   /// Begins to move a value to the devices of `target`'s mesh; waits for nothing. Called by all
   /// processes of both meshes.
   /// @pre exchange() is kPieces; neither sharding has unreduced axes; the value has elements

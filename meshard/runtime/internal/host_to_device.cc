@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "meshard/array/box_overlap.h"
 #include "meshard/array/slice.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/counters.h"
@@ -11,7 +12,6 @@
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/fabric.h"
-#include "meshard/runtime/internal/pad_on_host.h"
 #include "meshard/runtime/tiles.h"
 
 namespace meshard {
@@ -39,15 +39,6 @@ pjrt::Buffer send(const pjrt::Client& client, const HostArray& keep, const void*
 void begin_span(internal::HostSpan& span, const TensorType& type, SourceLocation where) {
   span.begin("place", type.to_string(), where);
   span.set_bytes(static_cast<std::uint64_t>(type.bytes()));
-}
-
-// True if the box is contiguous in a row-major array of `shape`.
-bool is_contiguous(const Box& box, const Shape& shape) {
-  std::size_t d = 0;
-  while (d < box.size() && box[d].size() == 1) ++d;
-  for (++d; d < box.size(); ++d)
-    if (box[d].size() != shape[static_cast<std::int64_t>(d)]) return false;
-  return true;
 }
 
 // Sends one array. Replicas of a shard share one block of host memory.
@@ -116,11 +107,9 @@ class ShardSender {
     Box box = box_of(sharding_, array_.shape(), position);
     std::size_t element = meshard::size_in_bytes(array_.dtype());
     bool padded = box_shape(box) != shard_type_.shape;
-    if (!padded && is_contiguous(box, array_.shape())) {
-      Dimensions strides = array_.shape().strides();
-      std::int64_t offset = 0;
-      for (std::size_t d = 0; d < box.size(); ++d) offset += box[d].start * strides[d];
-      const std::byte* data = array_.bytes() + static_cast<std::size_t>(offset) * element;
+    std::optional<std::int64_t> at = contiguous_at(box, array_.shape());
+    if (!padded && at) {
+      const std::byte* data = array_.bytes() + static_cast<std::size_t>(*at) * element;
       bool small = shard_type_.bytes() < kInPlaceBytes;
       if (small || reinterpret_cast<std::uintptr_t>(data) % kHostAlignment == 0) {
         sources_.push_back({array_, data, true});
@@ -145,6 +134,18 @@ class ShardSender {
 };
 
 }  // namespace
+
+StridedCopy copy_into_padded(const HostArray& array, const Box& box, HostArray& block) {
+  return plan_copy(array.bytes(), array.shape(), box, block.mutable_bytes(), block.shape(),
+                   whole_box(box_shape(box)), meshard::size_in_bytes(array.dtype()));
+}
+
+HostArray padded_on_host(const HostArray& array, const TensorType& type) {
+  if (array.shape() == type.shape) return array;
+  HostArray block = HostArray::zeros(type);
+  if (array.size() > 0) copy_into_padded(array, whole_box(array.shape()), block).run();
+  return block;
+}
 
 pjrt::Buffer internal::give_to_device(const pjrt::Client& client, const HostArray& keep,
                                       const void* data, const TensorType& type, bool may_write,

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "meshard/array/host_array.h"
+#include "meshard/array/slice.h"
 #include "meshard/graph/storage.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/platforms.h"
@@ -35,6 +36,16 @@ StoragePtr place(const Platforms& platforms, const pjrt::Client& client, const H
 /// the message has the position, the device and both shapes.
 StoragePtr place_shards(Platforms& platforms, const TensorType& type, const Sharding& sharding,
                         std::span<const HostArray> shards, SourceLocation where);
+
+/// The copy of the part `box` of `array` to the start of `block`, which may be larger. Elements
+/// outside of the part are left as they are.
+/// @pre the part is not empty, and `block` has the dtype of `array`
+StridedCopy copy_into_padded(const HostArray& array, const Box& box, HostArray& block);
+
+/// The array with zeros at the end of each dimension, up to the shape of `type`. The same array if
+/// it has that shape already.
+/// @pre no dimension of the array is larger
+HostArray padded_on_host(const HostArray& array, const TensorType& type);
 
 namespace internal {
 

@@ -1,4 +1,4 @@
-// LoadedProgram::launch_by(), for the fabrics' kinds of programs.
+// How the fabrics' kinds of programs are launched: LoadedProgram::launch_by() and its parts.
 #pragma once
 #include <mutex>
 #include <span>
@@ -7,6 +7,8 @@
 #include "meshard/base/thread_instance.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
+#include "meshard/runtime/internal/program_here.h"
+#include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/internal/wait_at_exit.h"
 #include "meshard/runtime/loaded_program.h"
 
@@ -57,6 +59,18 @@ template <class Execute, class Recorded>
   if (lowered_.nan_checks && launched->await().ok()) [[unlikely]]
     internal::throw_found_nan(lowered_, where);
   return launched;
+}
+
+// One program's calls are either asked whether they have ended, or not.
+inline Result<pjrt::Launch> ProgramHere::launch_together(Lists given, Made made,
+                                                         const pjrt::LaunchOptions& options) const {
+  const auto execute = [&](const pjrt::LaunchOptions& with) {
+    return executable().execute(given, made, with);
+  };
+  Result<pjrt::Launch> launch =
+      executable().devices().size() == 1 ? ends_.ask(options, execute) : execute(options);
+  internal::ReleasedArrays::of_thread().give_up();  // while the devices run
+  return launch;
 }
 
 }  // namespace meshard

@@ -1,4 +1,4 @@
-#include "meshard/runtime/internal/lazy_evaluator.h"
+// Computes recorded tensors on demand.
 
 #include <gmock/gmock.h>
 

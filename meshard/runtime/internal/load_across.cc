@@ -158,8 +158,11 @@ class ProgramAcross final : public LoadedProgram {
                               bool track) const override {
     if (!has_part()) return skip(arguments, results, where);
     const auto execute = [this](Lists given, Made made, const pjrt::LaunchOptions& options) {
-      return communicates_ ? across_.order().execute(executable(), given, made, options, step_)
-                           : executable().execute(given, made, options);
+      Result<pjrt::Launch> launch =
+          communicates_ ? across_.order().execute(executable(), given, made, options, step_)
+                        : executable().execute(given, made, options);
+      internal::ReleasedArrays::of_thread().give_up();
+      return launch;
     };
     return launch_by(0, execute, execute, arguments, results, where, track);
   }

@@ -7,15 +7,19 @@
 #include <cctype>
 #include <cstdlib>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <optional>
 
 #include "meshard/base/environment.h"
+#include "meshard/base/fingerprint.h"
 #include "meshard/mesh/mesh.h"
+#include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/pjrt/run_rules.h"
 #include "meshard/processes/processes.h"
-#include "meshard/runtime/internal/run_store.h"
+#include "meshard/runtime/internal/shared_fabric.h"
 
 namespace meshard::internal {
 namespace {
@@ -114,6 +118,85 @@ pjrt::RunMembers members_of(const Processes& run) {
     members.local_devices.push_back(member.local_devices);
   }
   return members;
+}
+
+using std::chrono::milliseconds;
+
+// Keys with lists of thousands of devices are longer than the store allows.
+constexpr std::size_t kLongestKey = 1000;
+
+// The number of earlier clients of a platform.
+int next_client_of(std::string_view platform) {
+  static std::mutex mutex;
+  static auto* clients = new std::map<std::string, int, std::less<>>;
+  std::lock_guard lock(mutex);
+  return (*clients)[std::string(platform)]++;
+}
+
+// The run's store, as plugins use it to find their counterparts in other processes.
+class RunStore final : public pjrt::KeyValueStore {
+ public:
+  RunStore(Processes run, std::string_view platform, milliseconds most)
+      : run_(run),
+        platform_(platform),
+        prefix_(cat("meshard/client/", platform, "/", next_client_of(platform), "/")),
+        most_(most) {}
+
+  // Tells the others that this process creates its client.
+  Result<void> begin() { return run_.store().put(begin_key(run_.rank()), "begun"); }
+
+  Result<void> put(std::string_view key, std::string_view value) override {
+    return run_.store().put(full(key), value);
+  }
+
+  Result<std::string> get(std::string_view key, milliseconds limit) override {
+    if (limit < milliseconds(0) || limit > most_) limit = most_;
+    Result<std::string> got = run_.store().get(full(key), limit);
+    if (got.ok() || got.error().code() != ErrorCode::kDeadlineExceeded) return got;
+    return Error(ErrorCode::kDeadlineExceeded,
+                 cat("[client] no process has stored \"", key.substr(0, kLongestKey), "\" within ",
+                     static_cast<double>(limit.count()) / 1000, " s; ", absent_text()));
+  }
+
+  Result<std::optional<std::string>> try_get(std::string_view key) override {
+    return run_.store().try_get(full(key));
+  }
+
+ private:
+  std::string full(std::string_view key) const {
+    if (key.size() <= kLongestKey) return cat(prefix_, "key/", key);
+    return cat(prefix_, "long/", key.substr(0, kLongestKey), "/", fingerprint(key));
+  }
+
+  std::string begin_key(int rank) const { return cat(prefix_, "begun/", rank); }
+
+  std::string absent_text() {
+    std::string names;
+    for (const ProcessInfo& member : run_.members()) {
+      Result<std::optional<std::string>> begun = run_.store().try_get(begin_key(member.rank));
+      if (begun.ok() && !*begun) append(names, cat(names.empty() ? "" : ", ", member));
+    }
+    return names.empty()
+               ? cat("all processes have begun to create their client of ", platform_)
+               : cat("these have not begun to create their client of ", platform_, ": ", names);
+  }
+
+  Processes run_;
+  std::string platform_, prefix_;
+  milliseconds most_;
+};
+
+// The store for the next client of `platform` in this process. Keys of different platforms, and of
+// clients before and after a restart of the runtime, do not meet. The plugin waits for a key as
+// long as it likes, but at most MESHARD_PROCESS_WAIT_SECONDS; the error then names the processes
+// that have not begun to create their client.
+// @error invalid argument for an invalid MESHARD_PROCESS_WAIT_SECONDS; the store's
+Result<std::shared_ptr<pjrt::KeyValueStore>> store_for_client(Processes run,
+                                                              std::string_view platform) {
+  MESHARD_ASSIGN_OR_RETURN(milliseconds most, wait_for_processes());
+  auto store = std::make_shared<RunStore>(run, platform, most);
+  MESHARD_RETURN_IF_ERROR(store->begin());
+  return std::shared_ptr<pjrt::KeyValueStore>(std::move(store));
 }
 
 // Tells a plugin that knows several processes of the others.

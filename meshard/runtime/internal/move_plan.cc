@@ -126,7 +126,7 @@ std::vector<MoveStep> plan_route(const Sharding& source, const Sharding& target,
   Sharding from = source;
   if (!source.unreduced_axes().empty())
     steps.push_back({kReshard, from = source.with_unreduced({})});
-  const Sharding sent = target.unreduced_axes().empty() ? target : target.with_unreduced({});
+  const Sharding sent = target.with_unreduced({});
   const bool in_place = has_tiles_in_place(from, sent);
   if (std::optional<Sharding> part = in_place ? std::nullopt : part_in_place(from, sent)) {
     steps.push_back({kCarry, *part});

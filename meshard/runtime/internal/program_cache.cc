@@ -86,7 +86,7 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
   (void)most_.value();
   (void)disk_.value();
   const Fingerprint key = graph_key(program);
-  const internal::CompileRunner runner = internal::compile_runner();
+  const internal::CompileRunner runner = internal::compile_runner.load(std::memory_order_acquire);
   if (!runner) return get_here(program, key, where);
   auto known = by_graph_.find(
       [&] { return std::hash<Fingerprint>()(key); },

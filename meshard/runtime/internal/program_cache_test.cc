@@ -53,25 +53,25 @@ TEST_F(Cache, AnotherThreadCompiles) {
   static std::thread thread;
   ProgramCache cache(process_runtime().platforms);
   Mesh mesh({{"x", 2}});
-  internal::set_compile_runner([](const std::string& name, std::function<void()> work) {
+  internal::compile_runner = [](const std::string& name, std::function<void()> work) {
     compiled = name;
     thread = std::thread(std::move(work));
     throw std::runtime_error("interrupted");
-  });
+  };
   EXPECT_THROW((void)get(cache, product(mesh, 3, 1, "slow")), std::runtime_error);
   thread.join();
   EXPECT_EQ(compiled, "slow");
   EXPECT_EQ(done().compiles, 1u);
   EXPECT_NE(get(cache, product(mesh, 3, 1, "slow")), nullptr) << "known: nothing is run";
   EXPECT_EQ(done().cache_hits, 1u);
-  internal::set_compile_runner([](const std::string&, std::function<void()> work) { work(); });
+  internal::compile_runner = [](const std::string&, std::function<void()> work) { work(); };
   EXPECT_TRUE(throws_error(
       [&] {
         (void)get(cache, product(Mesh({{"x", 2}}, {0, 50}), 3));
       },
       ErrorCode::kNotFound, {"program_cache_test.cc:", "device 50 does not exist"}));
   EXPECT_NE(get(cache, product(mesh, 4)), nullptr);
-  internal::set_compile_runner(nullptr);
+  internal::compile_runner = nullptr;
   EXPECT_EQ(done().compiles, 2u);
 }
 

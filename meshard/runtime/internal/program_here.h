@@ -1,11 +1,10 @@
-// Programs that one call of the plugin launches, and small ones that are launched device by device.
+// Programs that one call of the plugin launches on the devices of this process.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
 
-#include "meshard/runtime/internal/loaded_parts.h"
 #include "meshard/runtime/loaded_program.h"
 
 namespace meshard {
@@ -24,6 +23,11 @@ class ProgramHere : public LoadedProgram {
   /// @pre it was not launched yet
   virtual void set_from_bytes(std::string) { is_from_bytes_ = true; }
 
+ protected:
+  // The launch by one call of the plugin.
+  inline Result<pjrt::Launch> launch_together(Lists given, Made made,
+                                              const pjrt::LaunchOptions& options) const;
+
  private:
   // For LaunchOptions.
   int next_launch_id() const;
@@ -33,21 +37,6 @@ class ProgramHere : public LoadedProgram {
   std::uint32_t launch_base_ = 0;
   mutable std::atomic<std::uint32_t> next_launch_{0};
   bool is_from_bytes_ = false;
-};
-
-/// A small program without collectives on several devices, which is launched device by device. On
-/// some plugins it is loaded once more for that, after some launches (loaded_parts.h).
-class ProgramByDevice final : public ProgramHere {
- public:
-  /// @pre the plugin can run it device by device, or LoadedParts::are_worth_loading()
-  ProgramByDevice(const Platforms& platforms, pjrt::Client client, LoweredModule lowered,
-                  pjrt::LoadedExecutable executable, ChosenShardings chosen);
-  Result<pjrt::Launch> launch(Arrays arguments, std::span<Tensor> results, SourceLocation where,
-                              bool track = false) const override;
-  void set_from_bytes(std::string bytes) override;
-
- private:
-  std::unique_ptr<LoadedParts> parts_;  // null: the plugin needs none
 };
 
 /// The program as the kind that is launched fastest.

@@ -18,6 +18,14 @@ namespace meshard {
 
 struct Runtime;
 
+/// Returns a buffer on `device` with the data of `source`. It is a copy between devices or, if
+/// `source` is already on `device`, a view, whose data remains unchanged even if `source` is
+/// donated or deleted.
+/// @error unimplemented if the plugin does not support it, or if `source` belongs to another
+/// client.
+Result<pjrt::Buffer> buffer_on(const pjrt::Client& client, const pjrt::BufferView& source,
+                               const pjrt::Device& device);
+
 /// A transfer of values of one type from one sharding to another: its moves (move_plan.h) as work
 /// of the devices of this process.
 struct PreparedTransfer {

@@ -8,6 +8,7 @@
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
@@ -16,6 +17,7 @@ namespace {
 void wait_if_started() {
   if (internal::is_forked_child.load(std::memory_order_relaxed)) return;
   for (const pjrt::Client* client : started_clients()) client->await_last_launches();
+  internal::ReleasedArrays::of_thread().destroy();
   pjrt::finish_callbacks();
   // Messages still arrive, which are passed to the plugin.
   if (Fabric* fabric = process_runtime().platforms.default_fabric()) fabric->finish();

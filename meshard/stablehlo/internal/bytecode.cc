@@ -168,4 +168,51 @@ void Bytecode::read_properties() {
     properties_.push_back(cursor.take(static_cast<std::size_t>(cursor.number())));
 }
 
+BytecodeOp Bytecode::read_op(ByteCursor& cursor) const {
+  constexpr std::uint8_t kAttributes = 1, kResults = 2, kOperands = 4, kSuccessors = 8,
+                         kRegions = 16, kUseLists = 32, kWithProperties = 64;
+  auto skip_list = [&] {
+    std::size_t count = cursor.count();
+    for (std::size_t left = count; left > 0; --left) cursor.number();
+    return count;
+  };
+  BytecodeOp op;
+  op.name = op_name(cursor.number());
+  std::uint8_t mask = cursor.byte();
+  cursor.number();  // the location
+  if (mask & kAttributes) op.attributes = cursor.number();
+  if (mask & kWithProperties) op.properties = properties(cursor.number());
+  if (mask & kResults) op.results = skip_list();
+  op.operands = cursor;
+  if (mask & kOperands) {
+    op.operands.count();
+    op.num_operands = skip_list();
+  }
+  if (mask & kSuccessors) skip_list();
+  if (mask & kUseLists) fail_bytecode("use-list orders of operations are not supported");
+  if (mask & kRegions) {
+    std::uint64_t regions = cursor.number();
+    op.isolated = (regions & 1) != 0;
+    op.regions = static_cast<std::size_t>(regions >> 1);
+  }
+  return op;
+}
+
+std::size_t Bytecode::read_block(ByteCursor& cursor,
+                                 std::vector<std::optional<std::uint64_t>>& arguments) const {
+  std::uint64_t head = cursor.number();
+  arguments.clear();
+  if (head & 1) {
+    for (std::size_t left = cursor.count(); left > 0; --left) {
+      // Since version 4, the lowest bit indicates whether a location follows.
+      std::uint64_t type = cursor.number();
+      bool is_located = version_ < 4 || (type & 1) != 0;
+      arguments.push_back(is_located ? std::optional(cursor.number()) : std::nullopt);
+    }
+    if (version_ >= 3 && cursor.byte() != 0)
+      fail_bytecode("use-list orders of arguments are not supported");
+  }
+  return static_cast<std::size_t>(head >> 1);
+}
+
 }  // namespace meshard::stablehlo

@@ -5,6 +5,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,20 @@ struct BytecodeEntry {
   std::string_view bytes;
 };
 
+/// An operation, read up to its regions.
+struct BytecodeOp {
+  std::string_view name;
+  /// The number of a dictionary.
+  std::optional<std::uint64_t> attributes;
+  std::string_view properties;
+  std::size_t results = 0;
+  /// Where the operands' numbers are, which end before `regions`.
+  ByteCursor operands = ByteCursor(std::string_view());
+  std::size_t num_operands = 0;
+  std::size_t regions = 0;
+  bool isolated = false;
+};
+
 /// The parsed sections of a bytecode file. Refers to the file's bytes.
 class Bytecode {
  public:
@@ -65,6 +80,11 @@ class Bytecode {
   std::string_view properties(std::uint64_t index) const {
     return at(properties_, index, "property list");
   }
+  BytecodeOp read_op(ByteCursor& cursor) const;
+  /// Reads the head of a block and returns the number of its operations. `arguments` receives the
+  /// location of each argument, if it has one.
+  std::size_t read_block(ByteCursor& cursor,
+                         std::vector<std::optional<std::uint64_t>>& arguments) const;
   /// The bytes of the top-level operations.
   std::string_view operations() const { return section(4); }
 

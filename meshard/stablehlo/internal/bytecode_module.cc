@@ -1,25 +1,16 @@
 // Tested in meshard/stablehlo/module_reader_test.cc.
-#include "meshard/stablehlo/internal/bytecode_module.h"
-
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/stablehlo/internal/boundary_attributes.h"
 #include "meshard/stablehlo/internal/bytecode_values.h"
+#include "meshard/stablehlo/internal/module_facts.h"
 
 namespace meshard::stablehlo {
 namespace {
 
-constexpr std::uint8_t kHasAttributes = 1, kHasResults = 2, kHasOperands = 4, kHasSuccessors = 8,
-                       kHasRegions = 16, kHasUseLists = 32, kHasProperties = 64;
-
-// An operation, read up to its first region.
-struct Op {
-  std::string_view name;
-  BytecodeValues::Dictionary attributes;
-  std::string_view properties;
-  std::size_t regions = 0;
-  bool isolated = false;
+// An operation with its attributes.
+struct Op : BytecodeOp {
+  BytecodeValues::Dictionary dictionary;
 };
 
 class BytecodeModuleReader {
@@ -30,8 +21,8 @@ class BytecodeModuleReader {
   ModuleFacts read() {
     facts_.form = ModuleForm::kBytecode;
     ByteCursor cursor(bytecode_.operations());
-    std::uint64_t ops = block_begin(cursor);
-    for (std::uint64_t i = 0; i < ops; ++i) {
+    std::size_t ops = block_begin(cursor);
+    for (std::size_t i = 0; i < ops; ++i) {
       Op op = read_op(cursor);
       if (op.name != "builtin.module")
         fail_bytecode(cat("`", op.name, "` appears outside a module"));
@@ -55,49 +46,21 @@ class BytecodeModuleReader {
   }
 
  private:
-  // Reads the header of a block: returns the number of operations and stores the arguments' names.
-  std::uint64_t block_begin(ByteCursor& cursor) {
-    std::uint64_t head = cursor.number();
+  // Reads the head of a block: returns the number of operations and stores the arguments' names.
+  std::size_t block_begin(ByteCursor& cursor) {
+    std::vector<std::optional<std::uint64_t>> locations;
+    std::size_t ops = bytecode_.read_block(cursor, locations);
     block_arguments_.clear();
-    if (head & 1) {
-      std::size_t count = cursor.count();
-      for (std::size_t i = 0; i < count; ++i) {
-        // Since version 4, the lowest bit indicates whether a location follows.
-        std::uint64_t type = cursor.number();
-        bool located = bytecode_.version() < 4 || (type & 1) != 0;
-        std::string name;
-        if (located) name = values_.location_name(cursor.number());
-        block_arguments_.push_back(std::move(name));
-      }
-      if (bytecode_.version() >= 3 && cursor.byte() != 0)
-        fail_bytecode("use-list orders of function arguments are not supported");
-    }
-    return head >> 1;
-  }
-
-  static void skip_numbers(ByteCursor& cursor) {
-    std::size_t count = cursor.count();
-    for (std::size_t i = 0; i < count; ++i) cursor.number();
+    for (std::optional<std::uint64_t> location : locations)
+      block_arguments_.push_back(location ? values_.location_name(*location) : std::string());
+    return ops;
   }
 
   Op read_op(ByteCursor& cursor) {
-    Op op;
-    op.name = bytecode_.op_name(cursor.number());
-    std::uint8_t mask = cursor.byte();
-    cursor.number();  // the location
-    if (mask & kHasAttributes) op.attributes = values_.dictionary(cursor.number());
-    if (mask & kHasProperties) op.properties = bytecode_.properties(cursor.number());
-    if (mask & kHasResults) skip_numbers(cursor);
-    if (mask & kHasOperands) skip_numbers(cursor);
-    if (mask & kHasSuccessors) skip_numbers(cursor);
-    if (mask & kHasUseLists) fail_bytecode("use-list orders of operations are not supported");
-    if (mask & kHasRegions) {
-      std::uint64_t regions = cursor.number();
-      op.isolated = (regions & 1) != 0;
-      op.regions = static_cast<std::size_t>(regions >> 1);
-      if (op.regions > 1 || !op.isolated)
-        fail_bytecode(cat("`", op.name, "` has other regions than a module or a function"));
-    }
+    Op op{bytecode_.read_op(cursor), {}};
+    if (op.attributes) op.dictionary = values_.dictionary(*op.attributes);
+    if (op.regions > 1 || (op.regions == 1 && !op.isolated))
+      fail_bytecode(cat("`", op.name, "` has other regions than a module or a function"));
     return op;
   }
 
@@ -117,7 +80,7 @@ class BytecodeModuleReader {
       std::uint64_t name = properties.number();  // sym_name, if there is one
       if (name & 1) facts_.name = values_.text(name >> 1);
     }
-    for (const auto& [name, value] : op.attributes) {
+    for (const auto& [name, value] : op.dictionary) {
       if (name == "sym_name") facts_.name = values_.text(value);
       if (name == "mhlo.num_partitions") facts_.num_partitions = values_.integer(value);
       if (name == "mhlo.frontend_attributes")
@@ -127,8 +90,8 @@ class BytecodeModuleReader {
         set_module_attribute(name, values_.text(value), facts_);
     }
     if (!body) return;
-    std::uint64_t ops = block_begin(*body);
-    for (std::uint64_t i = 0; i < ops; ++i) {
+    std::size_t ops = block_begin(*body);
+    for (std::size_t i = 0; i < ops; ++i) {
       Op inner = read_op(*body);
       if (inner.name == "sdy.mesh") read_mesh(inner);
       std::optional<ByteCursor> block = region(inner, *body);
@@ -151,7 +114,7 @@ class BytecodeModuleReader {
   }
 
   static std::uint64_t named(const Op& op, std::string_view name) {
-    for (const auto& [key, value] : op.attributes)
+    for (const auto& [key, value] : op.dictionary)
       if (key == name) return value;
     fail_bytecode(cat("`", op.name, "` has no ", name));
   }
@@ -165,7 +128,7 @@ class BytecodeModuleReader {
     if (op.properties.empty()) {
       type = named(op, "function_type");
       name = named(op, "sym_name");
-      for (const auto& [key, value] : op.attributes) {
+      for (const auto& [key, value] : op.dictionary) {
         if (key == "arg_attrs") argument_attributes = value;
         if (key == "res_attrs") result_attributes = value;
       }

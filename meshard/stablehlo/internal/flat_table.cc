@@ -75,36 +75,29 @@ std::optional<FlatTable> FlatTable::table(int field) const {
   return FlatTable(buffer_, follow(buffer_, at));
 }
 
-std::vector<FlatTable> FlatTable::tables(int field) const {
-  std::vector<FlatTable> found;
-  std::size_t at = position(field);
-  if (at == 0) return found;
-  auto [begin, count] = vector(at, 4);
-  for (std::size_t i = 0; i < count; ++i)
-    found.push_back(FlatTable(buffer_, follow(buffer_, begin + 4 * i)));
-  return found;
-}
-
-std::vector<std::string_view> FlatTable::strings(int field) const {
-  std::vector<std::string_view> found;
-  std::size_t at = position(field);
-  if (at == 0) return found;
-  auto [begin, count] = vector(at, 4);
-  for (std::size_t i = 0; i < count; ++i) {
-    auto [text, size] = vector(begin + 4 * i, 1);
-    found.push_back(buffer_.substr(text, size));
-  }
-  return found;
-}
-
-std::vector<std::uint64_t> FlatTable::numbers(int field, std::size_t width) const {
-  std::vector<std::uint64_t> found;
+template <class Read>
+auto FlatTable::list(int field, std::size_t width, Read read) const {
+  std::vector<decltype(read(std::size_t{}))> found;
   std::size_t at = position(field);
   if (at == 0) return found;
   auto [begin, count] = vector(at, width);
-  for (std::size_t i = 0; i < count; ++i)
-    found.push_back(integer_at(buffer_, begin + width * i, width));
+  for (std::size_t i = 0; i < count; ++i) found.push_back(read(begin + width * i));
   return found;
+}
+
+std::vector<FlatTable> FlatTable::tables(int field) const {
+  return list(field, 4, [&](std::size_t at) { return FlatTable(buffer_, follow(buffer_, at)); });
+}
+
+std::vector<std::string_view> FlatTable::strings(int field) const {
+  return list(field, 4, [&](std::size_t at) {
+    auto [begin, size] = vector(at, 1);
+    return buffer_.substr(begin, size);
+  });
+}
+
+std::vector<std::uint64_t> FlatTable::numbers(int field, std::size_t width) const {
+  return list(field, width, [&](std::size_t at) { return integer_at(buffer_, at, width); });
 }
 
 }  // namespace meshard::stablehlo

@@ -35,6 +35,9 @@ class FlatTable {
   std::uint64_t scalar(int field, std::size_t width) const;
   /// Where the vector of a field begins and its number of elements, all inside the buffer.
   std::pair<std::size_t, std::size_t> vector(std::size_t at, std::size_t width) const;
+  /// What `read(at)` makes of each element of the vector of a field.
+  template <class Read>
+  auto list(int field, std::size_t width, Read read) const;
 
   std::string_view buffer_;
   std::size_t at_ = 0, vtable_ = 0, vtable_size_ = 0;

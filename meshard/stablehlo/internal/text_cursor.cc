@@ -15,13 +15,6 @@ bool is_word(char c) {
          c == '-';
 }
 
-int hex(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 char closing(char opening) {
   switch (opening) {
     case '(': return ')';
@@ -32,6 +25,13 @@ char closing(char opening) {
 }
 
 }  // namespace
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
 
 void TextCursor::fail(std::string_view what) const {
   std::size_t end = std::min(at_, text_.size());
@@ -112,8 +112,8 @@ std::string TextCursor::quoted() {
     char c = raw[++i];
     if (c == 'n' || c == 't') {
       out += c == 'n' ? '\n' : '\t';
-    } else if (i + 1 < raw.size() && hex(c) >= 0 && hex(raw[i + 1]) >= 0) {
-      out += static_cast<char>(hex(c) * 16 + hex(raw[i + 1]));
+    } else if (i + 1 < raw.size() && hex_digit(c) >= 0 && hex_digit(raw[i + 1]) >= 0) {
+      out += static_cast<char>(hex_digit(c) * 16 + hex_digit(raw[i + 1]));
       ++i;
     } else {
       out += c;

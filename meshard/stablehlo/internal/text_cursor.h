@@ -7,6 +7,9 @@
 
 namespace meshard::stablehlo {
 
+/// The value of a hexadecimal digit; -1 for any other character.
+int hex_digit(char c);
+
 /// Reads MLIR text token by token. Refers to the text. Tokens are words (`func.func`, `%arg0`,
 /// `@main`, `#loc3`, `-1.5e3`), strings and single characters. White space and `//` comments are
 /// skipped.

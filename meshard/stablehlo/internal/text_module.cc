@@ -1,9 +1,7 @@
 // Tested in meshard/stablehlo/module_reader_test.cc.
-#include "meshard/stablehlo/internal/text_module.h"
-
 #include <algorithm>
 
-#include "meshard/stablehlo/internal/boundary_attributes.h"
+#include "meshard/stablehlo/internal/module_facts.h"
 #include "meshard/stablehlo/internal/module_parser.h"
 #include "meshard/stablehlo/module.h"
 

@@ -229,7 +229,7 @@ void end_before_running_compiles() {
 }
 
 void bind_compiles(nb::module_& module) {
-  internal::set_compile_runner(run_compile);
+  internal::compile_runner = run_compile;
   internal::set_run_ahead_runner(run_unlocked);
   module.def(
       "set_compile_progress",

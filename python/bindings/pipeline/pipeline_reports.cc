@@ -9,6 +9,7 @@
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/pipeline/pipelines.h"
+#include "python/bindings/reports/report_fields.h"
 #include "python/bindings/reports/reports.h"
 
 namespace nb = nanobind;
@@ -45,76 +46,34 @@ PipelineReport explain_stages(const std::vector<const PipelineStage*>& stages,
 
 void bind_stage_reports(nb::module_& pipelines) {
   using Memory = PipelineStageMemory;
-  nb::class_<Memory>(pipelines, "StageMemory", "The memory of one device of a stage, in bytes.")
-      .def_ro("parameters", &Memory::parameters)
-      .def_ro("gradients", &Memory::gradients,
-              "The sums of the parameters' gradients over the microbatches.")
-      .def_ro("optimizer_state", &Memory::optimizer_state)
-      .def_ro("activations_of_microbatch", &Memory::activations_of_microbatch,
-              "What one microbatch keeps from its forward to its backward pass.")
-      .def_ro("kept_microbatches", &Memory::kept_microbatches,
-              "The most microbatches that are kept at the same time.")
-      .def_ro("activations", &Memory::activations,
-              "The most that is kept for microbatches at the same time.")
-      .def_ro("temporaries", &Memory::temporaries,
-              "The largest need of one of the stage's programs besides all this.")
-      .def_ro("total", &Memory::total,
-              "The most that is needed at the same time by all stages that use one of the devices.")
-      .def_ro("capacity", &Memory::capacity, "The device's memory; None if unknown.")
-      .def_prop_ro("spare", &Memory::spare,
-                   "capacity - total, negative if the stage does not fit; None without a capacity.")
+  bind_value<Memory>(pipelines, "StageMemory", {}, "PipelineStageMemory")
+      .def_prop_ro("spare", &Memory::spare, comment_of("PipelineStageMemory.spare"))
       .def("__repr__", [](const Memory& m) {
         return cat("<meshard.pipeline.StageMemory: ", m.total, " bytes>");
       });
-  nb::class_<PipelineProgram>(pipelines, "StageProgram", "A compiled program of a stage.")
-      .def_prop_ro(
-          "work", [](const PipelineProgram& p) { return std::string(enum_name(p.work)); },
-          "\"forward\", \"backward\", \"input gradient\", \"weight gradient\" or \"update\".")
-      .def_ro("time", &PipelineProgram::time, "Of one execution.")
+  bind_value<PipelineProgram>(pipelines, "StageProgram", "report", "PipelineProgram")
       .def_prop_ro(
           "report", [](const PipelineProgram& p) { return *p.report; },
           "The Report of the program, as meshard.explain() returns it. If another stage has the "
           "same program, that of the one that was compiled.");
   using Stage = PipelineStageReport;
-  nb::class_<Stage>(pipelines, "StageReport", "What explain() found for one stage.")
-      .def_ro("name", &Stage::name)
-      .def_ro("worker", &Stage::worker)
-      .def_ro("mesh", &Stage::mesh)
-      .def_ro("programs", &Stage::programs)
-      .def_ro("busy", &Stage::busy, "The time of all its actions in one step.")
-      .def_ro("memory", &Stage::memory)
-      .def_ro("out_of_memory", &Stage::out_of_memory,
-              "The compiler's message if it refused a program for lack of memory; else empty.")
-      .def_prop_ro("fits", &Stage::fits,
-                   "False if the devices lack memory. True if their memory is unknown.")
+  bind_value<Stage>(pipelines, "StageReport", "times devices()", "PipelineStageReport")
       .def_prop_ro(
           "times",
           [](const Stage& s) {
             nb::dict times;
-            times["forward"] = s.times.forward;
-            times["input_gradient"] = s.times.input_gradient;
-            times["weight_gradient"] = s.times.weight_gradient;
-            times["update"] = s.times.update;
-            times["send_forward"] = s.times.send_forward;
-            times["send_backward"] = s.times.send_backward;
+            visit_fields(s.times, [&](std::string_view name, double time) {
+              times[nb::str(name.data(), name.size())] = time;
+            });
             return times;
           },
           "The times of its actions, by the names of timeline()'s arguments.")
       .def("__repr__", [](const Stage& s) {
         return cat("<meshard.pipeline.StageReport ", s.name, " on worker ", s.worker, ">");
       });
-  nb::class_<PipelineTransfer>(pipelines, "Transfer",
-                               "What goes from a stage to a neighbor for each microbatch.")
+  bind_value<PipelineTransfer>(pipelines, "Transfer", "from to", "PipelineTransfer")
       .def_ro("from_stage", &PipelineTransfer::from)
       .def_ro("to_stage", &PipelineTransfer::to)
-      .def_ro("bytes", &PipelineTransfer::bytes)
-      .def_ro("device_bytes", &PipelineTransfer::device_bytes, "What the busiest device sends.")
-      .def_ro("time", &PipelineTransfer::time,
-              "With the links for itself: a lower bound. 0 if the hardware's figures are unknown.")
-      .def_ro("exposed", &PipelineTransfer::exposed,
-              "How much shorter a step would be if these transfers took no time.")
-      .def_ro("link_use", &PipelineTransfer::link_use,
-              "The fraction of a step in which the links carry them. Above 1, they cannot.")
       .def("__repr__", [](const PipelineTransfer& t) {
         return cat("<meshard.pipeline.Transfer ", t.from, " -> ", t.to, ": ", t.bytes, " bytes>");
       });
@@ -134,16 +93,13 @@ void bind_explaining(nb::module_& pipelines) {
           "In the order of the stages: forward, then backward.")
       .def_prop_ro(
           "timeline", [](const Report& r) { return r.timeline(); }, "Who works when.")
-      .def_prop_ro("times_known", &Report::times_known,
-                   "True if times are seconds. False if the hardware's figures are unknown, as for "
-                   "`cpu`: then they are operations of one device, and only ratios mean something.")
-      .def_prop_ro("time", &Report::time, "The time of one step.")
-      .def_prop_ro("bubble", &Report::bubble,
-                   "The fraction of the workers' time in which they wait.")
+      .def_prop_ro("times_known", &Report::times_known, comment_of("PipelineReport.times_known"))
+      .def_prop_ro("time", &Report::time, comment_of("PipelineReport.time"))
+      .def_prop_ro("bubble", &Report::bubble, comment_of("PipelineReport.bubble"))
       .def_prop_ro("formula_bubble", &Report::formula_bubble,
-                   "The same if all stages were equal and transfers took no time.")
-      .def_prop_ro("slowest", &Report::slowest, "The stage that works longest in a step.")
-      .def_prop_ro("fits", &Report::fits, "False if a stage does not fit.")
+                   comment_of("PipelineReport.formula_bubble"))
+      .def_prop_ro("slowest", &Report::slowest, comment_of("PipelineReport.slowest"))
+      .def_prop_ro("fits", &Report::fits, comment_of("PipelineReport.fits"))
       .def_prop_ro(
           "compiled", [](const Report& r) { return r.parts().compiled; },
           "The number of programs that were compiled; equal programs count once.")
@@ -172,8 +128,6 @@ Target target_of(const nb::object& topology) {
 
 // --- plan --------------------------------------------------------------------------------------
 
-std::string name_of(PipelineScheduleKind kind) { return std::string(enum_name(kind)); }
-
 PipelineScheduleKind kind_of(std::string_view name) {
   for (const auto& each : EnumNames<PipelineScheduleKind>::kNames)
     if (each.name == name) return each.value;
@@ -193,8 +147,9 @@ PipelineLayers layers_of(int count, nb::object stage) {
 
 void bind_candidate(nb::module_& pipelines) {
   using Candidate = PipelineCandidate;
-  nb::class_<Candidate>(pipelines, "Candidate", "One way to run a model as a pipeline. A value.")
-      .def(
+  nb::class_<Candidate> type(pipelines, "Candidate", comment_of("PipelineCandidate"));
+  add_fields<Candidate>(type, "PipelineCandidate", "axes");
+  type.def(
           "__init__",
           [](Candidate* self, std::string_view schedule, int workers, const nb::dict& axes,
              std::vector<int> layers, int microbatches, int chunks) {
@@ -216,15 +171,8 @@ void bind_candidate(nb::module_& pipelines) {
           "chunks "
           "stages.")
       .def_prop_ro(
-          "schedule", [](const Candidate& c) { return name_of(c.schedule); },
-          "\"GPipe\", \"1F1B\" or \"ZB-H1\".")
-      .def_ro("workers", &Candidate::workers)
-      .def_ro("chunks", &Candidate::chunks, "The stages of each worker.")
-      .def_ro("microbatches", &Candidate::microbatches)
-      .def_prop_ro(
           "axes", [](const Candidate& c) { return axes_dict(c.axes); },
           "The axes of each worker's submesh and their sizes.")
-      .def_ro("layers", &Candidate::layers, "The number of layers of each stage.")
       .def_prop_ro("stages", &Candidate::stages, "The number of stages.")
       .def(
           "make_schedule",
@@ -278,27 +226,17 @@ void bind_planning(nb::module_& pipelines) {
            [](const PipelineLayers& l) { return cat("<meshard.pipeline.Layers: ", l.count, ">"); });
   bind_candidate(pipelines);
   using Planned = PlannedPipeline;
-  nb::class_<Planned>(pipelines, "PlannedCandidate", "A candidate that plan() has explained.")
-      .def_ro("candidate", &Planned::candidate)
-      .def_ro("as_given", &Planned::as_given, "True for the given candidate.")
-      .def_ro("estimate", &Planned::estimate,
-              "The time of a step by the times of the single layers; 0 if not known.")
-      .def_ro("report", &Planned::report, "Its Report; None if it cannot run, as `problem` says.")
-      .def_ro("problem", &Planned::problem)
+  bind_value<Planned>(pipelines, "PlannedCandidate", {}, "PlannedPipeline")
       .def_prop_ro("fits", &Planned::fits)
       .def("__repr__", [](const Planned& p) {
         return cat("<meshard.pipeline.PlannedCandidate ", p.candidate.to_string(), ">");
       });
   using Plan = PipelinePlan;
-  nb::class_<Plan>(pipelines, "Plan", "What plan() found. print() shows the best candidates.")
-      .def_ro("ranking", &Plan::ranking,
-              "Best first: what fits, by the time of a step; then what does not fit, by the memory "
-              "that is missing; then what cannot run.")
-      .def_ro("considered", &Plan::considered, "The number of candidates.")
-      .def_ro("compiled", &Plan::compiled, "The number of programs that were compiled.")
-      .def_prop_ro("anything_fits", &Plan::anything_fits)
-      .def_prop_ro("given_is_best", &Plan::given_is_best,
-                   "True if nothing better than the given candidate was found.")
+  nb::class_<Plan> plans(pipelines, "Plan",
+                         "What plan() found. print() shows the best candidates.");
+  add_fields<Plan>(plans, "PipelinePlan");
+  plans.def_prop_ro("anything_fits", &Plan::anything_fits)
+      .def_prop_ro("given_is_best", &Plan::given_is_best, comment_of("PipelinePlan.given_is_best"))
       .def(
           "reason",
           [](const Plan& p, std::size_t index) {

@@ -55,7 +55,7 @@ void settle_shardings(std::vector<Tensor>& arguments, const SourceLocation& wher
 ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportOptions& options) {
   CallerLine line;
   std::string module(bytes.c_str(), bytes.size());
-  ExplainModuleOptions given = options.module();
+  ExplainForOptions given = options.module();
   Unlocked unlocked;
   return explain_module(module, target, given, line.where());
 }
@@ -171,11 +171,11 @@ CompileForOptions ReportOptions::compile() const {
   return options;
 }
 
-ExplainModuleOptions ReportOptions::module() const {
+ExplainForOptions ReportOptions::module() const {
   auto invalid = [](std::string message) {
     throw Error(ErrorCode::kInvalidArgument, std::move(message));
   };
-  ExplainModuleOptions options;
+  ExplainForOptions options;
   options.layout.axes = axes_of(mesh);
   if (device_order == "torus")
     options.layout.order = DeviceOrder::kTorus;

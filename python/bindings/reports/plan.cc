@@ -3,7 +3,6 @@
 
 #include <chrono>
 
-#include "meshard/plan/plan_json.h"
 #include "meshard/plan/plan_text.h"
 #include "meshard/plan/sharding_trial.h"
 #include "python/bindings/bindings.h"
@@ -268,7 +267,7 @@ nb::object try_module(const std::string& text, const Target& target, const Repor
     throw error.at(line.where());
   }
   for (const auto& [name, size] : axes) trial.axes.push_back({.name = name, .size = size});
-  ExplainModuleOptions options = compile.module();
+  ExplainForOptions options = compile.module();
   auto run = [&] {
     Unlocked unlocked;
     return try_shardings(text, target, trial, options, line.where());

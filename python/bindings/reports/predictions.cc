@@ -5,6 +5,7 @@
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/interpreter/source_line.h"
+#include "python/bindings/reports/report_fields.h"
 #include "python/bindings/reports/reports.h"
 #include "python/bindings/transforms/jit.h"
 
@@ -41,38 +42,18 @@ nb::object line_or_none(const SourceLocation& where) {
 }
 
 void bind_moves(nb::module_& module) {
-  nb::class_<PredictedMove>(module, "PredictedMove",
-                            "One predicted collective, or full rematerialization of a value.")
-      .def_prop_ro("kind", [](const PredictedMove& m) { return std::string(to_string(m.kind)); })
-      .def_prop_ro("axes", [](const PredictedMove& m) { return axes_tuple(m.axes); })
-      .def_ro("bytes", &PredictedMove::bytes, "Of one device in one execution.")
-      .def_ro("executions", &PredictedMove::executions, "In one run of the program.")
-      .def_ro("executions_known", &PredictedMove::executions_known)
-      .def_ro("conditional", &PredictedMove::conditional)
-      .def_prop_ro("total_bytes", &PredictedMove::total_bytes)
-      .def_ro("full_rematerialization", &PredictedMove::full_rematerialization)
-      .def_prop_ro(
-          "type", [](const PredictedMove& m) { return m.type.to_string(); },
-          "The type of the moved value.")
-      .def_ro("before", &PredictedMove::from, "The sharding before; None if unknown.")
-      .def_ro("after", &PredictedMove::to, "The sharding after; None if unknown.")
+  nb::class_<PredictedMove> move_type(module, "PredictedMove", comment_of("PredictedMove"));
+  add_fields<PredictedMove>(move_type, "PredictedMove", "origin");
+  move_type
       .def_prop_ro(
           "place", [](const PredictedMove& m) { return m.origin.to_string(); },
           "The source line of the op that needs the move.")
       .def_prop_ro("op", [](const PredictedMove& m) { return m.origin.op; })
-      .def_prop_ro(
-          "who", [](const PredictedMove& m) { return std::string(to_string(m.who)); },
-          "`asked for` by a mark, `inserted` by the partitioner.")
-      .def_ro("cause", &PredictedMove::cause, "The reason, in a sentence.")
-      .def_ro("suggestion", &PredictedMove::suggestion, "How to avoid the move; empty: none.")
       .def("__str__", &PredictedMove::to_string)
       .def("__repr__", [](const PredictedMove& m) { return cat("<", m.to_string(), ">"); });
-  nb::class_<Prediction>(module, "Prediction", "The result of predict(), in program order.")
-      .def_ro("moves", &Prediction::moves)
-      .def_ro("results", &Prediction::results, "The predicted shardings of the results.")
-      .def_ro("notes", &Prediction::notes, "What the prediction does not cover.")
-      .def_prop_ro("bytes", &Prediction::bytes, "The sum of total_bytes.")
-      .def(
+  nb::class_<Prediction> type(module, "Prediction", comment_of("Prediction"));
+  add_fields<Prediction>(type, "Prediction");
+  type.def(
           "moves_of",
           [](const Prediction& p, const std::string& kind) {
             std::vector<PredictedMove> found;
@@ -91,26 +72,13 @@ void bind_moves(nb::module_& module) {
 
 void bind_predictions(nb::module_& module) {
   bind_moves(module);
-  nb::class_<ShardedDifference>(module, "ShardedDifference",
-                                "The first tensor that differs between two runs.")
-      .def_ro("tensor", &ShardedDifference::tensor, "The op that produced it, or the argument.")
+  bind_value<ShardedDifference>(module, "ShardedDifference", "where index")
       .def_prop_ro("file", [](const ShardedDifference& d) { return file_or_none(d.where); })
       .def_prop_ro("line", [](const ShardedDifference& d) { return line_or_none(d.where); })
-      .def_prop_ro("type", [](const ShardedDifference& d) { return d.type.to_string(); })
-      .def_ro("sharding", &ShardedDifference::sharding, "In the sharded run.")
-      .def_ro("index", &ShardedDifference::index, "The element with the largest distance.")
-      .def_ro("sharded", &ShardedDifference::sharded, "Its value in the sharded run.")
-      .def_ro("unsharded", &ShardedDifference::unsharded, "Its value on one device.")
-      .def_ro("ulps", &ShardedDifference::ulps, "Their distance in ULPs of the largest value.");
-  nb::class_<ShardedCheck>(module, "ShardedCheck", "The result of check_sharded().")
-      .def_ro("compared", &ShardedCheck::compared, "Number of compared tensors.")
-      .def_ro("ulps", &ShardedCheck::ulps, "The largest distance among the results.")
-      .def_ro("difference", &ShardedCheck::difference, "None if the runs agree.")
+      .def_ro("index", &ShardedDifference::index, comment_of("ShardedDifference.index"));
+  bind_value<ShardedCheck>(module, "ShardedCheck")
       .def_prop_ro("ok", &ShardedCheck::ok)
-      .def("__bool__", &ShardedCheck::ok)
-      .def("__str__", &ShardedCheck::to_string)
-      .def("__repr__",
-           [](const ShardedCheck& c) { return cat("<ShardedCheck: ", c.to_string(), ">"); });
+      .def("__bool__", &ShardedCheck::ok);
   module.def("predict_traced", predict_traced, nb::arg("traced"));
   module.def("check_sharded", check_call, nb::arg("function"), nb::arg("args"), nb::arg("kwargs"),
              nb::arg("max_ulps").none());

@@ -33,11 +33,22 @@ template <class T>
 concept TextInPython = std::is_enum_v<T> || std::same_as<T, TensorType> ||
     std::same_as<T, AxisShift> || std::convertible_to<T, std::string_view>;
 
+/// The word for a value of an enum.
+template <class E>
+std::string word_of(E value) {
+  if constexpr (requires { to_string(value); })
+    return std::string(to_string(value));
+  else
+    return std::string(enum_name(value));
+}
+
 /// A field of a value as Python has it: enums by name, axes as a tuple of names.
 template <class T>
 nanobind::object python_value(const T& value) {
   if constexpr (std::convertible_to<T, std::string_view>) {
     return nanobind::cast(std::string(value));
+  } else if constexpr (std::is_enum_v<T>) {
+    return nanobind::cast(word_of(value));
   } else if constexpr (TextInPython<T>) {
     return nanobind::cast(std::string(to_string(value)));
   } else if constexpr (std::same_as<T, AxisList>) {
@@ -80,7 +91,7 @@ std::string words_of() {
   std::string words;
   if constexpr (NamedEnum<T>)
     for (const auto& each : EnumNames<T>::kNames)
-      if (std::string_view word = to_string(each.value); !word.empty())
+      if (std::string word = word_of(each.value); !word.empty())
         append(words, cat(words.empty() ? "`" : ", `", word, "`"));
   return words;
 }

@@ -1,9 +1,9 @@
 // Reports of explain(), and the differences between two.
 #include "python/bindings/reports/reports.h"
 
-#include "meshard/explain/argument_matrix.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/predict/predict.h"
+#include "meshard/explain/report.h"
 #include "meshard/report/diff_limits.h"
 #include "meshard/report/diff_markdown.h"
 #include "meshard/report/diff_text.h"

@@ -60,7 +60,7 @@ struct ReportOptions {
   /// passes on what the Python callback raises. @pre the lock is held
   CompileForOptions compile() const;
   /// Everything but `device_ids`. @error as links() @pre the lock is held
-  ExplainModuleOptions module() const;
+  ExplainForOptions module() const;
 };
 
 /// A value: a collective, why it is there, and how to avoid it. The Python class Collective.

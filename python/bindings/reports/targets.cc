@@ -1,9 +1,10 @@
 // Hardware to compile for, and its published figures.
 #include "meshard/plan/plan.h"
-#include "meshard/target/compile_program.h"
+#include "meshard/target/compile_workers.h"
 #include "meshard/target/hardware.h"
 #include "meshard/target/target.h"
 #include "python/bindings/interpreter/casters.h"
+#include "python/bindings/reports/report_fields.h"
 #include "python/bindings/reports/reports.h"
 
 namespace nb = nanobind;
@@ -11,7 +12,7 @@ namespace nb = nanobind;
 namespace meshard::python {
 
 void bind_targets(nb::module_& module) {
-  nb::class_<HardwareFigures>(module, "HardwareFigures", "Published figures of one device.")
+  bind_value<HardwareFigures>(module, "HardwareFigures", "matrix_rates")
       .def_prop_ro(
           "matrix_rates",
           [](const HardwareFigures& figures) {
@@ -21,16 +22,6 @@ void bind_targets(nb::module_& module) {
             return rates;
           },
           "Multiplications and additions per second in matrix products, by element type.")
-      .def_ro("memory_bytes", &HardwareFigures::memory_bytes, "Bytes of main memory.")
-      .def_ro("memory_bandwidth", &HardwareFigures::memory_bandwidth, "Bytes per second.")
-      .def_ro("link_bandwidth", &HardwareFigures::link_bandwidth,
-              "Bytes per second to the neighbors over all links, in one direction.")
-      .def_ro("links", &HardwareFigures::links, "Number of links.")
-      .def_ro("link_name", &HardwareFigures::link_name)
-      .def_ro("network_bandwidth", &HardwareFigures::network_bandwidth,
-              "Bytes per second to other slices or nodes; 0: not published.")
-      .def_ro("network_name", &HardwareFigures::network_name)
-      .def_ro("sources", &HardwareFigures::sources, "Where each figure was published.")
       .def("__repr__", [](const HardwareFigures& figures) {
         return cat("<HardwareFigures: ", figures.memory_bytes, " bytes>");
       });

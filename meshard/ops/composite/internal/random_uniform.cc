@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 
-#include "meshard/graph/record.h"
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/bitwise.h"
 #include "meshard/ops/cast.h"

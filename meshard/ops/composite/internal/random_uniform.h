@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/tensor.h"
+#include "meshard/graph/record.h"
 
 namespace meshard::random::internal {
 
@@ -18,6 +18,17 @@ void check_key(std::string_view place, const In& key);
 
 /// @error invalid argument, naming random.`place`, unless dtype is f16, bf16, f32 or f64.
 void check_float(std::string_view place, DType dtype, SourceLocation where);
+
+/// While it exists, nodes are recorded at the line that gave `key`. @error as check_float
+class FloatDraw {
+ public:
+  FloatDraw(std::string_view place, const In& key, DType dtype) : line_(key.where) {
+    check_float(place, dtype, key.where);
+  }
+
+ private:
+  SourceScope line_;
+};
 
 /// `value` rounded to `dtype`, a constant of rank 0.
 Tensor float_constant(DType dtype, double value);

@@ -1,12 +1,17 @@
 // Compiles the programs of stages ahead of time, each distinct one once.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "meshard/explain/cost/link_use.h"
 #include "meshard/explain/explain_for.h"
+#include "meshard/mesh/mesh.h"
 #include "meshard/plan/pipeline/explain_pipeline.h"
+#include "meshard/target/target.h"
 
 namespace meshard::internal {
 
@@ -42,6 +47,24 @@ class StageCompiler {
   ExplainForOptions options_;
   std::map<std::string, std::shared_ptr<const ProgramReport>> reports_;
   int compiled_ = 0;
+};
+
+/// What a transfer between two submeshes loads, as a permutation in which each device of one sends
+/// to its counterpart of the other. If one has more devices, each device of the other sends or
+/// receives for several.
+class StageLink {
+ public:
+  StageLink(const Target& target, const Mesh& from, const Mesh& to, const LinkOptions& options);
+
+  /// The bytes that one device sends, for receivers of `received` bytes each.
+  std::int64_t device_bytes(std::int64_t received) const;
+  /// A lower bound for a device that sends so many bytes; 0 if the hardware's figures are unknown,
+  /// or the submeshes are the same.
+  double seconds(std::int64_t device_bytes) const;
+
+ private:
+  std::int64_t receivers_ = 1;  // of each sender
+  std::optional<LinkModel> links_;
 };
 
 }  // namespace meshard::internal

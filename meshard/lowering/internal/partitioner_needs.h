@@ -1,0 +1,44 @@
+// What XLA's partitioner needs to handle an op correctly, because of its quirks.
+#pragma once
+#include <cstddef>
+#include <optional>
+
+#include "meshard/graph/annotation.h"
+#include "meshard/graph/attributes.h"
+#include "meshard/graph/node.h"
+#include "meshard/mesh/mesh.h"
+#include "meshard/quirks/quirks.h"
+#include "meshard/sharding/sharding.h"
+
+namespace meshard {
+
+/// The attributes of a node; null if it has none of this type.
+template <class T>
+const T* attributes_if(const Node& node) {
+  bool has = node.attributes() && node.attributes()->type() == typeid(T);
+  return has ? &node.attributes_as<T>() : nullptr;
+}
+
+/// The sharding that an operand needs so that XLA's partitioner handles the op. XLA computes the op
+/// wrongly, or fails, if some dimensions are split: these are closed and the others open. Empty if
+/// no dimension is restricted.
+/// @param quirks which ops are restricted: Quirk::kUnevenScatters and the rows that follow it
+std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, const Mesh& mesh,
+                                      QuirkSet quirks);
+/// The same for the result.
+std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSet quirks);
+
+/// True if `node` slices a pad, or pads one with negative edges, and keeps only what that pad
+/// added (Quirk::kOnlyPadding). Lowering separates the two.
+bool keeps_only_padding(const Node& node);
+
+/// Whether operands and results are gathered over the axes that are not manual: the rows with
+/// `gathered_in_regions`.
+/// @param place the node's manual axes
+bool is_gathered_in_region(const Node& node, const ManualAxes& place, QuirkSet quirks);
+
+/// Whether all devices run all branches, or all turns, and select their own values
+/// (Quirk::kDifferentBranches).
+bool runs_on_all_devices(const Node& node, const ManualAxes& place, QuirkSet quirks);
+
+}  // namespace meshard
