@@ -129,9 +129,13 @@ def node_of(case):
     return "::".join(["/".join(parts[:split]) + ".py", *parts[split:], case.get("name")])
 
 
-def needs_jax(reason):
-    """Whether a test was skipped because a module of the environment of --jax is missing, which pytest quotes."""
-    return re.search(r"could not import '(jax|optax)['.]", reason) is not None
+# The modules for whose tests there are environments with them, beside the one that has only what the package needs.
+OTHERS = {"jax": ("jax", "optax"), "torch": ("torch",)}
+
+
+def needs(library, reason):
+    """Whether a test was skipped because a module of the environment of a library is missing, which pytest quotes."""
+    return re.search(rf"could not import '({'|'.join(OTHERS[library])})['.]", reason) is not None
 
 
 def pytest(python, words, environment):
@@ -146,8 +150,11 @@ def pytest(python, words, environment):
         return status, Counts(report)
 
 
-def test(names, jax):
-    """Runs the tests and prints the counts. Returns the exit status."""
+def test(names, others):
+    """Runs the tests and prints the counts. Returns the exit status.
+
+    `others` has interpreters by the names of OTHERS; the tests that need that library are run again with it.
+    """
     python = installed()
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
     environment.update(PYTHONSAFEPATH="1", PYTHONDONTWRITEBYTECODE="1")
@@ -167,11 +174,13 @@ def test(names, jax):
     if not names:
         checked = types()
         passed, failed = passed + checked[0], failed + checked[1]
-    again = sorted({node for node, reason in skipped if needs_jax(reason)})
-    if jax and again:
-        print(f"== {len(again)} tests or files that need JAX or optax")
+    for library, interpreter in others.items():
+        again = sorted({node for node, reason in skipped if needs(library, reason)})
+        if not again:
+            continue
+        print(f"== {len(again)} tests or files that need {' or '.join(OTHERS[library])}", flush=True)
         site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
-        _, more = pytest(jax, again, {**environment, "PYTHONPATH": str(site)})
+        _, more = pytest(interpreter, again, {**environment, "PYTHONPATH": str(site)})
         passed, failed = passed + more.passed, failed + more.failed
         skipped = [(node, reason) for node, reason in skipped if node not in again] + more.skipped
     for node, reason in skipped:
@@ -208,7 +217,8 @@ def main():
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("wheel").add_argument("--library", required=True)
     tests = commands.add_parser("test")
-    tests.add_argument("--jax")
+    for library in OTHERS:
+        tests.add_argument(f"--{library}")
     tests.add_argument("names", nargs="*")
     commands.add_parser("types")
     commands.add_parser("interpreter")
@@ -218,7 +228,8 @@ def main():
     if arguments.command == "wheel":
         build_wheel(arguments.library)
     elif arguments.command == "test":
-        return test(arguments.names, arguments.jax)
+        given = {library: getattr(arguments, library) for library in OTHERS}
+        return test(arguments.names, {library: python for library, python in given.items() if python})
     elif arguments.command == "types":
         passed, failed = types()
         print(f"{passed} passed, {failed} failed")

@@ -29,14 +29,16 @@ class Report(unittest.TestCase):
         self.assertEqual((counts.passed, counts.failed), (2, 2))
         self.assertEqual([node for node, _ in counts.skipped],
                          ["python/tests/test_a.py::TestClass::test_jax", "python/tests/test_b.py"])
-        self.assertTrue(all(python_package.needs_jax(reason) for _, reason in counts.skipped))
+        self.assertTrue(all(python_package.needs("jax", reason) for _, reason in counts.skipped))
 
     def test_what_the_environment_of_jax_has(self):
-        self.assertTrue(python_package.needs_jax("could not import 'jax': No module named 'jax'"))
-        self.assertTrue(python_package.needs_jax("could not import 'jax.numpy': No module named 'jax'"))
-        self.assertTrue(python_package.needs_jax("could not import 'optax': No module named 'optax'"))
-        self.assertFalse(python_package.needs_jax("could not import 'torch': No module named 'torch'"))
-        self.assertFalse(python_package.needs_jax("needs MPI"))
+        self.assertTrue(python_package.needs("jax", "could not import 'jax': No module named 'jax'"))
+        self.assertTrue(python_package.needs("jax", "could not import 'jax.numpy': No module named 'jax'"))
+        self.assertTrue(python_package.needs("jax", "could not import 'optax': No module named 'optax'"))
+        self.assertFalse(python_package.needs("jax", "could not import 'torch': No module named 'torch'"))
+        self.assertTrue(python_package.needs("torch", "could not import 'torch': No module named 'torch'"))
+        self.assertFalse(python_package.needs("torch", "could not import 'torchvision': No module named 'torchvision'"))
+        self.assertFalse(python_package.needs("jax", "needs MPI"))
 
     def test_a_missing_wheel_is_an_error(self):
         with tempfile.TemporaryDirectory() as folder:

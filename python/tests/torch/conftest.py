@@ -1,25 +1,13 @@
-"""The tests of meshard.torch are skipped where PyTorch is missing."""
+"""What the tests of meshard.torch share. Each of their files is skipped where PyTorch is missing."""
+
+import pathlib
+import sys
 
 import pytest
 
-pytest.importorskip("torch")
+import meshard as ms
 
-import torch  # noqa: E402
-
-import meshard as ms  # noqa: E402
-
-
-class Mlp(torch.nn.Module):
-    """Two layers, with lines that tests look for in reports."""
-
-    def __init__(self, width=8, hidden=16, out=4):
-        super().__init__()
-        self.up = torch.nn.Linear(width, hidden)
-        self.down = torch.nn.Linear(hidden, out)
-
-    def forward(self, x):
-        hidden = torch.relu(self.up(x))
-        return self.down(hidden)
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 
 @pytest.fixture
@@ -29,10 +17,8 @@ def mesh():
 
 @pytest.fixture
 def mlp():
+    import torch
+    from torch_support import Mlp
+
     torch.manual_seed(0)
     return Mlp()
-
-
-@pytest.fixture
-def make_mlp():
-    return Mlp

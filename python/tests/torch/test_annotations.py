@@ -1,15 +1,17 @@
 """Marks by patterns, placements and plans."""
 
 import pytest
-import torch
-from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Replicate, Shard
-from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel,
+
+torch = pytest.importorskip("torch")
+
+from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.distributed.tensor import Replicate, Shard  # noqa: E402
+from torch.distributed.tensor.parallel import (ColwiseParallel, PrepareModuleInput, RowwiseParallel,  # noqa: E402
                                                SequenceParallel)
 
-import meshard as ms
-import meshard.torch as mt
-from meshard import P
+import meshard as ms  # noqa: E402
+import meshard.torch as mt  # noqa: E402
+from meshard import P  # noqa: E402
 
 
 def test_patterns(mlp, mesh):

@@ -3,11 +3,12 @@
 import copy
 
 import pytest
-import torch
 
-import meshard as ms
-import meshard.torch as mt
-from meshard import P
+torch = pytest.importorskip("torch")
+
+import meshard as ms  # noqa: E402
+import meshard.torch as mt  # noqa: E402
+from meshard import P  # noqa: E402
 
 
 def close(got, wanted):

@@ -3,10 +3,11 @@
 import copy
 
 import pytest
-import torch
 
-import meshard.torch as mt
-from meshard import P
+torch = pytest.importorskip("torch")
+
+import meshard.torch as mt  # noqa: E402
+from meshard import P  # noqa: E402
 
 OPTIMIZERS = {
     "adamw": lambda p: torch.optim.AdamW(p, lr=0.01),
