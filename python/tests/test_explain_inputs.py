@@ -76,17 +76,13 @@ def torch(monkeypatch):
     return made
 
 
-def test_modules_and_functions_of_torch(torch):
-    class Model(torch.nn.Module):  # a module of the user
-        pass
-
-    model = Model()
-    for what, name in [(model, "Model"), (torch.relu, "relu"), (model.forward, ".*"), (ms.jit(torch.relu), "relu")]:
+def test_functions_of_torch(torch):
+    for what in (torch.relu, ms.jit(torch.relu)):
         for call in (lambda what: ms.explain(what, ms.ones(4), topology="cpu:8"),
                      lambda what: ms.predict(what, ms.ones(4)), lambda what: ms.check_sharded(what, ms.ones(4)),
                      lambda what: ms.module_text(what, ms.ones(4)),
                      lambda what: ms.plan_candidates(what, ms.ones(4), topology="cpu:8", free="*")):
-            with pytest.raises(TypeError, match=f"{name} is a (module|function) of PyTorch.*torch.export.ExportedProgram"):
+            with pytest.raises(TypeError, match="relu is a function of PyTorch.*pass the module"):
                 call(what)
 
 

@@ -21,7 +21,7 @@ def _at(function, args, kwargs):
 
 @functools.lru_cache(maxsize=4096)
 def _caller_at(file, line, name):
-    """A function that calls another one, and whose code seems to stand at this line: operations are recorded there."""
+    """A function that calls another one, and whose code appears at this line: operations are recorded there."""
     first = _at.__code__.co_firstlineno
     call = next(l for *_, l in _at.__code__.co_lines() if l and l > first)
     code = _at.__code__.replace(co_filename=file, co_name=name, co_firstlineno=max(line - (call - first), 1))

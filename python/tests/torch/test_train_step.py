@@ -41,7 +41,7 @@ def test_steps_equal_pytorchs(name, mlp, mesh):
             schedule.step()
     for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=1e-5, atol=1e-6)
-    # A program without state, and one with it; another learning rate is no other program.
+    # A program without state, and one with it; another learning rate needs no further program.
     assert len(step._programs) == 2
     assert mlp.up.weight.value.sharding.spec == P("model", None)
 
