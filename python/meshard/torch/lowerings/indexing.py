@@ -9,6 +9,7 @@ import meshard as ms
 from .._dtypes import to_meshard, to_torch
 from .._table import lowers
 from ._helpers import as_dtype, cast, dimension
+from .dynamic import refuse
 
 
 def _int64(index):
@@ -230,8 +231,7 @@ def _dimension_numbers(x, indices):
 @lowers("aten.index.Tensor", "aten._unsafe_index.Tensor")
 def index(x, indices):
     if any(_is_mask(each) for each in indices):
-        raise NotImplementedError("[torch] indexing with a mask: the size of the result depends on the elements; "
-                                  "use torch.where")
+        refuse("an index that is a mask", "torch.where")
     if all(each is None for each in indices):
         return x
     at, starts, windows, shape = _dimension_numbers(x, indices)

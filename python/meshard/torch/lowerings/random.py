@@ -275,6 +275,16 @@ def native_dropout(key, x, p, train):
     return ms.multiply(ms.multiply(x, cast(kept, to_torch(x.dtype))), as_dtype(1 / (1 - p), to_torch(x.dtype))), kept
 
 
+@_draws("aten.rrelu_with_noise_functional")
+def rrelu_with_noise(key, x, noise, lower=0.125, upper=1 / 3, training=False):
+    """Negative elements times a number between the bounds, a random one in training; and the factors."""
+    if not training:
+        return ms.where(ms.less_equal(x, 0), ms.multiply(x, (lower + upper) / 2), x), noise
+    factors = _scaled(_uniform(key, x.shape, to_torch(x.dtype)), lower, upper - lower)
+    factors = ms.where(ms.less_equal(x, 0), factors, ms.ones_like(factors))
+    return ms.multiply(x, factors), factors
+
+
 # Operations that are drawn again: what a checkpointed region draws in the forward pass is drawn again in the backward.
 
 

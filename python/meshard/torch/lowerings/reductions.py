@@ -220,23 +220,23 @@ def logsumexp(x, dim, keepdim=False):
     return cast(ms.add(ms.log(total), shift), dtype)
 
 
-@lowers("aten.histc")
-def histc(x, bins=100, min=0, max=0):
-    """The number of elements in each of `bins` equal parts of [min, max]; NaN and what is outside is not counted."""
-    flat = ms.reshape(x, (-1,))
+@lowers("aten.hash_tensor")
+def hash_tensor(x, dim=(), keepdim=False, mode=0):
+    """The exclusive or of the elements' bits: floats as float64, integers as int64."""
+    if mode:
+        raise NotImplementedError(f"[torch] hash_tensor with mode={mode}")
     dtype = to_torch(x.dtype)
-    wide = cast(flat, torch.float64)
-    if min == max and flat.shape[0]:
-        low, high = ms.min(wide), ms.max(wide)
-    else:
-        low, high = ms.full((), min, dtype=ms.float64), ms.full((), max, dtype=ms.float64)
-    equal = ms.equal(low, high)
-    low, high = ms.where(equal, low - 1, low), ms.where(equal, high + 1, high)
-    place = ms.floor(ms.divide(ms.multiply(ms.subtract(wide, low), bins), ms.subtract(high, low)))
-    place = ms.where(ms.equal(wide, high), ms.full((), bins - 1, dtype=ms.float64), place)
-    inside = ms.logical_and(ms.greater_equal(wide, low), ms.less_equal(wide, high))
-    index = cast(ms.where(inside, place, ms.full((), bins, dtype=ms.float64)), torch.int64)
-    counts = ms.scatter_add(ms.zeros((bins,), dtype=ms.int64), ms.reshape(index, (-1, 1)),
-                            ms.ones(flat.shape, dtype=ms.int64), inserted_window_dims=(0,),
-                            scatter_dims_to_operand_dims=(0,), index_vector_dim=1)
-    return cast(counts, dtype)
+    wide = torch.float64 if dtype.is_floating_point else torch.int64
+    bits = ms.astype(x, ms.uint64) if dtype in (torch.bool, torch.uint64) else ms.bitcast_convert(
+        cast(x, wide), ms.uint64)
+    for d in dimensions(dim, x.ndim):
+        size = bits.shape[d]
+        if not size:
+            bits = ms.zeros(tuple(1 if e == d else n for e, n in enumerate(bits.shape)), dtype=ms.uint64)
+        while size > 1:
+            front = (slice(None),) * d
+            half = size // 2
+            folded = ms.bitwise_xor(bits[front + (slice(0, half),)], bits[front + (slice(half, 2 * half),)])
+            bits = ms.concat([folded, bits[front + (slice(2 * half, size),)]], axis=d) if size % 2 else folded
+            size = bits.shape[d]
+    return ms.reshape(bits, _reduced_shape(x, dimensions(dim, x.ndim), keepdim))

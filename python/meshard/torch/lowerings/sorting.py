@@ -7,6 +7,7 @@ import meshard as ms
 from .._dtypes import promoted, to_meshard, to_torch
 from .._table import lowers
 from ._helpers import as_dtype, cast, dimension
+from .dynamic import refuse
 from .reductions import _reduced_shape, ordered
 
 
@@ -176,3 +177,13 @@ def searchsorted(sequence, x, out_int32=False, right=False, side=None, sorter=No
 @lowers("aten.bucketize.Tensor", "aten.bucketize.Scalar")
 def bucketize(x, boundaries, out_int32=False, right=False):
     return searchsorted(boundaries, x, out_int32, right)
+
+
+@lowers("aten.repeat_interleave.Tensor")
+def repeat_interleave(repeats, output_size=None):
+    """0 repeats[0] times, 1 repeats[1] times, and so on; `output_size` is the sum of the repeats."""
+    if not isinstance(output_size, int):
+        refuse("aten.repeat_interleave.Tensor", "output_size")
+    ends = ms.cumulative_sum(cast(repeats, torch.int64), axis=0)
+    made = searchsorted(ends, ms.arange(0, output_size, 1, dtype=ms.int64), right=True)
+    return cast(made, to_torch(repeats.dtype))
