@@ -52,6 +52,10 @@ endif()
 add_library(meshard_test_warnings INTERFACE)
 target_compile_options(meshard_test_warnings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-unused-result>)
 
+# It takes half of the time of the default linker, for about a hundred programs.
+find_program(MESHARD_GOLD ld.gold)
+mark_as_advanced(MESHARD_GOLD)
+
 # meshard_test_flags(TARGET [FOLDER]): flags of test programs. They are not optimized, because test code is compiled
 # once and runs only briefly, and they share precompiled headers: with FOLDER only GoogleTest's, so that a change of a
 # header elsewhere does not affect them.
@@ -59,6 +63,9 @@ function(meshard_test_flags target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "FOLDER" "" "")
   target_compile_options(${target} PRIVATE -O0 $<$<CXX_COMPILER_ID:GNU>:-Wno-unused-result>)
   target_link_libraries(${target} PRIVATE meshard_test_warnings)
+  if(MESHARD_GOLD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_link_options(${target} PRIVATE -fuse-ld=gold)
+  endif()
   get_target_property(type ${target} TYPE)
   if(NOT type STREQUAL EXECUTABLE OR NOT MESHARD_UNITY)
     return()
@@ -115,7 +122,7 @@ function(meshard_folder name)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE meshard_${name} GTest::gmock_main)
     meshard_test_flags(${name}_test FOLDER)
-    meshard_unity(${name}_test)
+    meshard_unity(${name}_test 24)
     add_test(NAME ${name}_test COMMAND ${name}_test)
     if(arg_QUICK_COMPILER)
       meshard_quick_compiler(${name}_test)

@@ -13,7 +13,7 @@ using pjrt::interface_bytes;
 using pjrt::WireWriter;
 using Numbers = std::vector<std::int64_t>;
 
-WireWriter array_shape(const Numbers& dimensions) {
+WireWriter wire_shape(const Numbers& dimensions) {
   WireWriter shape;
   shape.add_varint(2, 11);  // f32
   shape.add_packed(3, dimensions);
@@ -34,9 +34,9 @@ std::string module_with(std::size_t size) {
   WireWriter computation, shape, module, with_config;
   computation.add_bytes(1, std::string(size, 'c'));
   computation.add_varint(5, 7);
-  shape.add_message(1, array_shape({4, 8}));
-  shape.add_message(1, array_shape({2}));
-  shape.add_message(2, array_shape({4}));
+  shape.add_message(1, wire_shape({4, 8}));
+  shape.add_message(1, wire_shape({2}));
+  shape.add_message(2, wire_shape({4}));
   module.add_bytes(1, "step");
   module.add_message(3, computation);
   module.add_message(4, shape);

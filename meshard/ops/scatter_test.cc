@@ -10,9 +10,9 @@ namespace meshard {
 namespace {
 
 const ScatterDimensions kUpdatedRows{.update_window_dims = {1},
-                              .inserted_window_dims = {0},
-                              .scatter_dims_to_operand_dims = {0},
-                              .index_vector_dim = 1};
+                                     .inserted_window_dims = {0},
+                                     .scatter_dims_to_operand_dims = {0},
+                                     .index_vector_dim = 1};
 
 TEST(ScatterAdd, Errors) {
   Tensor x = input({8, 4}), at = input({12}, DType::i32);

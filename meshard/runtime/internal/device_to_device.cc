@@ -14,6 +14,7 @@
 #include "meshard/runtime/internal/read_whole.h"
 #include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/internal/reshard_by_copy.h"
+#include "meshard/runtime/internal/shared_fabric.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/tiles.h"
 
