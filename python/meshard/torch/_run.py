@@ -10,7 +10,7 @@ import meshard as ms
 
 from . import _batches
 from ._convert import to_meshard
-from ._table import lowering_of
+from ._table import NEED_NODE, lowering_of
 
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 
@@ -70,5 +70,7 @@ def _call(node, values):
     function = node.target if plain else lowering_of(node.target)
     if function is None:
         raise missing(node)
+    if function in NEED_NODE:
+        kwargs = {**kwargs, "node": node}
     place = place_of(node)
     return _caller_at(*place)(function, args, kwargs) if place else function(*args, **kwargs)

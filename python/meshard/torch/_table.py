@@ -9,10 +9,19 @@ def full_name(name):
     return f"{name}.default" if name.count(".") == 1 else name
 
 
-def lowers(*names):
-    """Registers a function as the lowering of these overloads; "aten.relu" means "aten.relu.default"."""
+NEED_NODE = set()
+"""The lowerings that receive the torch.fx.Node."""
+
+
+def lowers(*names, with_node=False):
+    """Registers a function as the lowering of these overloads; "aten.relu" means "aten.relu.default".
+
+    With `with_node`, the function receives the torch.fx.Node as the keyword `node`: it depends on more than values.
+    """
 
     def register(function):
+        if with_node:
+            NEED_NODE.add(function)
         for name in names:
             full = full_name(name)
             if full in LOWERINGS:

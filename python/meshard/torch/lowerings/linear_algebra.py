@@ -1,1 +1,480 @@
-"""Linear_algebra."""
+"""Factorizations of matrices, and what is computed with them. All take batches of matrices [..., m, n]."""
+
+import math
+
+import torch
+
+import meshard as ms
+
+from .._dtypes import to_meshard, to_torch
+from .._table import lowers
+from ._helpers import as_dtype, cast
+
+
+def _is_complex(x):
+    return to_torch(x.dtype).is_complex
+
+
+def _adjoint(x):
+    x = ms.matrix_transpose(x)
+    return ms.conj(x) if _is_complex(x) else x
+
+
+def _real_dtype(x):
+    dtype = to_torch(x.dtype)
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def _eye(n, dtype):
+    return ms.eye(n, dtype=dtype)
+
+
+def _batched(a, b):
+    """Both matrices with the same leading dimensions."""
+    leading = torch.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    return ms.broadcast_to(a, (*leading, *a.shape[-2:])), ms.broadcast_to(b, (*leading, *b.shape[-2:]))
+
+
+def _rows(x, order):
+    """The rows of matrices in an order [..., m]."""
+    return ms.take_along_axis(x, ms.broadcast_to(ms.expand_dims(order, axis=-1), x.shape), axis=-2)
+
+
+def _triangular(a, b, *, lower, unit=False, transpose="none", left=True):
+    a, b = _batched(a, b)
+    if 0 in b.shape:
+        return ms.zeros_like(b)
+    return ms.linalg.triangular_solve(a, b, left_side=left, lower=lower, unit_diagonal=unit, transpose=transpose)
+
+
+# LU factors
+
+
+def _lu(a):
+    """LU factors in one matrix, pivots from 1 on, and the number of the first pivot that is 0 (0: none)."""
+    *leading, m, n = a.shape
+    count = min(m, n)
+    if 0 in a.shape:
+        return a, ms.ones((*leading, count), dtype=ms.int32), ms.zeros(tuple(leading), dtype=ms.int32)
+    rows, columns = ms.arange(m, dtype=ms.int32), ms.arange(n, dtype=ms.int32)
+    zero, steps = ms.zeros_like(a), ms.arange(count, dtype=ms.int32)
+
+    def column_of(a, k):
+        return ms.sum(ms.where(ms.equal(columns, k), a, zero), axis=-1)
+
+    def step(k, carry):
+        a, pivots = carry
+        k = ms.astype(k, ms.int32)
+        column = column_of(a, k)
+        # LAPACK compares |real| + |imag|.
+        size = ms.abs(ms.real(column)) + ms.abs(ms.imag(column)) if _is_complex(a) else ms.abs(column)
+        pivot = ms.argmax(ms.where(rows >= k, size, ms.full_like(size, -1)), axis=-1, keepdims=True)
+        pivot = ms.astype(pivot, ms.int32)
+        a = _rows(a, ms.where(ms.equal(rows, k), pivot, ms.where(ms.equal(rows, pivot), k, rows)))
+        column, row = column_of(a, k), ms.sum(ms.where(ms.equal(rows, k)[:, None], a, zero), axis=-2)
+        diagonal = ms.sum(ms.where(ms.equal(rows, k), column, ms.zeros_like(column)), axis=-1, keepdims=True)
+        diagonal = ms.where(ms.equal(diagonal, ms.zeros_like(diagonal)), ms.ones_like(diagonal), diagonal)
+        factors = ms.where(rows > k, column / diagonal, ms.zeros_like(column))
+        update = factors[..., :, None] * row[..., None, :]
+        a = a - ms.where(columns > k, update, zero)
+        below = ms.logical_and(ms.equal(columns, k), (rows > k)[:, None])
+        a = ms.where(below, ms.broadcast_to(factors[..., :, None], a.shape), a)
+        return a, ms.where(ms.equal(steps, k), pivot + 1, pivots)
+
+    start = ms.zeros((*leading, count), dtype=ms.int32)
+    a, pivots = ms.fori_loop(0, count, step, (a, start))
+    diagonal = ms.linalg.diagonal(a)
+    singular = ms.equal(diagonal, ms.zeros_like(diagonal))
+    first = ms.argmax(cast(singular, torch.int32), axis=-1)
+    info = ms.where(ms.any(singular, axis=-1), first + 1, ms.zeros_like(first))
+    return a, pivots, ms.astype(info, ms.int32)
+
+
+def _permutation(pivots, m):
+    """The order of rows [..., m] that exchanges by pivots give."""
+    *leading, count = pivots.shape
+    rows, steps = ms.arange(m, dtype=ms.int32), ms.arange(count, dtype=ms.int32)
+
+    def step(k, order):
+        k = ms.astype(k, ms.int32)
+        pivot = ms.sum(ms.where(ms.equal(steps, k), pivots, ms.zeros_like(pivots)), axis=-1, keepdims=True) - 1
+        pivot = ms.astype(pivot, ms.int32)
+        exchanged = ms.where(ms.equal(rows, k), pivot, ms.where(ms.equal(rows, pivot), k, rows))
+        return ms.take_along_axis(order, ms.broadcast_to(exchanged, order.shape), axis=-1)
+
+    start = ms.broadcast_to(rows, (*leading, m))
+    return ms.fori_loop(0, count, step, start) if count and 0 not in leading else start
+
+
+def _permutation_matrix(pivots, m, dtype):
+    order = _permutation(pivots, m)
+    return ms.astype(ms.equal(ms.arange(m, dtype=ms.int32)[:, None], order[..., None, :]), dtype)
+
+
+@lowers("aten.linalg_lu_factor_ex")
+def lu_factor_ex(a, pivot=True, check_errors=False):
+    _require_pivots(pivot)
+    return _lu(a)
+
+
+def _require_pivots(pivot):
+    if not pivot:
+        raise NotImplementedError("[torch] pivot=False of LU factors")
+
+
+def _lower_and_upper(lu):
+    m, n = lu.shape[-2:]
+    count = min(m, n)
+    lower = ms.tril(lu[..., :, :count], k=-1) + ms.eye(m, count, dtype=lu.dtype)
+    return lower, ms.triu(lu[..., :count, :])
+
+
+@lowers("aten.linalg_lu")
+def linalg_lu(a, pivot=True):
+    _require_pivots(pivot)
+    lu, pivots, _ = _lu(a)
+    return (_permutation_matrix(pivots, a.shape[-2], a.dtype), *_lower_and_upper(lu))
+
+
+@lowers("aten.lu_unpack")
+def lu_unpack(lu, pivots, unpack_data=True, unpack_pivots=True):
+    empty = ms.zeros((0,), dtype=lu.dtype)
+    p = _permutation_matrix(pivots, lu.shape[-2], lu.dtype) if unpack_pivots else empty
+    return (p, *(_lower_and_upper(lu) if unpack_data else (empty, empty)))
+
+
+def _lu_solve(lu, pivots, b, adjoint):
+    lu, b = _batched(lu, b)
+    order = ms.broadcast_to(_permutation(pivots, lu.shape[-1]), lu.shape[:-1])
+    if not adjoint:
+        b = _triangular(lu, _rows(b, order), lower=True, unit=True)
+        return _triangular(lu, b, lower=False)
+    b = _triangular(lu, b, lower=False, transpose="adjoint" if _is_complex(lu) else "transpose")
+    b = _triangular(lu, b, lower=True, unit=True, transpose="adjoint" if _is_complex(lu) else "transpose")
+    return _rows(b, ms.argsort(order, axis=-1))
+
+
+@lowers("aten.linalg_lu_solve")
+def linalg_lu_solve(lu, pivots, b, left=True, adjoint=False):
+    if left:
+        return _lu_solve(lu, pivots, b, adjoint)
+    return _adjoint(_lu_solve(lu, pivots, _adjoint(b), not adjoint))
+
+
+def _factors_transpose(node):
+    """Whether PyTorch, and so its derivatives, takes the factors of the transpose: those of contiguous real matrices."""
+    value = node.args[0].meta.get("val")
+    return value is None or (value.is_contiguous() and not value.is_complex())
+
+
+@lowers("aten._linalg_solve_ex", with_node=True)
+def linalg_solve_ex(a, b, left=True, check_errors=False, node=None):
+    transposed = _factors_transpose(node)
+    lu, pivots, info = _lu(ms.matrix_transpose(a) if transposed else a)
+    vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
+    made = linalg_lu_solve(lu, pivots, ms.expand_dims(b, axis=-1) if vector else b, left, transposed)
+    return made[..., 0] if vector else made, lu, pivots, info
+
+
+@lowers("aten.linalg_inv_ex")
+def linalg_inv_ex(a, check_errors=False):
+    lu, pivots, info = _lu(a)
+    made = _lu_solve(lu, pivots, ms.broadcast_to(_eye(a.shape[-1], a.dtype), a.shape), False)
+    return made, info
+
+
+def _sign_of_pivots(pivots, dtype):
+    moved = ms.not_equal(pivots, ms.arange(1, pivots.shape[-1] + 1, dtype=pivots.dtype))
+    odd = ms.remainder(ms.sum(cast(moved, torch.int32), axis=-1), ms.asarray(2, dtype=ms.int32))
+    return ms.astype(1 - 2 * odd, dtype)
+
+
+@lowers("aten._linalg_det", with_node=True)
+def linalg_det(a, node=None):
+    lu, pivots, _ = _lu(ms.matrix_transpose(a) if _factors_transpose(node) else a)
+    return ms.prod(ms.linalg.diagonal(lu), axis=-1) * _sign_of_pivots(pivots, a.dtype), lu, pivots
+
+
+@lowers("aten._linalg_slogdet", with_node=True)
+def linalg_slogdet(a, node=None):
+    lu, pivots, _ = _lu(ms.matrix_transpose(a) if _factors_transpose(node) else a)
+    diagonal = ms.linalg.diagonal(lu)
+    sign = ms.prod(ms.sign(diagonal), axis=-1) * _sign_of_pivots(pivots, a.dtype)
+    return sign, ms.sum(ms.log(ms.abs(diagonal)), axis=-1), lu, pivots
+
+
+@lowers("aten._linalg_check_errors")
+def linalg_check_errors(info, api_name, is_matrix):
+    # A program cannot raise PyTorch's error; results of singular matrices are infinite or NaN.
+    return None
+
+
+# Triangular and positive definite matrices
+
+
+@lowers("aten.linalg_solve_triangular")
+def linalg_solve_triangular(a, b, upper, left=True, unitriangular=False):
+    return _triangular(a, b, lower=not upper, unit=unitriangular, left=left)
+
+
+@lowers("aten.triangular_solve")
+def triangular_solve(b, a, upper=True, transpose=False, unitriangular=False):
+    kind = "transpose" if transpose else "none"
+    a, b = _batched(a, b)
+    return _triangular(a, b, lower=not upper, unit=unitriangular, transpose=kind), a
+
+
+@lowers("aten.linalg_cholesky_ex")
+def linalg_cholesky_ex(a, upper=False, check_errors=False):
+    leading, n = a.shape[:-2], a.shape[-1]
+    if 0 in a.shape:
+        return a, ms.zeros(leading, dtype=ms.int32)
+    made = ms.linalg.cholesky(_adjoint(a) if upper else a)
+    diagonal = ms.linalg.diagonal(made)
+    valid = ms.real(diagonal) if _is_complex(a) else diagonal
+    wrong = ms.logical_not(ms.isfinite(valid))
+    first = ms.argmax(cast(wrong, torch.int32), axis=-1)
+    info = ms.where(ms.any(wrong, axis=-1), first + 1, ms.zeros_like(first))
+    return _adjoint(made) if upper else made, ms.astype(info, ms.int32)
+
+
+@lowers("aten.cholesky_solve")
+def cholesky_solve(b, factor, upper=False):
+    lower = _adjoint(factor) if upper else factor
+    made = _triangular(lower, b, lower=True)
+    return _triangular(lower, made, lower=True, transpose="adjoint" if _is_complex(b) else "transpose")
+
+
+@lowers("aten.cholesky_inverse")
+def cholesky_inverse(factor, upper=False):
+    return cholesky_solve(ms.broadcast_to(_eye(factor.shape[-1], factor.dtype), factor.shape), factor, upper)
+
+
+# Householder's reflections
+
+
+def _reflected(x, v, tau):
+    """(1 - tau v v^H) x for matrices x [..., m, n], v [..., m] and tau [...]."""
+    conjugate = ms.conj(v) if _is_complex(v) else v
+    product = ms.sum(conjugate[..., :, None] * x, axis=-2, keepdims=True)
+    return x - tau[..., None, None] * v[..., :, None] * product
+
+
+def _vector_of(a, k):
+    """The vector of the reflection k [..., m]: 0 before place k, 1 there, and the elements below the diagonal."""
+    m, n = a.shape[-2:]
+    rows, columns = ms.arange(m, dtype=ms.int32), ms.arange(n, dtype=ms.int32)
+    column = ms.sum(ms.where(ms.equal(columns, k), a, ms.zeros_like(a)), axis=-1)
+    column = ms.where(rows > k, column, ms.zeros_like(column))
+    return ms.where(ms.equal(rows, k), ms.ones_like(column), column)
+
+
+def _element_of(tau, k):
+    places = ms.arange(tau.shape[-1], dtype=ms.int32)
+    return ms.sum(ms.where(ms.equal(places, k), tau, ms.zeros_like(tau)), axis=-1)
+
+
+@lowers("aten.geqrf")
+def geqrf(a):
+    """R above the diagonal, the vectors of the reflections below, and their factors, as LAPACK's geqrf."""
+    *leading, m, n = a.shape
+    count = min(m, n)
+    tau = ms.zeros((*leading, count), dtype=a.dtype)
+    if 0 in a.shape:
+        return a, tau
+    rows, columns = ms.arange(m, dtype=ms.int32), ms.arange(n, dtype=ms.int32)
+    is_complex = _is_complex(a)
+
+    def step(k, carry):
+        a, tau = carry
+        k = ms.astype(k, ms.int32)
+        column = ms.sum(ms.where(ms.equal(columns, k), a, ms.zeros_like(a)), axis=-1)
+        alpha = ms.sum(ms.where(ms.equal(rows, k), column, ms.zeros_like(column)), axis=-1)
+        below = ms.where(rows > k, column, ms.zeros_like(column))
+        size = ms.abs(below)
+        norm = ms.sqrt(ms.sum(size * size, axis=-1))
+        real = ms.real(alpha) if is_complex else alpha
+        trivial = ms.equal(norm, ms.zeros_like(norm))
+        if is_complex:
+            imag = ms.imag(alpha)
+            trivial = ms.logical_and(trivial, ms.equal(imag, ms.zeros_like(imag)))
+        total = ms.hypot(ms.abs(alpha), norm)
+        beta = ms.where(real >= 0, -total, total)
+        safe = ms.where(trivial, ms.ones_like(beta), beta)
+        wide = ms.astype(safe, a.dtype)
+        factor = (wide - alpha) / wide
+        factor = ms.where(trivial, ms.zeros_like(factor), factor)
+        difference = alpha - wide
+        difference = ms.where(trivial, ms.ones_like(difference), difference)
+        v = ms.where(ms.equal(rows, k), ms.ones_like(below), below / difference[..., None])
+        changed = _reflected(a, v, ms.conj(factor) if is_complex else factor)
+        # The column itself: beta on the diagonal, the vector below.
+        diagonal = ms.where(trivial, alpha, ms.astype(beta, a.dtype))[..., None]
+        own = ms.where(rows > k, ms.where(trivial[..., None], below, v),
+                       ms.where(ms.equal(rows, k), diagonal, column))
+        a = ms.where(ms.equal(columns, k), own[..., :, None],
+                     ms.where(ms.logical_and(columns > k, (rows >= k)[:, None]), changed, a))
+        places = ms.arange(count, dtype=ms.int32)
+        return a, ms.where(ms.equal(places, k), factor[..., None], tau)
+
+    return ms.fori_loop(0, count, step, (a, tau))
+
+
+def _reflections(x, a, tau, adjoint=False, forward=False):
+    """Q x (Q^H x if adjoint) for the product Q of the reflections in a and tau."""
+    count = tau.shape[-1]
+
+    def step(i, x):
+        k = ms.astype(i, ms.int32) if forward else count - 1 - ms.astype(i, ms.int32)
+        factor = _element_of(tau, k)
+        return _reflected(x, _vector_of(a, k), ms.conj(factor) if adjoint and _is_complex(a) else factor)
+
+    return ms.fori_loop(0, count, step, x) if count and 0 not in x.shape else x
+
+
+@lowers("aten.linalg_householder_product")
+def linalg_householder_product(a, tau):
+    *leading, m, n = a.shape
+    return _reflections(ms.broadcast_to(ms.eye(m, n, dtype=a.dtype), a.shape), a, tau)
+
+
+@lowers("aten.ormqr")
+def ormqr(a, tau, x, left=True, transpose=False):
+    if left:
+        return _reflections(x, a, tau, adjoint=transpose, forward=transpose)
+    # x Q = (Q^H x^H)^H
+    return _adjoint(_reflections(_adjoint(x), a, tau, adjoint=not transpose, forward=not transpose))
+
+
+@lowers("aten.linalg_qr")
+def linalg_qr(a, mode="reduced"):
+    *leading, m, n = a.shape
+    factors, tau = geqrf(a)
+    count = m if mode == "complete" else min(m, n)
+    r = ms.triu(factors[..., :min(m, n), :])
+    if mode == "r":
+        return ms.zeros((0,), dtype=a.dtype), r
+    if count > min(m, n):
+        r = ms.concat([r, ms.zeros((*leading, count - min(m, n), n), dtype=a.dtype)], axis=-2)
+    start = ms.broadcast_to(ms.eye(m, count, dtype=a.dtype), (*leading, m, count))
+    return _reflections(start, factors, tau), r
+
+
+# Eigenvalues and singular values
+
+
+@lowers("aten._linalg_eigh")
+def linalg_eigh(a, UPLO="L", compute_v=True):
+    n = a.shape[-1]
+    real = to_meshard(_real_dtype(a))
+    if 0 in a.shape:
+        return ms.zeros(a.shape[:-1], dtype=real), a if compute_v else ms.zeros((0,), dtype=a.dtype)
+    half = ms.tril(a, k=-1) if UPLO.upper() == "L" else _adjoint(ms.triu(a, k=1))
+    diagonal = ms.where(_eye(n, ms.bool), ms.astype(ms.real(a), a.dtype) if _is_complex(a) else a, ms.zeros_like(a))
+    values, vectors = ms.linalg.eigh(half + _adjoint(half) + diagonal)
+    return ms.astype(values, real), vectors if compute_v else ms.zeros((0,), dtype=a.dtype)
+
+
+@lowers("aten.linalg_eig")
+def linalg_eig(a):
+    complex_dtype = to_meshard(to_torch(a.dtype).to_complex())
+    values, vectors = ms.linalg.eig(a)
+    return ms.astype(values, complex_dtype), ms.astype(vectors, complex_dtype)
+
+
+@lowers("aten.linalg_eigvals", "aten._linalg_eigvals")
+def linalg_eigvals(a):
+    return linalg_eig(a)[0]
+
+
+@lowers("aten._linalg_svd")
+def linalg_svd(a, full_matrices=False, compute_uv=True, driver=None):
+    *leading, m, n = a.shape
+    real = to_meshard(_real_dtype(a))
+    if 0 in a.shape:
+        rows, columns = (m, n) if full_matrices else (min(m, n), min(m, n))
+        left = ms.broadcast_to(ms.eye(m, rows, dtype=a.dtype), (*leading, m, rows))
+        right = ms.broadcast_to(ms.eye(columns, n, dtype=a.dtype), (*leading, columns, n))
+        made = left, ms.zeros((*leading, min(m, n)), dtype=real), right
+    else:
+        made = ms.linalg.svd(a, full_matrices=full_matrices)
+    if compute_uv:
+        return tuple(made)
+    empty = ms.zeros((0,), dtype=a.dtype)
+    return empty, made[1], empty
+
+
+@lowers("aten.linalg_pinv.atol_rtol_tensor")
+def linalg_pinv(a, atol=None, rtol=None, hermitian=False):
+    *leading, m, n = a.shape
+    if 0 in a.shape:
+        return ms.zeros((*leading, n, m), dtype=a.dtype)
+    real = _real_dtype(a)
+    if hermitian:
+        values, right = linalg_eigh(a)
+        left, size = right, ms.abs(values)
+    else:
+        left, values, right = linalg_svd(a)
+        right, size = _adjoint(right), values
+    largest = ms.max(size, axis=-1, keepdims=True)
+    absolute = ms.zeros((), dtype=values.dtype) if atol is None else cast(atol, real)
+    default = as_dtype(torch.finfo(real).eps * max(m, n), real)
+    if rtol is None:
+        relative = ms.where(absolute > 0, ms.zeros_like(default), default) if atol is not None else default
+    else:
+        relative = cast(rtol, real)
+    if relative.ndim:
+        relative = ms.expand_dims(relative, axis=-1)
+    if absolute.ndim:
+        absolute = ms.expand_dims(absolute, axis=-1)
+    kept = size > ms.maximum(absolute, relative * largest)
+    inverse = ms.where(kept, 1 / ms.where(kept, values, ms.ones_like(values)), ms.zeros_like(values))
+    return ms.matmul(right * ms.astype(inverse, a.dtype)[..., None, :], _adjoint(left))
+
+
+@lowers("aten.linalg_polar")
+def linalg_polar(a):
+    left, values, right = linalg_svd(a)
+    scaled = _adjoint(right) * ms.astype(values, a.dtype)[..., None, :]
+    return ms.matmul(left, right), ms.matmul(scaled, right)
+
+
+@lowers("aten.linalg_matrix_sqrth")
+def linalg_matrix_sqrth(a):
+    values, vectors = linalg_eigh(a)
+    return ms.matmul(vectors * ms.astype(ms.sqrt(values), a.dtype)[..., None, :], _adjoint(vectors))
+
+
+_PADE = (64764752532480000, 32382376266240000, 7771770303897600, 1187353796428800, 129060195264000, 10559470521600,
+         670442572800, 33522128640, 1323241920, 40840800, 960960, 16380, 182, 1)
+
+
+@lowers("aten.linalg_matrix_exp")
+def linalg_matrix_exp(a):
+    """Higham's method: a Pade approximant of degree 13 of the scaled matrix, squared as often as it was halved."""
+    if 0 in a.shape:
+        return a
+    dtype = to_torch(a.dtype)
+    norm = ms.max(ms.sum(ms.abs(a), axis=-2), axis=-1)
+    times = ms.maximum(ms.ceil(ms.log2(norm / 5.371920351148152)), ms.zeros_like(norm))
+    times = ms.where(ms.isfinite(times), times, ms.zeros_like(times))
+    x = a * ms.astype(ms.exp2(-times), a.dtype)[..., None, None]
+    one = ms.broadcast_to(_eye(a.shape[-1], a.dtype), a.shape)
+    # Divided by the first coefficient, they are in the range of every dtype.
+    b = [as_dtype(each / _PADE[0], dtype) for each in _PADE]
+    x2 = ms.matmul(x, x)
+    x4 = ms.matmul(x2, x2)
+    x6 = ms.matmul(x4, x2)
+    odd = ms.matmul(x6, b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one
+    odd = ms.matmul(x, odd)
+    even = ms.matmul(x6, b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
+    lu, pivots, _ = _lu(even - odd)
+    made = _lu_solve(lu, pivots, even + odd, False)
+
+    def square(carry):
+        i, made = carry
+        going = (times > i)[..., None, None]
+        return i + 1, ms.where(going, ms.matmul(made, made), made)
+
+    start = ms.asarray(0, dtype=times.dtype)
+    return ms.while_loop(lambda carry: ms.any(times > carry[0]), square, (start, made))[1]
