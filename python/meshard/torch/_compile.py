@@ -26,6 +26,12 @@ def decompositions():
     return {overload: function for overload, function in table.items() if str(overload) not in LOWERINGS}
 
 
+class _Order(enum.Enum):
+    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
+
+    TOKEN = enum.auto()
+
+
 class Program:
     """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
 
@@ -39,7 +45,7 @@ class Program:
 
     def _record(self, tensors, numbers, key):
         given = iter(tensors)
-        inputs = [next(given) if number is None else number for number in numbers]
+        inputs = [next(given) if number is None else None if number is _Order.TOKEN else number for number in numbers]
         with keys_from(key):
             results = run_graph(self._module, inputs)
         self._is_tensor = [isinstance(each, ms.Tensor) for each in results]
@@ -47,7 +53,8 @@ class Program:
         return [each for each in results if isinstance(each, ms.Tensor)]
 
     def __call__(self, *inputs):
-        numbers = tuple(None if isinstance(each, torch.Tensor) else each for each in inputs)
+        numbers = tuple(None if isinstance(each, torch.Tensor) else _Order.TOKEN if each is None else each
+                        for each in inputs)
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
         given = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
@@ -63,7 +70,8 @@ def _returned(count):
     metadata = context.fw_metadata if context else None
     if metadata is None:
         return count
-    return metadata.num_mutated_inp_runtime_indices + metadata.num_outputs + metadata.num_intermediate_bases
+    return (len(metadata.tokens) + metadata.num_mutated_inp_runtime_indices + metadata.num_outputs
+            + metadata.num_intermediate_bases)
 
 
 def compile_forward(module, example_inputs):
