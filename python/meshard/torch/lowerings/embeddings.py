@@ -15,8 +15,7 @@ _SUM, _MEAN, _MAX = range(3)
 
 @lowers("aten.embedding")
 def embedding(weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False):
-    if sparse:
-        raise NotImplementedError("[torch] embedding with sparse gradients")
+    # All options concern only the backward operation; that of sparse gradients has no lowering.
     if 0 in indices.shape:
         return ms.zeros(tuple(indices.shape) + tuple(weight.shape[1:]), dtype=weight.dtype)
     return ms.take(weight, _int64(indices), axis=0)
@@ -72,8 +71,6 @@ def _in_bags(kind, start, bags, count, rows):
 def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=_SUM, sparse=False,
                   per_sample_weights=None, include_last_offset=False, padding_idx=-1):
     """The bags' sums, means or maxima, the bag of each index, the bags' sizes, and the indices of the maxima."""
-    if sparse:
-        raise NotImplementedError("[torch] embedding_bag with sparse gradients")
     dtype = to_torch(weight.dtype)
     indices = _int64(indices)
     bags, count = _bags(indices, offsets, include_last_offset)

@@ -51,8 +51,7 @@ def _with_corner(x, part):
 
 @lowers("aten.gather")
 def gather(x, dim, index, sparse_grad=False):
-    if sparse_grad:
-        raise NotImplementedError("[torch] gather with sparse_grad")
+    # A sparse gradient concerns only the backward operation.
     shape, x, index = index.shape, _at_least_1d(x), _at_least_1d(index)
     if 0 in shape:
         return ms.zeros(shape, dtype=x.dtype)

@@ -126,24 +126,40 @@ def arange(start, end, step=1, dtype=None, **_):
     return ms.arange(start, end, step, dtype=to_meshard(dtype))
 
 
-@lowers("aten.linspace.default", "aten.linspace.Tensor_Tensor", "aten.linspace.Tensor_Scalar",
-        "aten.linspace.Scalar_Tensor")
-def linspace(start, end, steps, dtype=None, **_):
-    """`steps` numbers from start to end; each half is counted from its end, and integers are truncated."""
-    if dtype is None:
-        dtype = torch.get_default_dtype()
-        if isinstance(start, complex) or isinstance(end, complex):
-            dtype = torch.promote_types(dtype, torch.complex64)
-    is_float = dtype.is_floating_point or dtype.is_complex
-    computed = (torch.float32 if dtype.itemsize == 2 else dtype) if is_float else torch.float64
-    start, end = (as_dtype(as_dtype(each, dtype), computed) for each in (start, end))
-    if steps == 1:
-        return ms.reshape(as_dtype(start, dtype), (1,))
+def _space_dtype(dtype, start, end):
+    if dtype is not None:
+        return dtype
+    is_complex = isinstance(start, complex) or isinstance(end, complex)
+    return torch.promote_types(torch.get_default_dtype(), torch.complex64) if is_complex else torch.get_default_dtype()
+
+
+def _spaced(start, end, steps, computed):
+    """`steps` numbers from start to end; each half is counted from its end, so that both ends are exact."""
     step = ms.divide(ms.subtract(end, start), ms.full((), max(steps - 1, 1), dtype=start.dtype))
     number = ms.arange(0, steps, 1, dtype=ms.int64)
     from_start = ms.add(start, ms.multiply(step, as_dtype(number, computed)))
     from_end = ms.subtract(end, ms.multiply(step, as_dtype(ms.subtract(steps - 1, number), computed)))
-    return as_dtype(ms.where(ms.less(number, steps // 2), from_start, from_end), dtype)
+    return ms.where(ms.less(number, max(steps // 2, 1)), from_start, from_end)
+
+
+@lowers("aten.linspace.default", "aten.linspace.Tensor_Tensor", "aten.linspace.Tensor_Scalar",
+        "aten.linspace.Scalar_Tensor")
+def linspace(start, end, steps, dtype=None, **_):
+    dtype = _space_dtype(dtype, start, end)
+    is_float = dtype.is_floating_point or dtype.is_complex
+    computed = (torch.float32 if dtype.itemsize == 2 else dtype) if is_float else torch.float64
+    return as_dtype(_spaced(*(as_dtype(as_dtype(each, dtype), computed) for each in (start, end)), steps, computed), dtype)
+
+
+@lowers("aten.logspace.default", "aten.logspace.Tensor_Tensor", "aten.logspace.Tensor_Scalar",
+        "aten.logspace.Scalar_Tensor")
+def logspace(start, end, steps, base=10.0, dtype=None, **_):
+    dtype = _space_dtype(dtype, start, end)
+    computed = dtype if dtype.is_complex else torch.float64
+    # As in PyTorch, a single power is that of the number, not of the number as `dtype`.
+    ends = (as_dtype(each if steps == 1 else as_dtype(each, dtype), computed) for each in (start, end))
+    powers = _spaced(*ends, steps, computed)
+    return as_dtype(ms.pow(as_dtype(base, computed), powers), dtype)
 
 
 # Parts.
