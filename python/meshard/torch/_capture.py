@@ -42,7 +42,8 @@ def _faked(tensors):
 
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_scalar_outputs=True))
     with mode:
-        return mode, [torch.empty(each.shape, dtype=each.dtype, requires_grad=each.requires_grad) for each in tensors]
+        return mode, [torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, requires_grad=each.requires_grad)
+                      for each in tensors]
 
 
 def compiled(function, tensors, compile_forward, compile_backward):

@@ -43,7 +43,8 @@ def _records(function, x, dim):
     values = function(keys, axis=dim)
     reached = ms.logical_or(ms.equal(keys, values), ms.not_equal(keys, keys))
     places = ms.iota(ms.int64, x.shape, dim)
-    return cast(values, to_torch(x.dtype)), ms.cumulative_max(ms.where(reached, places, ms.zeros_like(places)), axis=dim)
+    last = ms.cumulative_max(ms.where(reached, places, ms.zeros_like(places)), axis=dim)
+    return cast(values, to_torch(x.dtype)), last
 
 
 @lowers("aten.cummax")

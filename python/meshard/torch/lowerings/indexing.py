@@ -501,19 +501,40 @@ def _storage_places(size, stride, offset):
     return ms.reshape(place, (-1,))
 
 
-@lowers("aten.as_strided", "aten.as_strided_copy", "prims.as_strided")
-def as_strided(x, size, stride, storage_offset=None):
-    """Elements of the storage of `x`, whose elements must be contiguous and start at 0."""
+def _storage(x, node, size, stride, offset):
+    """The elements in the order of the storage, the dimensions in that order, and the offset from the first element."""
+    known = None if node is None else node.args[0].meta.get("val")
+    strides = torch.empty(x.shape, device="meta").stride() if known is None else known.stride()
+    order = sorted(range(x.ndim), key=lambda d: -strides[d])
+    expected = 1
+    for d in reversed(order):
+        if x.shape[d] != 1 and strides[d] != expected:
+            raise NotImplementedError(f"[torch] as_strided of a tensor with gaps: shape {tuple(x.shape)}, strides "
+                                      f"{tuple(strides)}; call contiguous() first")
+        expected *= x.shape[d]
+    first = 0 if known is None else known.storage_offset()
+    offset = 0 if offset is None else offset - first
+    last = offset + sum((n - 1) * step for n, step in zip(size, stride))
+    if offset < 0 or last >= math.prod(x.shape):
+        raise NotImplementedError("[torch] as_strided reads elements of the storage that are not in the tensor")
+    return ms.reshape(ms.permute_dims(x, tuple(order)) if x.ndim else x, (-1,)), order, offset
+
+
+@lowers("aten.as_strided", "aten.as_strided_copy", "prims.as_strided", with_node=True)
+def as_strided(x, size, stride, storage_offset=None, node=None):
+    """Elements of the storage of `x`, which must be dense; its dimensions may have any order."""
     if 0 in tuple(size):
         return ms.zeros(tuple(size), dtype=x.dtype)
-    made = ms.take(ms.reshape(x, (-1,)), _storage_places(size, stride, storage_offset or 0), axis=0)
-    return ms.reshape(made, tuple(size))
+    flat, _, offset = _storage(x, node, size, stride, storage_offset)
+    return ms.reshape(ms.take(flat, _storage_places(size, stride, offset), axis=0), tuple(size))
 
 
-@lowers("aten.as_strided_scatter", "prims.as_strided_scatter")
-def as_strided_scatter(x, source, size, stride, storage_offset=None):
+@lowers("aten.as_strided_scatter", "prims.as_strided_scatter", with_node=True)
+def as_strided_scatter(x, source, size, stride, storage_offset=None, node=None):
     if 0 in tuple(size):
         return x
-    places = _storage_places(size, stride, storage_offset or 0)
-    flat = ms.reshape(cast(source, to_torch(x.dtype)), (-1,))
-    return ms.reshape(_scattered_slices("set", ms.reshape(x, (-1,)), 0, places, flat), x.shape)
+    flat, order, offset = _storage(x, node, size, stride, storage_offset)
+    source = ms.reshape(ms.broadcast_to(cast(source, to_torch(x.dtype)), tuple(size)), (-1,))
+    made = _scattered_slices("set", flat, 0, _storage_places(size, stride, offset), source)
+    made = ms.reshape(made, tuple(x.shape[d] for d in order))
+    return ms.permute_dims(made, tuple(order.index(d) for d in range(x.ndim))) if x.ndim else made

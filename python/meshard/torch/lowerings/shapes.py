@@ -148,7 +148,8 @@ def linspace(start, end, steps, dtype=None, **_):
     dtype = _space_dtype(dtype, start, end)
     is_float = dtype.is_floating_point or dtype.is_complex
     computed = (torch.float32 if dtype.itemsize == 2 else dtype) if is_float else torch.float64
-    return as_dtype(_spaced(*(as_dtype(as_dtype(each, dtype), computed) for each in (start, end)), steps, computed), dtype)
+    ends = (as_dtype(as_dtype(each, dtype), computed) for each in (start, end))
+    return as_dtype(_spaced(*ends, steps, computed), dtype)
 
 
 @lowers("aten.logspace.default", "aten.logspace.Tensor_Tensor", "aten.logspace.Tensor_Scalar",
@@ -294,9 +295,13 @@ def empty_strided(size, stride, dtype=None, **_):
     return ms.zeros(tuple(size), dtype=to_meshard(dtype or torch.get_default_dtype()))
 
 
-@lowers("aten.resize", "prims.resize")
-def resize(x, size, memory_format=None):
-    """The leading elements in row-major order; elements that are added are zero."""
+@lowers("aten.resize", "prims.resize", with_node=True)
+def resize(x, size, memory_format=None, node=None):
+    """The leading elements of the storage; elements that are added are zero."""
+    known = None if node is None else node.args[0].meta.get("val")
+    if known is not None and not known.is_contiguous() or memory_format not in (None, torch.contiguous_format,
+                                                                                torch.preserve_format):
+        raise NotImplementedError("[torch] resize of a tensor that is not contiguous")
     count = math.prod(size)
     flat = ms.reshape(x, (-1,))[:count]
     if flat.shape[0] < count:

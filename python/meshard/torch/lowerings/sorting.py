@@ -14,11 +14,6 @@ from .reductions import _reduced_shape, ordered
 def _sorted(x, dim, descending):
     """The values and int64 indices of a stable sort; NaN counts as the largest. `x` has dimensions."""
     keys = ordered(x)
-    if to_torch(keys.dtype).is_floating_point:
-        # -0 and 0 are equal, and keep their order; adding 0 makes both 0, and the values are gathered below.
-        ranks = ms.where(ms.equal(keys, ms.zeros_like(keys)), ms.zeros_like(keys), keys)
-        _, indices = ms.sort([ranks, ms.iota(ms.int64, x.shape, dim)], axis=dim, descending=descending)
-        return ms.take_along_axis(x, indices, axis=dim), indices
     values, indices = ms.sort([keys, ms.iota(ms.int64, x.shape, dim)], axis=dim, descending=descending)
     return cast(values, to_torch(x.dtype)), indices
 
@@ -66,6 +61,9 @@ def topk(x, k, dim=-1, largest=True, sorted=True):
     dim = dimension(dim, x.ndim)
     if not x.ndim:
         return _scalar(x) if k else (ms.zeros((0,), dtype=x.dtype), ms.zeros((0,), dtype=ms.int64))
+    if largest and 0 not in x.shape:
+        values, indices = ms.top_k(ordered(x), k, axis=dim)
+        return cast(values, to_torch(x.dtype)), ms.astype(indices, ms.int64)
     values, indices = sort(x, dim, largest)
     return _part(values, dim, 0, k), _part(indices, dim, 0, k)
 

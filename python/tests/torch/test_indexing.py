@@ -1,0 +1,90 @@
+"""What op_db does not ask of lowerings: ties, NaN, signed zeros, negative indices, strides. PyTorch is the reference."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import meshard.torch as mt  # noqa: E402
+from torch.utils._pytree import tree_leaves  # noqa: E402
+
+NAN, INF = float("nan"), float("inf")
+VECTORS = {
+    "zeros and NaN": torch.tensor([0.0, -0.0, NAN, 1, -0.0, -INF, NAN, -NAN, INF]),
+    "ties": torch.tensor([3.0, 1, 3, -1, 1, -1, 3, 0]),
+    "integers": torch.tensor([3, 1, 3, -1, 1, -1, 3, 0]),
+    "booleans": torch.tensor([True, False, True, False]),
+    "only NaN": torch.tensor([NAN, NAN]),
+}
+FUNCTIONS = {
+    "extremes": lambda x: (x.max(0), x.min(0), x.argmax(), x.argmin(), x.amax(), x.amin(), x.aminmax()),
+    "running extremes": lambda x: (x.cummax(0), x.cummin(0)),
+    "medians": lambda x: (x.median(0).values, x.nanmedian(0).values),
+    "sorts": lambda x: (x.sort(stable=True), x.sort(stable=True, descending=True), x.argsort(stable=True)),
+    "largest": lambda x: x.topk(2).values,
+    "smallest": lambda x: (x.topk(2, largest=False).values, x.kthvalue(1).values),
+    "truth": lambda x: (x.any(), x.all(), x.count_nonzero()),
+}
+
+
+def check(function, *inputs):
+    wanted, made = tree_leaves(function(*inputs)), tree_leaves(mt.function(function)(*inputs))
+    for want, got in zip(wanted, made, strict=True):
+        assert want.dtype == got.dtype and want.shape == got.shape
+        torch.testing.assert_close(got, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("vector", VECTORS)
+def test_ties_and_nan(function, vector):
+    if vector == "booleans" and function in ("extremes", "medians", "largest", "smallest", "running extremes"):
+        pytest.skip("PyTorch has no such operation of booleans, or not on CPUs")
+    check(FUNCTIONS[function], VECTORS[vector])
+
+
+def test_indices_count_from_the_end_and_broadcast():
+    x = torch.arange(24.0).reshape(2, 3, 4)
+    i, j = torch.tensor([[0], [-1]]), torch.tensor([1, -2])
+    check(lambda x, i, j: (x[i, j], x[:, i], x[i, :, j], x[..., j], x[None, j], x.take(i - 3)), x, i, j)
+    check(lambda x, i, j: x.index_put((i, j), torch.ones(4), accumulate=True), x, i, j)
+    check(lambda x, j: torch.ops.aten.index_put(x, [None, None, j], torch.zeros(2, 3, 2)), x, j)
+
+
+def test_masks_select_where_a_write_goes():
+    x = torch.arange(12.0).reshape(3, 4)
+    mask = x % 3 == 0
+    check(lambda x, m: x.index_put((m,), torch.tensor(9.0)), x, mask)
+    check(lambda x, m: x.index_put((m,), torch.arange(4.0)), x, mask)
+    check(lambda x, m: x.index_put((m,), torch.arange(4.0), accumulate=True), x, mask[:, 0])
+    check(lambda x, m: torch.ops.aten.index_put(x, [None, m], torch.tensor([[5.0]])), x, mask[0])
+    check(lambda x, m: x.masked_scatter(m, torch.arange(20.0)), x, mask)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_scatters_combine_with_what_was_there(reduce, include_self):
+    x, source = torch.arange(1.0, 13).reshape(3, 4), torch.arange(1.0, 9).reshape(4, 2) - 3
+    index = torch.tensor([[0, 2], [0, 2], [1, 2], [0, 0]])
+    f = lambda x, i, s: x.scatter_reduce(0, i, s, reduce, include_self=include_self)
+    check(f, x, index, source)
+    check(f, x.long(), index, source.long())
+
+
+def test_strides_of_dense_tensors_in_any_order():
+    x = torch.arange(24.0).reshape(4, 6)
+    f = lambda x: x.as_strided((3, 4), (2, 3), 1) + 1
+    check(f, x)
+    check(f, x.t())
+    check(lambda x: x.as_strided_scatter(torch.zeros(2, 3), (2, 3), (6, 2), 2), x.t())
+
+
+def test_strides_that_leave_the_tensor_are_errors():
+    base = torch.arange(24.0).reshape(4, 6)
+    with pytest.raises(Exception, match="not in the tensor"):
+        mt.function(lambda x: x[2:].as_strided((2,), (1,), 0) + 1)(base)
+    with pytest.raises(Exception, match="gaps"):
+        mt.function(lambda x: x.as_strided((2,), (1,), 0) + 1)(base[:, 1:3])
+
+
+def test_sizes_that_depend_on_elements_are_errors():
+    with pytest.raises(Exception, match="nonzero"):
+        mt.function(lambda x: x.nonzero() + 1)(torch.ones(3))
