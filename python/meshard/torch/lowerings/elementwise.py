@@ -331,3 +331,8 @@ def heaviside(x, values):
         return ms.where(zero, values, made)
 
     return elementwise(computed, x, values)
+
+
+@lowers("aten._efficientzerotensor")
+def zero_tensor(size, dtype=None, **_):
+    return ms.zeros(tuple(size), dtype=to_meshard(dtype or torch.get_default_dtype()))

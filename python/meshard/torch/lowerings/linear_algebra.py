@@ -163,18 +163,11 @@ def linalg_lu_solve(lu, pivots, b, left=True, adjoint=False):
     return _adjoint(_lu_solve(lu, pivots, _adjoint(b), not adjoint))
 
 
-def _factors_transpose(node):
-    """Whether PyTorch, and so its derivatives, takes the factors of the transpose: those of contiguous real matrices."""
-    value = node.args[0].meta.get("val")
-    return value is None or (value.is_contiguous() and not value.is_complex())
-
-
-@lowers("aten._linalg_solve_ex", with_node=True)
-def linalg_solve_ex(a, b, left=True, check_errors=False, node=None):
-    transposed = _factors_transpose(node)
-    lu, pivots, info = _lu(ms.matrix_transpose(a) if transposed else a)
+@lowers("aten._linalg_solve_ex")
+def linalg_solve_ex(a, b, left=True, check_errors=False):
+    lu, pivots, info = _lu(a)
     vector = b.ndim == 1 or (a.ndim - 1 == b.ndim and b.shape == a.shape[:-1])
-    made = linalg_lu_solve(lu, pivots, ms.expand_dims(b, axis=-1) if vector else b, left, transposed)
+    made = linalg_lu_solve(lu, pivots, ms.expand_dims(b, axis=-1) if vector else b, left)
     return made[..., 0] if vector else made, lu, pivots, info
 
 
@@ -183,6 +176,12 @@ def linalg_inv_ex(a, check_errors=False):
     lu, pivots, info = _lu(a)
     made = _lu_solve(lu, pivots, ms.broadcast_to(_eye(a.shape[-1], a.dtype), a.shape), False)
     return made, info
+
+
+def _factors_transpose(node):
+    """Whether the factors of a determinant, and so of its derivative, are those of the transpose."""
+    value = node.args[0].meta.get("val")
+    return value is None or (value.is_contiguous() and not value.is_complex())
 
 
 def _sign_of_pivots(pivots, dtype):
