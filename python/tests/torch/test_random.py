@@ -7,6 +7,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import meshard.torch as mt  # noqa: E402
+from meshard import P  # noqa: E402
 
 COUNT = 20000
 
@@ -73,6 +74,34 @@ def test_calls_differ_and_a_seed_repeats_them():
     again = f(like())
     assert not torch.equal(first[0], first[1]) and not torch.equal(first[0], second[0])
     assert torch.equal(first[0], again[0]) and torch.equal(first[1], again[1])
+
+
+def test_values_are_the_same_on_every_mesh(mesh):
+    def draws(layer, x):
+        h = torch.nn.functional.dropout(layer(x), 0.25)
+        return h, torch.randn_like(h), torch.multinomial(h.abs() + 1, 4)
+
+    torch.manual_seed(0)
+    layer, x = torch.nn.Linear(8, 16), torch.randn(4, 8)
+    torch.manual_seed(3)
+    on_one = mt.compile(lambda x: draws(layer, x))(x)
+    sharded = torch.nn.Linear(8, 16)
+    sharded.load_state_dict(layer.state_dict())
+
+    class Draws(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = sharded
+
+        def forward(self, x):
+            return draws(self.layer, x)
+
+    model = Draws()
+    mt.shard(model, mesh, {"*.weight": P("model", "data"), "*.bias": P("model")})
+    torch.manual_seed(3)
+    on_mesh = mt.compile(model)(x)
+    for one, other in zip(on_one, on_mesh, strict=True):
+        torch.testing.assert_close(other.detach(), one.detach())
 
 
 def test_the_backward_pass_uses_the_mask_of_the_forward_pass():

@@ -19,17 +19,19 @@ def histc(x, bins=100, min=0, max=0):
     """The number of elements in each of `bins` equal parts of [min, max]; NaN and what is outside is not counted."""
     flat = ms.reshape(x, (-1,))
     dtype = to_torch(x.dtype)
-    wide = cast(flat, torch.float64)
+    # In the dtype of the elements, as in PyTorch: rounding decides about elements at edges.
+    wide = flat if dtype.is_floating_point else cast(flat, torch.float64)
+    number = wide.dtype
     if min == max and flat.shape[0]:
         low, high = ms.min(wide), ms.max(wide)
     else:
-        low, high = ms.full((), min, dtype=ms.float64), ms.full((), max, dtype=ms.float64)
+        low, high = ms.full((), min, dtype=number), ms.full((), max, dtype=number)
     equal = ms.equal(low, high)
     low, high = ms.where(equal, low - 1, low), ms.where(equal, high + 1, high)
     place = ms.floor(ms.divide(ms.multiply(ms.subtract(wide, low), bins), ms.subtract(high, low)))
-    place = ms.where(ms.equal(wide, high), ms.full((), bins - 1, dtype=ms.float64), place)
+    place = ms.where(ms.equal(wide, high), ms.full((), bins - 1, dtype=number), place)
     inside = ms.logical_and(ms.greater_equal(wide, low), ms.less_equal(wide, high))
-    index = cast(ms.where(inside, place, ms.full((), bins, dtype=ms.float64)), torch.int64)
+    index = cast(ms.where(inside, place, ms.full((), bins, dtype=number)), torch.int64)
     counts = ms.scatter_add(ms.zeros((bins,), dtype=ms.int64), ms.reshape(index, (-1, 1)),
                             ms.ones(flat.shape, dtype=ms.int64), inserted_window_dims=(0,),
                             scatter_dims_to_operand_dims=(0,), index_vector_dim=1)

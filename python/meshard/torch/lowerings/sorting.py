@@ -154,10 +154,12 @@ def searchsorted(sequence, x, out_int32=False, right=False, side=None, sorter=No
     right = right or side == "right"
     dtype = promoted((sequence, x))
     sequence, x = as_dtype(sequence, dtype), as_dtype(x, dtype)
+    size, shape = sequence.shape[-1], x.shape
+    if 0 in sequence.shape or 0 in shape:
+        return ms.zeros(shape, dtype=ms.int32 if out_int32 else ms.int64)
     if sorter is not None:
         sequence = ms.take_along_axis(sequence, sorter, axis=-1)
     sequence, needles = ordered(sequence), ordered(x)
-    size, shape = sequence.shape[-1], x.shape
     if sequence.ndim == 1:
         needles = ms.reshape(needles, (-1,))
     low = ms.zeros(needles.shape, dtype=ms.int64)
