@@ -31,7 +31,7 @@ def _as_compiled():
         torch.compiler._is_compiling_flag = before
 
 
-class _Captured(Exception):
+class Captured(Exception):
     pass
 
 
@@ -68,11 +68,11 @@ def capture(function, tensors):
     def keep(module, example_inputs):
         metadata = torch._guards.TracingContext.get().fw_metadata
         found.append(Graph(keep_batches(module), tuple(metadata.mutated_inp_runtime_indices)))
-        raise _Captured
+        raise Captured
 
     try:
         with torch.no_grad():
             compiled(function, [each.detach() for each in tensors], keep, keep)
-    except _Captured:
+    except Captured:
         pass
     return found[0]

@@ -12,13 +12,13 @@ _LIBRARIES = tuple(os.path.dirname(os.path.abspath(path)) + os.sep
                    for path in (torch.__file__, os.path.dirname(__file__)))
 
 
-def _is_library(file):
+def is_library(file):
     return file.startswith(_LIBRARIES) or file == "<string>"  # of decorators that PyTorch generates
 
 
 def _user_frame():
     frame = sys._getframe(2)
-    while frame is not None and _is_library(frame.f_code.co_filename):
+    while frame is not None and is_library(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 

@@ -9,6 +9,7 @@ from ._capture import capture
 from ._compile import decompositions, flatten_results
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
+from ._ranks import PerRank
 from ._run import run_graph
 from ._train import TrainStep
 from .lowerings.random import keys_from, needs_key, new_key
@@ -21,7 +22,7 @@ def _abstract(tensor):
 
 def is_program(what):
     """Whether this is a module, a method of one, a training step, or an exported program of PyTorch."""
-    return isinstance(what, (torch.nn.Module, TrainStep, torch.export.ExportedProgram)) \
+    return isinstance(what, (torch.nn.Module, TrainStep, PerRank, torch.export.ExportedProgram)) \
         or isinstance(getattr(what, "__self__", None), torch.nn.Module)
 
 
@@ -31,6 +32,8 @@ def as_function(what, args, kwargs, with_values=False):
     The function takes parameters, buffers and the tensors among the arguments by their names. They have elements only
     `with_values`.
     """
+    if isinstance(what, PerRank):
+        return what.as_function(args, kwargs, with_values)
     name, module, names, tensors = (_of_step if isinstance(what, TrainStep) else
                                     _of_exported if isinstance(what, torch.export.ExportedProgram) else
                                     _of_module)(what, args, kwargs)

@@ -11,6 +11,7 @@ import meshard as ms
 from . import _batches
 from ._convert import to_meshard
 from ._table import NEED_NODE, lowering_of
+from .lowerings import collectives
 
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
 
@@ -66,7 +67,7 @@ def _call(node, values):
         raise missing(node)
     args = torch.fx.node.map_arg(node.args, values.__getitem__)
     kwargs = torch.fx.node.map_arg(node.kwargs, values.__getitem__)
-    plain = getattr(node.target, "__module__", "") in ("_operator", "math", _batches.__name__)
+    plain = getattr(node.target, "__module__", "") in ("_operator", "math", _batches.__name__, collectives.__name__)
     function = node.target if plain else lowering_of(node.target)
     if function is None:
         raise missing(node)

@@ -1,0 +1,475 @@
+"""Programs that every rank runs, as manual regions over a mesh; see per_rank()."""
+
+import contextlib
+import math
+import sys
+
+import torch
+import torch.distributed as dist
+from torch.utils import _pytree as pytree
+
+import meshard as ms
+
+from ._annotations import mesh_of, spec_of
+from ._batches import keep_batches
+from ._capture import Captured, compiled
+from ._compile import ambient, flatten_results, modes
+from ._convert import to_host, to_meshard
+from ._dtypes import to_meshard as to_meshard_dtype
+from ._lines import is_library
+from ._marks import sharding_of
+from ._rank_graphs import axes_of, for_every_rank, groups_along, ranks_of
+from ._run import run_graph
+from .lowerings.random import keys_from, needs_key, new_key
+
+
+def simulated_device_mesh(mesh, device_type="cpu"):
+    """The DeviceMesh of a mesh with process groups in which this process is one rank and no other one exists.
+
+    Starts PyTorch's fake process group, whose collectives move nothing, unless a process group exists.
+    """
+    from torch.distributed.device_mesh import DeviceMesh
+
+    ids = list(mesh.device_ids)
+    if not dist.is_initialized():
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        dist.init_process_group("fake", store=FakeStore(), rank=min(ids), world_size=max(ids) + 1)
+    ranks = torch.tensor(ids, dtype=torch.int).reshape(tuple(mesh.shape))
+    return DeviceMesh(device_type, ranks, mesh_dim_names=tuple(mesh.axis_names))
+
+
+# What a program asks about its rank.
+
+def _coordinate(ranks, index):
+    """This rank's place along a dimension of nested lists of ranks, as a number that differs by rank."""
+    from torch.distributed._ops import device_mesh  # noqa: F401: registers the operator
+
+    with torch._subclasses.fake_tensor.unset_fake_temporarily():
+        full = torch.tensor(ranks, dtype=torch.int, device="cpu")
+    return torch.ops.device_mesh._runtime_compute_coordinate_on_dim(full, index)
+
+
+@contextlib.contextmanager
+def _symbolic_ranks(mesh):
+    """While active, the rank and the coordinates that a program reads are symbols, not those of this process."""
+    from torch.distributed import _functional_collectives, distributed_c10d
+    from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.tensor import _collective_utils
+
+    get_rank, group_rank = dist.get_rank, vars(dist.ProcessGroup)["rank"].__get__
+    inner = {get_rank.__code__, distributed_c10d.get_group_rank.__code__}
+
+    def asks():
+        """The user's frame that asks for the rank; None if PyTorch does, which uses it for bookkeeping."""
+        frame, indirect = sys._getframe(2), False
+        while frame.f_code in inner:
+            frame, indirect = frame.f_back, True
+        return (None if is_library(frame.f_code.co_filename) else frame), indirect
+
+    def rank_in(group=None):
+        if group is None or group is dist.GroupMember.WORLD:
+            return _coordinate([sorted(mesh.device_ids)], 0)
+        return _coordinate(groups_along(axes_of(ranks_of(group), mesh), mesh), 0)
+
+    def own_get_rank(group=None):
+        return get_rank(group) if asks()[0] is None else rank_in(group)
+
+    def own_group_rank(group):
+        frame, indirect = asks()
+        if frame is None:
+            return group_rank(group)()
+        if indirect:
+            raise ValueError(f"{frame.f_code.co_filename}:{frame.f_lineno}: [torch] call torch.distributed.get_rank() by "
+                             "this name: a program for all ranks cannot use the rank of one")
+        return rank_in(group)
+
+    def local_rank(self, mesh_dim=None):
+        if mesh_dim is None:
+            if self.ndim != 1:
+                raise RuntimeError("[torch] get_local_rank() of a mesh with several dimensions needs mesh_dim")
+            mesh_dim = 0
+        names = self.mesh_dim_names or ()
+        return self._sym_get_coordinate(names.index(mesh_dim) if isinstance(mesh_dim, str) else mesh_dim)
+
+    def get_coordinate(self):
+        own = self._coordinate_on_dim
+        return own if own is None or asks()[0] is None else [self._sym_get_coordinate(i) for i in range(self.ndim)]
+
+    def permute_tensor(*args, **kwargs):
+        raise NotImplementedError("[torch] permute_tensor() is not supported: the sizes of its parts differ by rank")
+
+    def own_mode():
+        # DTensor gathers and chunks on CPUs, whose process groups had no all-to-all, unless this is not None.
+        return True
+
+    changes = [(dist, "get_rank", own_get_rank), (dist.ProcessGroup, "rank", own_group_rank),
+               (DeviceMesh, "get_local_rank", local_rank), (DeviceMesh, "get_coordinate", get_coordinate),
+               (DeviceMesh, "get_rank", lambda self: rank_in()), (_collective_utils, "local_tensor_mode", own_mode),
+               (_functional_collectives, "permute_tensor", permute_tensor)]
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
+    try:
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+def _without_tokens(module, count):
+    """Removes the inputs and results by which PyTorch orders effects: collectives have none here."""
+    placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+    output = next(node for node in module.graph.nodes if node.op == "output")
+    output.args = (type(output.args[0])(output.args[0][count:]),)
+    for node in placeholders[:count]:
+        if node.users:
+            raise NotImplementedError(f"[torch] {next(iter(node.users)).target} has effects that are ordered")
+        module.graph.erase_node(node)
+    return module
+
+
+def _capture(function, tensors, mesh):
+    """(graph module, indices of the inputs that are written) of a function of one rank's tensors."""
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    found = []
+
+    def keep(module, example_inputs):
+        metadata = torch._guards.TracingContext.get().fw_metadata
+        found.append((_without_tokens(module, len(metadata.tokens)), tuple(metadata.mutated_inp_runtime_indices)))
+        raise Captured
+
+    grad = torch.is_grad_enabled()
+
+    def whole(*given):
+        with torch.set_grad_enabled(grad):
+            return function(*given)
+
+    try:
+        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), _symbolic_ranks(mesh):
+            compiled(whole, [each.detach() for each in tensors], keep, keep)
+    except Captured:
+        pass
+    except GuardOnDataDependentSymNode as error:
+        place, trace = "", error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if not is_library(code.co_filename):
+                place = f"{code.co_filename}:{trace.tb_lineno}: "
+            trace = trace.tb_next
+        raise ValueError(f"{place}[torch] a decision in Python depends on the rank, or on elements: one program is recorded "
+                         "for all ranks. Compute with the rank instead, as in torch.where(rank == 0, a, b)") from error
+    (module, written), = found
+    return keep_batches(for_every_rank(module, mesh)), written
+
+
+# Values of ranks.
+
+def _parts(spec, mesh, shape):
+    """For each rank in mesh order, the slices of a whole value that a spec gives it."""
+    names, sizes = list(mesh.axis_names), [mesh.axis_size(each) for each in mesh.axis_names]
+    split = _split_axes(spec, mesh, len(shape))
+    parts = []
+    for position in range(math.prod(sizes)):
+        at, rest = {}, position
+        for name, size in zip(reversed(names), reversed(sizes)):
+            at[name], rest = rest % size, rest // size
+        slices = []
+        for size, axes in zip(shape, split):
+            tile = 0
+            for axis in axes:
+                tile = tile * mesh.axis_size(axis) + at[axis]
+            count = math.prod(mesh.axis_size(each) for each in axes)
+            slices.append(slice(tile * (size // count), (tile + 1) * (size // count)))
+        parts.append(tuple(slices))
+    return parts
+
+
+def _split_axes(spec, mesh, rank):
+    return [list(ms.Sharding(mesh, spec, rank).axes(d)) for d in range(rank)]
+
+
+def _local_shape(shape, spec, mesh, name):
+    local = []
+    for d, axes in enumerate(_split_axes(spec, mesh, len(shape))):
+        count = math.prod(mesh.axis_size(each) for each in axes)
+        if shape[d] % count:
+            raise ValueError(f"[torch] {name}: {count} ranks do not divide dimension {d} of {tuple(shape)} evenly, so the "
+                             "ranks are not one program")
+        local.append(shape[d] // count)
+    return tuple(local)
+
+
+def _whole(ranks, spec, mesh, name):
+    """The value whose parts the ranks have: a tensor [rank, ...] in mesh order. Ranks with the same part must agree."""
+    split = _split_axes(spec, mesh, ranks.ndim - 1)
+    shape = [n * math.prod(mesh.axis_size(each) for each in axes) for n, axes in zip(ranks.shape[1:], split)]
+    made, first = ranks.new_empty(shape), {}
+    for i, part in enumerate(_parts(spec, mesh, shape)):
+        key = tuple((each.start, each.stop) for each in part)
+        if key not in first:
+            first[key] = i
+            made[part] = ranks[i]
+        elif not torch.allclose(ranks[first[key]], ranks[i], equal_nan=True):
+            ids = list(mesh.device_ids)
+            raise ValueError(f"[torch] {name}: the ranks {ids[first[key]]} and {ids[i]} have different values of one part")
+    return made
+
+
+def _is_local(tensor):
+    return type(tensor).__name__ == "LocalTensor"
+
+
+def _is_dtensor(tensor):
+    return type(tensor).__name__ == "DTensor" or hasattr(tensor, "_spec") and hasattr(tensor, "_local_tensor")
+
+
+class _Input:
+    """An input of a program: what each rank has of it, and how this is written as one value of a mesh."""
+
+    def __init__(self, tensor, spec, mesh, name):
+        self.name, self.mesh, self.dtype, self.requires_grad = name, mesh, tensor.dtype, tensor.requires_grad
+        self.dtensor = tensor._spec if _is_dtensor(tensor) else None
+        local = tensor._local_tensor if self.dtensor is not None else tensor
+        self.spec, self.is_local = spec, _is_local(local)
+        if self.dtensor is not None:
+            if spec is not None:
+                raise ValueError(f"[torch] {name} is a DTensor: its placements say how it is sharded, not in_specs")
+            own = mesh_of(tensor.device_mesh)
+            if list(own.device_ids) != list(mesh.device_ids) or list(own.axis_names) != list(mesh.axis_names):
+                if not all(type(each).__name__ in ("Shard", "Replicate") for each in tensor.placements):
+                    raise ValueError(f"[torch] {name} is on {own}, not on {mesh}")
+                unknown = [each for each in own.axis_names if each not in mesh.axis_names]
+                if unknown:
+                    raise ValueError(f"[torch] {name} is on {own}, whose axis {unknown[0]!r} is not one of {mesh}")
+            if all(type(each).__name__ in ("Shard", "Replicate") for each in tensor.placements):
+                self.spec = spec_of(tensor.placements, own, tensor.ndim)
+        elif self.is_local:
+            if spec is not None:
+                raise ValueError(f"[torch] {name} has a value of each rank already, so in_specs does not apply to it")
+        elif self.spec is None:
+            mark = sharding_of(tensor)
+            self.spec = mark.spec if mark is not None else ms.P()
+        if self.is_local and len({tuple(each.shape) for each in local._local_tensors.values()}) != 1:
+            raise ValueError(f"[torch] {name}: the ranks have parts of different sizes, so they are not one program")
+        self.local_shape = tuple(next(iter(local._local_tensors.values())).shape) if self.is_local else \
+            tuple(local.shape) if self.dtensor is not None else _local_shape(tensor.shape, self.spec, mesh, name)
+        if self.spec is not None and self.dtensor is not None and \
+                _local_shape(tensor.shape, self.spec, mesh, name) != self.local_shape:
+            raise ValueError(f"[torch] {name}: rank {dist.get_rank()} has {self.local_shape} of {tuple(tensor.shape)}")
+        self.stacked = self.spec is None
+        axes = tuple(mesh.axis_names)
+        self.shape = (math.prod(mesh.shape), *self.local_shape) if self.stacked else tuple(tensor.shape)
+        self.sharding = ms.Sharding(mesh, ms.P(axes) if self.stacked else self.spec, len(self.shape))
+
+    def key(self):
+        spec = self.dtensor
+        return (self.dtype, self.shape, self.local_shape, str(self.sharding), self.requires_grad,
+                spec and (spec.placements, tuple(spec.shape), spec.mesh))
+
+    def abstract(self):
+        return ms.abstract_tensor(self.shape, to_meshard_dtype(self.dtype), self.sharding)
+
+    def value(self, tensor):
+        local = tensor._local_tensor if self.dtensor is not None else tensor
+        if self.is_local:
+            ids = list(self.mesh.device_ids)
+            missing = [each for each in ids if each not in local._local_tensors]
+            if missing:
+                raise ValueError(f"[torch] {self.name} has no value for rank {missing[0]}")
+            ranks = torch.stack([local._local_tensors[each] for each in ids])
+            whole = ranks if self.stacked else _whole(ranks, self.spec, self.mesh, self.name)
+        elif self.stacked or self.dtensor is not None and tuple(tensor.shape) != self.local_shape:
+            raise ValueError(f"[torch] {self.name}: only the part of rank {dist.get_rank()} exists. Make it inside "
+                             "LocalTensorMode, which keeps the part of every rank; explain() needs none")
+        else:
+            whole = local
+        return ms.device_put(to_meshard(whole), self.sharding)
+
+    def argument(self, local):
+        """What the program is called with, for one rank's tensor."""
+        if self.dtensor is None:
+            return local.detach().requires_grad_(True) if self.requires_grad else local
+        from torch.distributed.tensor import DTensor
+
+        return DTensor(local, self.dtensor, requires_grad=self.requires_grad)
+
+    def write(self, tensor, ranks):
+        """Writes what the program wrote: a tensor [rank, ...] in mesh order."""
+        with torch.no_grad():
+            local = tensor._local_tensor if self.dtensor is not None else tensor
+            if self.is_local:
+                for own, value in zip(self.mesh.device_ids, ranks):
+                    local._local_tensors[own].copy_(value)
+            else:
+                local.copy_(_whole(ranks, self.spec, self.mesh, self.name))
+
+
+class _Program:
+    def __init__(self, owner, inputs, flat, structure, state_names):
+        self.inputs, self._mesh = inputs, owner.mesh
+        is_tensor = [isinstance(each, torch.Tensor) for each in flat]
+        count = len(state_names)
+
+        def whole(*tensors):
+            given = [one.argument(each) for one, each in zip(inputs, tensors)]
+            rest = iter(given[count:])
+            args, kwargs = pytree.tree_unflatten([next(rest) if tensor else each
+                                                  for tensor, each in zip(is_tensor, flat)], structure)
+            if owner.module is None:
+                result = owner.function(*args, **kwargs)
+            else:
+                state = dict(zip(state_names, given))
+                with torch.nn.utils.stateless._reparametrize_module(owner.module, state, tie_weights=True):
+                    result = owner.function(*args, **kwargs)
+            leaves, self._structure = flatten_results(result)
+            specs = pytree._broadcast_to_and_flatten(owner.out_specs, self._structure, _is_spec) \
+                if owner.out_specs is not None else [None] * len(leaves)
+            if specs is None:
+                raise ValueError(f"[torch] out_specs {owner.out_specs} do not have the structure of the result")
+            self._results, locals = [], []
+            for leaf, spec in zip(leaves, specs):
+                if _is_dtensor(leaf):
+                    partial = [each for each in leaf.placements if type(each).__name__ not in ("Shard", "Replicate")]
+                    if spec is None and partial:
+                        raise ValueError(f"[torch] a result is {partial[0]}: return its to_local() or full_tensor()")
+                    spec = spec if spec is not None else (leaf.placements, leaf.device_mesh, leaf.ndim)
+                    leaf = leaf._local_tensor
+                if isinstance(leaf, torch.Tensor):
+                    locals.append(leaf.detach().clone())  # a result of its own, even if it is an input
+                    self._results.append((True, spec))
+                else:
+                    self._results.append((False, leaf))
+            return locals
+
+        ranks = [torch.empty(each.local_shape, dtype=each.dtype, device="meta") for each in inputs]
+        self._graph, self._written = _capture(whole, ranks, owner.mesh)
+        # Meshes have no ranks to read while a program is captured.
+        self._results = [(is_tensor, spec_of(other[0], mesh_of(other[1]), other[2]) if is_tensor and
+                          isinstance(other, tuple) else other) for is_tensor, other in self._results]
+        self._needs_key = needs_key(self._graph)
+        self._run = ms.jit(self.record)
+
+    def record(self, *values, key=None):
+        """The stacked results of all ranks, for the inputs as values of the mesh."""
+        axes = tuple(self._mesh.axis_names)
+
+        def local(key, *parts):
+            given = [ms.vary(ms.squeeze(part, axis=0) if one.stacked else part, axes)
+                     for one, part in zip(self.inputs, parts)]
+            with keys_from(key):
+                results = run_graph(self._graph, given)
+            return [ms.expand_dims(ms.vary(each, axes), axis=0) for each in results if isinstance(each, ms.Tensor)]
+
+        specs = [ms.P(axes) if each.stacked else each.spec for each in self.inputs]
+        return ms.manual(self._mesh, (ms.P(), *specs), ms.P(axes), local)(key, *values)
+
+    def key(self):
+        return new_key() if self._needs_key else None
+
+    def __call__(self, tensors):
+        key = self.key()
+        values = [one.value(each) for one, each in zip(self.inputs, tensors)]
+        made = self._run(*values, key=None if key is None else to_meshard(key))
+        made = [to_host(each) for each in made]
+        for index, ranks in zip(self._written, made):
+            self.inputs[index].write(tensors[index], ranks)
+        results, given = [], iter(made[len(self._written):])
+        for i, (is_tensor, other) in enumerate(self._results):
+            if not is_tensor:
+                results.append(other)
+                continue
+            ranks = next(given)
+            results.append(ranks if other is None else _whole(ranks, other, self._mesh, f"result {i}"))
+        return pytree.tree_unflatten(results, self._structure)
+
+
+def _is_spec(value):
+    return value is None or isinstance(value, ms.P)
+
+
+class PerRank:
+    """A program that every rank runs; see per_rank()."""
+
+    def __init__(self, function, mesh, in_specs, out_specs, module):
+        owner = getattr(function, "__self__", function)
+        self.function, self.mesh, self.in_specs, self.out_specs = function, mesh_of(mesh), in_specs, out_specs
+        self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
+        self._programs = {}
+
+    def _program(self, args, kwargs):
+        from ._programs import input_names
+
+        state = {} if self.module is None else {**dict(self.module.named_parameters()),
+                                                **dict(self.module.named_buffers())}
+        flat, structure = pytree.tree_flatten((args, kwargs))
+        specs = self.in_specs if _is_spec(self.in_specs) else tuple(self.in_specs)
+        split = pytree._broadcast_to_and_flatten(specs, pytree.tree_structure(args), _is_spec)
+        if split is None:
+            raise ValueError(f"[torch] in_specs {specs} do not have the structure of the {len(args)} arguments")
+        split += [None] * (len(flat) - len(split))
+        split = [spec for each, spec in zip(flat, split) if isinstance(each, torch.Tensor)]
+        names = [*state, *input_names(args, kwargs)]
+        tensors = [*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))]
+        inputs = [_Input(each, spec, self.mesh, name)
+                  for name, each, spec in zip(names, tensors, [None] * len(state) + split, strict=True)]
+        others = tuple((type(each), each) for each in flat if not isinstance(each, torch.Tensor))
+        key = (structure, others, *(each.key() for each in inputs),
+               modes(self.module) if self.module is not None else (), ambient())
+        if key not in self._programs:
+            self._programs[key] = _Program(self, inputs, flat, structure, list(state))
+        return self._programs[key], inputs, tensors
+
+    def __call__(self, *args, **kwargs):
+        program, _, tensors = self._program(args, kwargs)
+        return program(tensors)
+
+    def as_function(self, args, kwargs, with_values):
+        """(function, args, kwargs) of meshard, as _programs.as_function() returns them."""
+        program, inputs, tensors = self._program(args, kwargs)
+        values = {one.name: one.value(each) if with_values else one.abstract() for one, each in zip(inputs, tensors)}
+        key = program.key()
+        if key is not None:
+            values["random key"] = to_meshard(key)
+
+        def function(**given):
+            key = given.pop("random key", None)
+            return program.record(*(given[one.name] for one in inputs), key=key)
+
+        function.__name__ = getattr(self.function, "__name__", type(self.function).__name__)
+        return function, (), values
+
+
+def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
+    """A program that is written for one rank of many, as one program over a mesh: a manual region over all its axes.
+
+        device_mesh = mt.simulated_device_mesh(mesh)                 # mesh = ms.Mesh({"data": 2, "model": 4})
+
+        def step(x, up, down):                                       # what one rank computes, with its own part of each
+            partial = torch.relu(x @ up) @ down
+            return all_reduce(partial, "sum", (device_mesh, "model")) # torch.distributed._functional_collectives
+
+        f = mt.per_rank(step, mesh, in_specs=(P("data"), P(None, "model"), P("model")), out_specs=P("data"))
+        f(x, up, down)                                               # whole tensors in, a whole tensor out
+        ms.explain(f, x, up, down, topology="v5e:2x4")
+
+    `function` is a function, a module or a method of one; it may use DTensor, functional collectives, and collectives of
+    torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured once, on one rank
+    of PyTorch's fake process group, and no process is started. Rank r is the device r of the mesh. The parameters and buffers
+    of the module, or of `module`, are inputs, too. What each rank gets of an input:
+    - of a plain tensor, the part that its spec gives it: a P for all arguments, or a tuple of them that follows the
+      arguments from the top; None: as mark_sharding() marked it, or all of it on every rank;
+    - of a DTensor, its own part. To run, a DTensor that is sharded must be made inside LocalTensorMode, which keeps the
+      parts of all ranks; to explain, the part of one rank is enough;
+    - of a LocalTensor, the rank's value.
+
+    A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole tensor
+    of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to are
+    written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function.
+
+    Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on them, on
+    environment variables such as RANK, or on the elements of tensors, parts of different sizes, and sends between two ranks
+    (isend, irecv) are not supported. All but the environment variables raise an error that names the line.
+    """
+    return PerRank(function, mesh, in_specs, out_specs, module)
