@@ -42,15 +42,17 @@ def ranks_of(group):
     return list(get_process_group_ranks(_resolve_process_group(group) if isinstance(group, str) else group))
 
 
-def axes_of(ranks, mesh):
+def axes_of(ranks, mesh, ordered=True):
     """The axes of a mesh whose members a group is, the first one the most significant.
 
-    Raises ValueError if the group is not the members of some axes.
+    Raises ValueError if the group is not the members of some axes, and if it is `ordered` in another way than the mesh:
+    PyTorch sorts the ranks of a group, unless it is told to preserve their order.
     """
     ids, sizes = list(mesh.device_ids), [mesh.axis_size(each) for each in mesh.axis_names]
     strides = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
     if len(ranks) == 1:
         return ()
+    same = None  # axes with the same members in another order
     if ranks[0] in ids:
         position = ids.index(ranks[0])
         long = [i for i, size in enumerate(sizes) if size > 1]
@@ -61,9 +63,18 @@ def axes_of(ranks, mesh):
                 base = position - sum(position // strides[i] % sizes[i] * strides[i] for i in chosen)
                 members = [ids[base + sum(c * strides[i] for c, i in zip(at, chosen))]
                            for at in itertools.product(*(range(sizes[i]) for i in chosen))]
-                if members == ranks:
-                    return tuple(mesh.axis_names[i] for i in chosen)
-    raise ValueError(f"[torch] the process group of the ranks {ranks} is not a set of axes of the {mesh}")
+                axes = tuple(mesh.axis_names[i] for i in chosen)
+                if members == ranks and (ranks != sorted(ranks) or
+                                         all(each == sorted(each) for each in groups_along(axes, mesh))):
+                    return axes
+                if same is None and set(members) == set(ranks):
+                    same = axes
+    if same is None:
+        raise ValueError(f"[torch] the process group of the ranks {ranks} is not a set of axes of the {mesh}")
+    if ordered:
+        raise ValueError(f"[torch] the ranks {ranks} of a process group are those of the axes {', '.join(same)} of the {mesh} "
+                         "in another order: make the DeviceMesh with preserve_rank_order=True")
+    return same
 
 
 def groups_along(axes, mesh):
@@ -181,7 +192,7 @@ class _Resolver:
         group = args[-1]
         group = self.objects[group] if isinstance(group, torch.fx.Node) else group
         try:
-            axes = axes_of(ranks_of(group), self.mesh)
+            axes = axes_of(ranks_of(group), self.mesh, ordered=not name.startswith("all_reduce"))
         except ValueError as error:
             raise ValueError(f"{_where(node)}{error}") from None
         self.replace(node, function, (*(args[i] for i in taken), self.mesh, axes))

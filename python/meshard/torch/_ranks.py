@@ -36,7 +36,8 @@ def simulated_device_mesh(mesh, device_type="cpu"):
 
         dist.init_process_group("fake", store=FakeStore(), rank=min(ids), world_size=max(ids) + 1)
     ranks = torch.tensor(ids, dtype=torch.int).reshape(tuple(mesh.shape))
-    return DeviceMesh(device_type, ranks, mesh_dim_names=tuple(mesh.axis_names))
+    order = {} if ids == sorted(ids) else {"preserve_rank_order": True}
+    return DeviceMesh(device_type, ranks, mesh_dim_names=tuple(mesh.axis_names), **order)
 
 
 # What a program asks about its rank.
@@ -397,6 +398,11 @@ class PerRank:
         self.function, self.mesh, self.in_specs, self.out_specs = function, mesh_of(mesh), in_specs, out_specs
         self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
+        for name, each in self.module.named_modules() if self.module is not None else ():
+            if type(each).__name__.startswith("FSDP"):
+                raise NotImplementedError(f"[torch] {name or 'the module'} is a {type(each).__name__}, whose hooks resize "
+                                          "storage on streams: gather its parameters by collectives, or mark them with "
+                                          "meshard.torch.fully_shard() and compile the module")
 
     def _program(self, args, kwargs):
         from ._programs import input_names

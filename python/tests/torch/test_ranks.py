@@ -1,0 +1,460 @@
+"""Programs that are written for ranks: values as in LocalTensorMode or on one device, collectives as written."""
+
+import collections
+import pathlib
+import re
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import nn
+
+import meshard as ms
+import meshard.torch as mt
+from meshard import P
+
+if not dist.is_available() or not hasattr(torch.compiler.config, "compile_on_one_rank"):
+    pytest.skip("this PyTorch does not capture one rank for all", allow_module_level=True)
+
+from torch.distributed import _functional_collectives as funcol  # noqa: E402
+from torch.distributed._local_tensor import LocalTensor, LocalTensorMode  # noqa: E402
+from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
+from torch.distributed.tensor import (DTensor, Partial, Replicate, Shard, distribute_module,  # noqa: E402
+                                      distribute_tensor)
+from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel, SequenceParallel,  # noqa: E402
+                                               parallelize_module)
+
+MESH = ms.Mesh({"data": 2, "model": 4})
+R, S0, S1 = Replicate(), Shard(0), Shard(1)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device_mesh():
+    yield mt.simulated_device_mesh(MESH)
+    dist.destroy_process_group()
+
+
+def values(of_rank):
+    return LocalTensor({rank: of_rank(rank) for rank in range(8)})
+
+
+def random_values(*shape):
+    torch.manual_seed(3)
+    return values(lambda rank: torch.randn(*shape))
+
+
+def collectives(f, *args):
+    """How many collectives of each kind are in the program as it was recorded."""
+    found = re.findall(r"stablehlo\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute)\b",
+                       ms.module_text(f, *args))
+    return dict(collections.Counter(found))
+
+
+def assert_equals_local_tensors(function, *args, mesh=MESH):
+    with LocalTensorMode(8):
+        wanted = function(*args)
+    results = mt.per_rank(function, mesh)(*args)
+    for want, got in zip(*(each if isinstance(each, tuple) else (each,) for each in (wanted, results)), strict=True):
+        want = want.wait() if isinstance(want, funcol.AsyncCollectiveTensor) else want
+        for rank in range(8):
+            torch.testing.assert_close(got[rank], want._local_tensors[rank])
+
+
+# Functional collectives.
+
+def test_mlp_with_functional_collectives(device_mesh):
+    def mlp(x, up, down):
+        return funcol.all_reduce(torch.relu(x @ up) @ down, "sum", (device_mesh, 1))
+
+    torch.manual_seed(0)
+    x, up, down = torch.randn(4, 8), torch.randn(8, 16), torch.randn(16, 8)
+    f = mt.per_rank(mlp, MESH, in_specs=(P("data"), P(None, "model"), P("model")), out_specs=P("data"))
+    torch.testing.assert_close(f(x, up, down), torch.relu(x @ up) @ down)
+    report = ms.explain(f, x, up, down, topology="cpu:8")
+    (only,) = report.collectives
+    assert only.kind == "all-reduce" and tuple(only.axes) == ("model",)
+    source = pathlib.Path(__file__).read_text().splitlines()
+    line = next(i for i, each in enumerate(source, 1) if "return funcol.all_reduce(torch.relu" in each)
+    assert f"test_ranks.py:{line}" in str(report)
+    assert {each.name for each in report.arguments} == {"args[0]", "args[1]", "args[2]"}
+
+
+def test_marks_and_stacked_results(device_mesh):
+    x = mt.mark_sharding(torch.arange(8.), MESH, P(("data", "model")))
+    f = mt.per_rank(lambda x: funcol.all_reduce(x, "max", (device_mesh, 0)), MESH)
+    assert f(x)[:, 0].tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
+
+
+def test_every_collective(device_mesh):
+    group, whole = (device_mesh, 1), dist.group.WORLD
+
+    def all_of_them(x):
+        return (*(funcol.all_reduce(x, op, group) for op in ("sum", "avg", "min", "max", "product")),
+                funcol.all_reduce(x, "sum", whole),
+                funcol.all_gather_single(x, 1, (device_mesh, 0)), funcol.all_gather_single(x, 0, whole),
+                *(funcol.reduce_scatter_single(x, op, 0, group) for op in ("sum", "avg", "max")),
+                funcol.all_to_all_single(x, None, None, group), funcol.broadcast(x, 2, group))
+
+    assert_equals_local_tensors(all_of_them, random_values(8, 4))
+
+
+def test_integers_and_bools(device_mesh):
+    def exact(x):
+        return (funcol.all_reduce(x, "sum", (device_mesh, 1)), funcol.all_reduce(x > 0, "max", (device_mesh, 0)),
+                funcol.broadcast(x, 3, (device_mesh, 1)))
+
+    assert_equals_local_tensors(exact, values(lambda rank: torch.arange(4) * (-1) ** rank + rank))
+
+
+def test_collectives_of_torch_distributed(device_mesh):
+    data, model = device_mesh.get_group("data"), device_mesh.get_group("model")
+
+    def legacy(x):
+        total = x * 2
+        dist.all_reduce(total, group=data)
+        gathered = torch.empty(4 * x.shape[0])
+        dist.all_gather_into_tensor(gathered, x, group=model)
+        scattered = torch.empty_like(x)
+        dist.reduce_scatter_tensor(scattered, gathered, group=model)
+        exchanged = torch.empty_like(gathered)
+        dist.all_to_all_single(exchanged, gathered, group=model)
+        return total, gathered, scattered, exchanged
+
+    assert_equals_local_tensors(legacy, random_values(4))
+
+
+def test_inputs_that_are_written(device_mesh):
+    def write(x):
+        x.mul_(2)
+        dist.all_reduce(x, group=device_mesh.get_group("data"))
+        return x.sum()
+
+    x, same = random_values(4), random_values(4)
+    with LocalTensorMode(8):
+        write(x)
+    mt.per_rank(write, MESH)(same)
+    for rank in range(8):
+        torch.testing.assert_close(same._local_tensors[rank], x._local_tensors[rank])
+
+
+def test_the_gradient_of_a_function_with_collectives(device_mesh):
+    def gradient(x, w):
+        with torch.enable_grad():
+            w = w.detach().requires_grad_()
+            whole = funcol.all_gather_single_autograd(w, 0, (device_mesh, 1))
+            loss = funcol.reduce_scatter_single_autograd(x @ whole, "sum", 0, (device_mesh, 0)).square().sum()
+            return torch.autograd.grad(loss, w)[0]
+
+    assert_equals_local_tensors(gradient, random_values(6, 8), random_values(2, 3))
+
+
+def test_sequences_are_exchanged_for_heads(device_mesh):
+    """Attention over a sharded sequence: all-to-alls give each rank the whole sequence of some of the heads."""
+    def to_heads(x):  # [t / n, heads, d] -> [t, heads / n, d]
+        parts = x.unflatten(1, (4, -1)).movedim(1, 0).contiguous()
+        return funcol.all_to_all_single(parts, None, None, (device_mesh, 1)).flatten(0, 1)
+
+    def attention(q, k, v):
+        out = F.scaled_dot_product_attention(*(to_heads(each).transpose(0, 1) for each in (q, k, v)), is_causal=True)
+        parts = out.transpose(0, 1).unflatten(0, (4, -1)).contiguous()  # [n, t / n, heads / n, d]
+        return funcol.all_to_all_single(parts, None, None, (device_mesh, 1)).movedim(0, 1).flatten(1, 2)
+
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(16, 8, 4) for _ in range(3))
+    f = mt.per_rank(attention, MESH, in_specs=P("model"), out_specs=P("model"))
+    wanted = F.scaled_dot_product_attention(*(each.transpose(0, 1) for each in (q, k, v)), is_causal=True)
+    torch.testing.assert_close(f(q, k, v), wanted.transpose(0, 1))
+    assert collectives(f, q, k, v) == {"all_to_all": 4}
+    assert {(each.kind, *each.axes) for each in ms.explain(f, q, k, v, topology="cpu:8").collectives} == {
+        ("all-to-all", "model")}
+
+
+# Ranks.
+
+def test_ranks_differ(device_mesh):
+    def ranks(x):
+        return (x + dist.get_rank(), x + dist.get_rank(device_mesh.get_group("data")) + device_mesh.get_local_rank("model") * 3,
+                x * device_mesh["model"].get_local_rank() + device_mesh.get_coordinate()[0])
+
+    assert_equals_local_tensors(ranks, random_values(3))
+
+
+def test_ranks_of_a_mesh_in_another_order():
+    mesh = ms.Mesh({"a": 2, "b": 4}, [5, 1, 7, 3, 0, 4, 2, 6])
+    other = mt.simulated_device_mesh(mesh)
+
+    def ranks(x):
+        return (x + dist.get_rank(), x + other.get_local_rank("b"), funcol.all_reduce(x, "sum", (other, 0)),
+                funcol.all_gather_single(x, 0, (other, 1)))
+
+    x = torch.arange(8.).reshape(8, 1)
+    f = mt.per_rank(ranks, mesh, in_specs=P(("a", "b")))
+    ranks, places, sums, gathered = f(x)
+    assert (ranks - x[:, None]).flatten().tolist() == [5, 1, 7, 3, 0, 4, 2, 6]  # results are in mesh order
+    assert (places - x[:, None]).flatten().tolist() == [0, 1, 2, 3, 0, 1, 2, 3]
+    assert sums.flatten().tolist() == [4, 6, 8, 10, 4, 6, 8, 10]
+    assert gathered[1].flatten().tolist() == [0, 1, 2, 3] and gathered[6].flatten().tolist() == [4, 5, 6, 7]
+    sorted_groups = DeviceMesh("cpu", torch.tensor(list(mesh.device_ids)).reshape(2, 4), mesh_dim_names=("a", "b"))
+    with pytest.raises(ValueError, match="in another order: make the DeviceMesh with preserve_rank_order=True"):
+        mt.per_rank(lambda x: funcol.all_gather_single(x, 0, (sorted_groups, 0)), mesh)(torch.zeros(1))
+
+
+def test_constants(device_mesh):
+    assert_equals_local_tensors(lambda x: x + torch.tensor([1., 2., 3.]), random_values(3))
+
+
+# DTensor.
+
+@pytest.mark.parametrize("before, after", [
+    ([R, R], [S0, S1]), ([Partial(), S1], [S0, S0]), ([S0, S0], [S1, R]), ([S0, S1], [R, R]),
+    ([Partial(), Partial()], [R, S0]), ([S0, S1], [S0, S0]), ([R, S1], [S1, S0])], ids=str)
+def test_redistributions(device_mesh, before, after):
+    def change(x):
+        return DTensor.from_local(x, device_mesh, before, run_check=False).redistribute(placements=after).to_local()
+
+    assert_equals_local_tensors(change, random_values(16, 16))
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up = nn.Linear(8, 16)
+        self.down = nn.Linear(16, 8)
+
+    def forward(self, x):
+        return self.down(torch.relu(self.up(x)))
+
+
+@pytest.fixture
+def mlp():
+    torch.manual_seed(0)
+    return Mlp()
+
+
+def copy_of(module):
+    made = type(module)()
+    made.load_state_dict(module.state_dict())
+    return made
+
+
+def by_hand(mlp, mesh):
+    """The module with its parameters distributed by columns and by rows."""
+    def split(name, module, mesh):
+        dims = {"up": {"weight": S0, "bias": S0}, "down": {"weight": S1, "bias": R}}.get(name, {})
+        for own, placement in dims.items():
+            placed = distribute_tensor(getattr(module, own), mesh, [R, placement])
+            module.register_parameter(own, nn.Parameter(placed))
+
+    def whole_input(module, inputs, mesh):
+        return DTensor.from_local(inputs[0], mesh, [S0, R], run_check=False)
+
+    def whole_output(module, output, mesh):
+        return output.redistribute(placements=[S0, R])
+
+    return distribute_module(mlp, mesh, split, whole_input, whole_output)
+
+
+def test_a_distributed_module(device_mesh, mlp):
+    x = torch.randn(4, 8)
+    with LocalTensorMode(8):
+        distributed = by_hand(copy_of(mlp), device_mesh)
+    f = mt.per_rank(distributed, MESH, in_specs=P("data"))
+    torch.testing.assert_close(f(x), mlp(x).detach())  # a DTensor results in the whole tensor
+    assert collectives(f, x) == {"all_reduce": 1}
+
+
+def test_parts_of_one_rank_are_explained(device_mesh, mlp):
+    x = torch.randn(4, 8)
+    f = mt.per_rank(by_hand(mlp, device_mesh), MESH, in_specs=P("data"))
+    (only,) = ms.explain(f, x, topology="cpu:8").collectives
+    assert only.kind == "all-reduce" and tuple(only.axes) == ("model",)
+    with pytest.raises(ValueError, match=r"up\.weight: only the part of rank 0 exists.*LocalTensorMode"):
+        f(x)
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm1, self.norm2 = nn.LayerNorm(16), nn.LayerNorm(16)
+        self.q, self.k, self.v, self.o = (nn.Linear(16, 16) for _ in range(4))
+        self.up, self.down = nn.Linear(16, 32), nn.Linear(32, 16)
+
+    def forward(self, x):
+        h = self.norm1(x)
+        q, k, v = (each(h).unflatten(-1, (-1, 4)).transpose(1, 2) for each in (self.q, self.k, self.v))
+        x = x + self.o(F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.norm2(x))))
+
+
+class Transformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(32, 16)
+        self.block = Block()
+        self.head = nn.Linear(16, 32, bias=False)
+
+    def forward(self, tokens):
+        return self.head(self.block(self.embedding(tokens)))
+
+
+@pytest.fixture
+def transformer():
+    torch.manual_seed(1)
+    return Transformer()
+
+
+def parallel(model, mesh, sequence):
+    """The model with its layers split over "model"; between them, the sequence is split, too, or all ranks have all."""
+    between = S1 if sequence else R
+    plan = {"embedding": RowwiseParallel(input_layouts=R, output_layouts=between),
+            **{f"block.{name}": ColwiseParallel(input_layouts=between) for name in ("q", "k", "v", "up")},
+            **{f"block.{name}": RowwiseParallel(output_layouts=between) for name in ("o", "down")},
+            "head": ColwiseParallel(input_layouts=between, output_layouts=R)}
+    if sequence:
+        plan |= {f"block.{name}": SequenceParallel(use_local_output=True) for name in ("norm1", "norm2")}
+    with LocalTensorMode(8):
+        return parallelize_module(copy_of(model), mesh["model"], plan)
+
+
+def test_a_transformer_with_a_split_sequence(device_mesh, transformer):
+    tokens = torch.randint(0, 32, (4, 8))
+    f = mt.per_rank(parallel(transformer, device_mesh, True), MESH, in_specs=P("data"), out_specs=P("data"))
+    torch.testing.assert_close(f(tokens), transformer(tokens).detach())
+    # Of the embedding, of o and of down; of the input of q, k, v and up, and of both ends of the head.
+    assert collectives(f, tokens) == {"reduce_scatter": 3, "all_gather": 6}
+
+
+def test_training_a_transformer(device_mesh, transformer):
+    tokens, targets = torch.randint(0, 32, (2, 4, 8))
+    model = parallel(transformer, device_mesh, False)
+
+    def mean(gradient):  # over the parts of the batch, which are on "data"
+        if not isinstance(gradient, DTensor):
+            return funcol.all_reduce(gradient, "avg", (device_mesh, 0))
+        return DTensor.from_local(mean(gradient.to_local()), gradient.device_mesh, gradient.placements, run_check=False)
+
+    def step(tokens, targets):
+        loss = F.cross_entropy(model(tokens).flatten(0, 1), targets.flatten())
+        loss.backward()
+        return mean(loss.detach()), [mean(each.grad) for each in model.parameters()]
+
+    f = mt.per_rank(step, MESH, in_specs=P("data"), module=model)
+    losses, gradients = f(tokens, targets)
+    wanted = F.cross_entropy(transformer(tokens).flatten(0, 1), targets.flatten())
+    wanted.backward()
+    torch.testing.assert_close(losses, wanted.detach().expand(8))
+    for (name, parameter), got in zip(transformer.named_parameters(), gradients, strict=True):
+        got = got[0] if "norm" in name else got  # the norms are plain tensors: a value of each rank
+        torch.testing.assert_close(got, parameter.grad)
+    # Forward: the embedding, o, down, and the head's logits. Backward: the inputs of q, k, v, up and the head. And the
+    # means of 18 gradients and of the loss.
+    assert len(gradients) == 18 and collectives(f, tokens, targets) == {"all_reduce": 3 + 5 + 19, "all_gather": 1}
+
+
+# Fully sharded data parallelism.
+
+class Gather(torch.autograd.Function):
+    """Gathers a parameter before its use, and scatters the mean of its gradients."""
+
+    @staticmethod
+    def forward(ctx, part, group):
+        ctx.group = group
+        return funcol.all_gather_single(part, 0, group)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return funcol.reduce_scatter_single(gradient.contiguous(), "avg", 0, ctx.group), None
+
+
+def test_fully_sharded_by_collectives(device_mesh, mlp):
+    def step(parts, x, y):
+        with torch.enable_grad():
+            parts = {name: part.detach().requires_grad_() for name, part in parts.items()}
+            whole = {name: Gather.apply(part, dist.group.WORLD) for name, part in parts.items()}
+            loss = F.mse_loss(torch.func.functional_call(mlp, whole, x), y)
+            gradients = torch.autograd.grad(loss, list(parts.values()))
+        return {name: part.detach() - 0.1 * own for (name, part), own in zip(parts.items(), gradients)}
+
+    f = mt.per_rank(step, MESH, in_specs=P(("data", "model")), out_specs=P(("data", "model")))
+    reference = copy_of(mlp)
+    optimizer = torch.optim.SGD(reference.parameters(), lr=0.1)
+    state = {name: each.detach().clone() for name, each in mlp.named_parameters()}
+    for i in range(3):
+        x, y = torch.randn(2, 16, 8)
+        state = f(state, x, y)
+        optimizer.zero_grad()
+        F.mse_loss(reference(x), y).backward()
+        optimizer.step()
+    for name, each in reference.named_parameters():
+        torch.testing.assert_close(state[name], each.detach())
+    assert collectives(f, state, x, y) == {"all_gather": 4, "reduce_scatter": 4}
+    axes = {(each.kind, tuple(each.axes)) for each in ms.explain(f, state, x, y, topology="cpu:8").collectives}
+    assert all(own == ("data", "model") for _, own in axes)
+
+
+class Whole(nn.Module):
+    def forward(self, part):
+        return part.redistribute(placements=[R]).to_local(grad_placements=[Partial("avg")])
+
+
+def test_fully_sharded_parameters_that_are_dtensors(mlp):
+    mesh = ms.Mesh({"fsdp": 8})
+    device_mesh = mt.simulated_device_mesh(mesh)
+    with LocalTensorMode(8):
+        sharded = copy_of(mlp)
+        for each in (sharded.up, sharded.down):
+            for name, parameter in list(each.named_parameters(recurse=False)):
+                each.register_parameter(name, nn.Parameter(distribute_tensor(parameter, device_mesh, [S0])))
+                nn.utils.parametrize.register_parametrization(each, name, Whole(), unsafe=True)
+
+    def step(x, y):
+        F.mse_loss(sharded(x), y).backward()
+        with torch.no_grad():
+            for each in sharded.parameters():
+                each.sub_(0.1 * each.grad)
+
+    x, y = torch.randn(2, 16, 8)
+    f = mt.per_rank(step, mesh, in_specs=P("fsdp"), module=sharded)
+    assert f(x, y) is None
+    F.mse_loss(mlp(x), y).backward()
+    for part, each in zip(sharded.parameters(), mlp.parameters(), strict=True):
+        got = torch.cat([part.to_local()._local_tensors[rank] for rank in range(8)])
+        torch.testing.assert_close(got, (each - 0.1 * each.grad).detach())
+    assert collectives(f, x, y) == {"all_gather": 4, "reduce_scatter": 4}
+
+
+# What is not supported.
+
+def test_a_decision_by_the_rank(device_mesh):
+    def program(x):
+        if dist.get_rank() == 0:
+            return x
+        return x + 1
+
+    with pytest.raises(ValueError, match=r"test_ranks\.py:\d+: .*depends on the rank"):
+        mt.per_rank(program, MESH)(torch.zeros(1))
+
+
+def test_a_group_that_is_not_axes():
+    group = dist.new_group([0, 3])
+    with pytest.raises(ValueError, match=r"test_ranks\.py:\d+: .*ranks \[0, 3\] is not a set of axes of the mesh<data=2"):
+        mt.per_rank(lambda x: funcol.all_reduce(x, "sum", group), MESH)(torch.zeros(1))
+
+
+def test_uneven_parts(device_mesh):
+    def split(x):
+        return DTensor.from_local(x, device_mesh, [R, R], run_check=False).redistribute(placements=[R, S0]).to_local()
+
+    with pytest.raises(ValueError, match="differs by rank"):
+        mt.per_rank(split, MESH)(torch.zeros(6))
+    with pytest.raises(ValueError, match="do not divide dimension 0"):
+        mt.per_rank(split, MESH, in_specs=P("model"))(torch.zeros(6))
+    with pytest.raises(NotImplementedError, match="parts of different sizes"):
+        mt.per_rank(lambda x: funcol.all_to_all_single(x, [1, 3, 2, 2], [1, 3, 2, 2], (device_mesh, 1)),
+                    MESH)(torch.zeros(8))
+
+
+def test_ranks_that_disagree(device_mesh):
+    with pytest.raises(ValueError, match="the ranks 0 and 1 have different values"):
+        mt.per_rank(lambda x: x + device_mesh.get_local_rank("model"), MESH, out_specs=P("data"))(torch.zeros(2))
