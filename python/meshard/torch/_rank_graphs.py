@@ -15,7 +15,8 @@ from .lowerings import collectives
 _COORDINATE = "device_mesh._runtime_compute_coordinate_on_dim.default"
 _GROUP = "_dtensor.mesh_get_process_group.default"
 _SUBMESHES = ("device_mesh._get_flattened_submesh.default", "device_mesh._get_submesh.default")
-_CHECKS = ("aten._assert_scalar.default", "aten.sym_constrain_range.default", "aten.sym_constrain_range_for_size.default")
+_CHECKS = ("aten._assert_scalar.default", "aten.sym_constrain_range.default",
+           "aten.sym_constrain_range_for_size.default")
 
 # Of each collective: its function, and which of its arguments it takes, the group being the last one of the overload.
 _COLLECTIVES = {
@@ -72,8 +73,8 @@ def axes_of(ranks, mesh, ordered=True):
     if same is None:
         raise ValueError(f"[torch] the process group of the ranks {ranks} is not a set of axes of the {mesh}")
     if ordered:
-        raise ValueError(f"[torch] the ranks {ranks} of a process group are those of the axes {', '.join(same)} of the {mesh} "
-                         "in another order: make the DeviceMesh with preserve_rank_order=True")
+        raise ValueError(f"[torch] the ranks {ranks} of a process group are those of the axes {', '.join(same)} of the "
+                         f"{mesh} in another order: make the DeviceMesh with preserve_rank_order=True")
     return same
 
 
@@ -161,8 +162,8 @@ class _Resolver:
                   for rank in [int(full[at])]}
         missing = [rank for rank in self.ranks if rank not in places]
         if missing:
-            raise ValueError(f"{_where(node)}[torch] rank {missing[0]} of the {self.mesh} has no coordinate in a device "
-                             "mesh of the program")
+            raise ValueError(f"{_where(node)}[torch] rank {missing[0]} of the {self.mesh} has no coordinate in a "
+                             "device mesh of the program")
         return [places[rank] for rank in self.ranks]
 
     def replace(self, node, function, args):
@@ -217,9 +218,9 @@ class _Resolver:
                 return one(value)
             if isinstance(value, list | tuple):
                 made = [inside(each) for each in value]
-                for before, after in zip(value, made):
-                    if isinstance(before, torch.fx.Node) and before in self.numbers and isinstance(after, torch.fx.Node):
-                        self.shared(self.numbers[before], node, "a size")
+                for each in value:
+                    if isinstance(each, torch.fx.Node) and each in self.numbers:
+                        self.shared(self.numbers[each], node, "a size")
                 return type(value)(made) if type(value) in (list, tuple) else made
             return value
 
@@ -256,7 +257,8 @@ class _Resolver:
         else:
             shape = self.shape_of(own.get("self", own.get("input")))
         dim = own["dim"] % len(shape)
-        bounds = [slice(first, None if end is None else end[i]).indices(shape[dim])[:2] for i, first in enumerate(begin)]
+        ends = [None] * len(begin) if end is None else end
+        bounds = [slice(first, last).indices(shape[dim])[:2] for first, last in zip(begin, ends)]
         starts = tuple(first for first, _ in bounds)
         if end is not None:
             size = self.shared([max(last - first, 0) for first, last in bounds], node, "the size of a slice")

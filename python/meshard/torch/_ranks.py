@@ -81,8 +81,8 @@ def _symbolic_ranks(mesh):
         if frame is None:
             return group_rank(group)()
         if indirect:
-            raise ValueError(f"{frame.f_code.co_filename}:{frame.f_lineno}: [torch] call torch.distributed.get_rank() by "
-                             "this name: a program for all ranks cannot use the rank of one")
+            raise ValueError(f"{frame.f_code.co_filename}:{frame.f_lineno}: [torch] write torch.distributed.get_rank() "
+                             "in full: a function imported by its own name returns the rank of this process")
         return rank_in(group)
 
     def local_rank(self, mesh_dim=None):
@@ -159,8 +159,9 @@ def _capture(function, tensors, mesh):
             if not is_library(code.co_filename):
                 place = f"{code.co_filename}:{trace.tb_lineno}: "
             trace = trace.tb_next
-        raise ValueError(f"{place}[torch] a decision in Python depends on the rank, or on elements: one program is recorded "
-                         "for all ranks. Compute with the rank instead, as in torch.where(rank == 0, a, b)") from error
+        raise ValueError(f"{place}[torch] a decision in Python depends on the rank, or on elements: one program is "
+                         "recorded for all ranks. Compute with the rank instead, as in "
+                         "torch.where(torch.full((), rank) == 0, a, b)") from error
     (module, written), = found
     return keep_batches(for_every_rank(module, mesh)), written
 
@@ -196,8 +197,8 @@ def _local_shape(shape, spec, mesh, name):
     for d, axes in enumerate(_split_axes(spec, mesh, len(shape))):
         count = math.prod(mesh.axis_size(each) for each in axes)
         if shape[d] % count:
-            raise ValueError(f"[torch] {name}: {count} ranks do not divide dimension {d} of {tuple(shape)} evenly, so the "
-                             "ranks are not one program")
+            raise ValueError(f"[torch] {name}: {count} ranks do not divide dimension {d} of {tuple(shape)} evenly, so "
+                             "the ranks are not one program")
         local.append(shape[d] // count)
     return tuple(local)
 
@@ -214,7 +215,8 @@ def _whole(ranks, spec, mesh, name):
             made[part] = ranks[i]
         elif not torch.allclose(ranks[first[key]], ranks[i], equal_nan=True):
             ids = list(mesh.device_ids)
-            raise ValueError(f"[torch] {name}: the ranks {ids[first[key]]} and {ids[i]} have different values of one part")
+            raise ValueError(f"[torch] {name}: the ranks {ids[first[key]]} and {ids[i]} have different values of one "
+                             "part")
     return made
 
 
@@ -395,14 +397,16 @@ class PerRank:
 
     def __init__(self, function, mesh, in_specs, out_specs, module):
         owner = getattr(function, "__self__", function)
+        if not hasattr(torch.compiler.config, "compile_on_one_rank"):
+            raise NotImplementedError(f"[torch] PyTorch {torch.__version__} cannot capture one rank for all: 2.15 can")
         self.function, self.mesh, self.in_specs, self.out_specs = function, mesh_of(mesh), in_specs, out_specs
         self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
         for name, each in self.module.named_modules() if self.module is not None else ():
             if type(each).__name__.startswith("FSDP"):
-                raise NotImplementedError(f"[torch] {name or 'the module'} is a {type(each).__name__}, whose hooks resize "
-                                          "storage on streams: gather its parameters by collectives, or mark them with "
-                                          "meshard.torch.fully_shard() and compile the module")
+                raise NotImplementedError(f"[torch] {name or 'the module'} is a {type(each).__name__}, whose hooks "
+                                          "resize storage on streams: gather its parameters by collectives, or mark "
+                                          "them with meshard.torch.fully_shard() and compile the module")
 
     def _program(self, args, kwargs):
         from ._programs import input_names
@@ -460,22 +464,23 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
         f(x, up, down)                                               # whole tensors in, a whole tensor out
         ms.explain(f, x, up, down, topology="v5e:2x4")
 
-    `function` is a function, a module or a method of one; it may use DTensor, functional collectives, and collectives of
-    torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured once, on one rank
-    of PyTorch's fake process group, and no process is started. Rank r is the device r of the mesh. The parameters and buffers
-    of the module, or of `module`, are inputs, too. What each rank gets of an input:
+    `function` is a function, a module or a method of one. It may use DTensor, functional collectives, and those of
+    torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured once, on one
+    rank of PyTorch's fake process group; no process is started. Rank r is the device r of the mesh. The parameters and
+    buffers of the module, or of `module`, are inputs, too. What each rank gets of an input:
     - of a plain tensor, the part that its spec gives it: a P for all arguments, or a tuple of them that follows the
       arguments from the top; None: as mark_sharding() marked it, or all of it on every rank;
     - of a DTensor, its own part. To run, a DTensor that is sharded must be made inside LocalTensorMode, which keeps the
       parts of all ranks; to explain, the part of one rank is enough;
     - of a LocalTensor, the rank's value.
 
-    A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole tensor
-    of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to are
-    written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function.
+    A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole
+    tensor of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to
+    are written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function.
 
-    Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on them, on
-    environment variables such as RANK, or on the elements of tensors, parts of different sizes, and sends between two ranks
-    (isend, irecv) are not supported. All but the environment variables raise an error that names the line.
+    Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on
+    them or on elements of tensors, parts of different sizes, and sends between two ranks (isend, irecv) are not
+    supported: they raise an error that names the line. A branch on an environment variable such as RANK is recorded as
+    this process takes it.
     """
     return PerRank(function, mesh, in_specs, out_specs, module)

@@ -5,6 +5,8 @@ These take axes in place of a process group: graphs with groups are rewritten by
 
 import math
 
+import torch
+
 import meshard as ms
 
 from .._dtypes import to_torch
@@ -68,7 +70,7 @@ def all_to_all(x, output_sizes, input_sizes, mesh, axes):
     for sizes in (output_sizes, input_sizes):
         if sizes and set(sizes) != {x.shape[0] // size} or x.shape[0] % size:
             raise NotImplementedError(f"[torch] an all-to-all of parts of different sizes is not supported: "
-                                      f"{list(sizes)} of {x.shape[0]} rows over {size} ranks. Pad the parts to one size")
+                                      f"{list(sizes)} of {x.shape[0]} rows over {size} ranks. Pad them to one size")
     return ms.all_to_all(x, axes, 0, 0) if axes else x
 
 
@@ -104,18 +106,24 @@ def identity(x):
 
 
 def rank_value(mesh, values):
-    """A number that each rank knows, by ranks in mesh order, as an int64 of rank 0."""
+    """A number that each rank knows, by ranks in mesh order, as a tensor of rank 0: int64, float64 or bool."""
+    if isinstance(values[0], bool):
+        return cast(rank_value(mesh, tuple(map(int, values))), torch.bool)
     axes = [axis for axis in mesh.axis_names if mesh.axis_size(axis) > 1]
     strides = {axis: math.prod(mesh.axis_size(each) for each in axes[i + 1:]) for i, axis in enumerate(axes)}
     steps = {axis: values[strides[axis]] - values[0] for axis in axes}
-    if all(value == values[0] + sum(step * (i // strides[axis] % mesh.axis_size(axis)) for axis, step in steps.items())
-           for i, value in enumerate(values)):
+    exact = all(isinstance(value, int) for value in values)
+
+    def linear(i):
+        return values[0] + sum(step * (i // strides[axis] % mesh.axis_size(axis)) for axis, step in steps.items())
+
+    if exact and all(value == linear(i) for i, value in enumerate(values)):
         total = ms.full((), values[0], dtype=ms.int64)
         for axis, step in steps.items():
             if step:
                 total = total + ms.astype(ms.axis_index([axis]), ms.int64) * ms.full((), step, dtype=ms.int64)
         return total
-    table = ms.mark_manual_sharding(ms.asarray(list(values), dtype=ms.int64), mesh)
+    table = ms.mark_manual_sharding(ms.asarray(list(values), dtype=ms.int64 if exact else ms.float64), mesh)
     return ms.squeeze(ms.dynamic_slice(table, [ms.axis_index(axes)], [1]), axis=0)
 
 
