@@ -293,8 +293,9 @@ class _Resolver:
         def one(value):
             if not isinstance(value, torch.Tensor) or not any(isinstance(n, torch.SymInt) for n in value.shape):
                 return value
-            shape = [self.shared(self.evaluate(size, node), node, "a size") for size in value.shape]
-            return torch.empty(shape, dtype=value.dtype, device="meta")
+            shape, strides = ([self.shared(self.evaluate(each, node), node, "a size") for each in sizes]
+                              for sizes in (value.shape, value.stride()))
+            return torch.empty_strided(shape, strides, dtype=value.dtype, device="meta")
 
         value = node.meta.get("val")
         if isinstance(value, torch.Tensor):
