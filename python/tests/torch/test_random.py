@@ -40,6 +40,7 @@ MOMENTS = {
     "poisson": (lambda x: torch.poisson(x + 4), 4, 2),
     "multinomial": (lambda x: torch.multinomial(torch.tensor([1.0, 0.0, 3.0]), COUNT, True) + x, 1.5,
                     math.sqrt(0.75)),
+    "gamma": (lambda x: torch._standard_gamma(x + 4), 4, 2),
     "dropout": (lambda x: torch.nn.functional.dropout(x + 1, 0.75), 1, math.sqrt(3)),
 }
 

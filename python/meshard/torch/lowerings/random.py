@@ -253,6 +253,16 @@ def poisson(key, x):
     return cast(ms.random.poisson(key, cast(x, torch.float32), x.shape, dtype=ms.int32), to_torch(x.dtype))
 
 
+@_draws("aten._standard_gamma")
+def standard_gamma(key, x):
+    return ms.random.gamma(key, x, x.shape, dtype=x.dtype)
+
+
+@_draws("aten._sample_dirichlet")
+def sample_dirichlet(key, x):
+    return ms.random.dirichlet(key, x, x.shape[:-1], dtype=x.dtype)
+
+
 @_draws("aten.multinomial")
 def multinomial(key, x, num_samples, replacement=False):
     logits = ms.log(cast(x, torch.float32) if to_torch(x.dtype).itemsize < 4 else x)
@@ -273,6 +283,11 @@ def native_dropout(key, x, p, train):
         return ms.zeros_like(x), ms.zeros(x.shape, dtype=ms.bool)
     kept = ms.random.bernoulli(key, 1 - p, x.shape)
     return ms.multiply(ms.multiply(x, cast(kept, to_torch(x.dtype))), as_dtype(1 / (1 - p), to_torch(x.dtype))), kept
+
+
+@lowers("aten._masked_scale")
+def masked_scale(x, mask, scale):
+    return ms.multiply(ms.multiply(x, cast(mask, to_torch(x.dtype))), as_dtype(scale, to_torch(x.dtype)))
 
 
 @_draws("aten.rrelu_with_noise_functional")
