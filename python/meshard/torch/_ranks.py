@@ -1,6 +1,7 @@
 """Programs that every rank runs, as manual regions over a mesh; see per_rank()."""
 
 import contextlib
+import functools
 import math
 import sys
 
@@ -16,7 +17,7 @@ from ._capture import Captured, compiled
 from ._compile import ambient, flatten_results, modes
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
-from ._lines import is_library
+from ._lines import is_library, prepare_backward
 from ._marks import sharding_of
 from ._rank_graphs import axes_of, for_every_rank, groups_along, ranks_of
 from ._run import run_graph
@@ -97,6 +98,17 @@ def _symbolic_ranks(mesh):
         own = self._coordinate_on_dim
         return own if own is None or asks()[0] is None else [self._sym_get_coordinate(i) for i in range(self.ndim)]
 
+    def with_lines(differentiate):
+        """Gradients are at the lines of what they differentiate, not at that of the call."""
+
+        @functools.wraps(differentiate)
+        def at_lines(tensors, *args, **kwargs):
+            for each in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
+                prepare_backward(each)
+            return differentiate(tensors, *args, **kwargs)
+
+        return at_lines
+
     def permute_tensor(*args, **kwargs):
         raise NotImplementedError("[torch] permute_tensor() is not supported: the sizes of its parts differ by rank")
 
@@ -107,7 +119,8 @@ def _symbolic_ranks(mesh):
     changes = [(dist, "get_rank", own_get_rank), (dist.ProcessGroup, "rank", own_group_rank),
                (DeviceMesh, "get_local_rank", local_rank), (DeviceMesh, "get_coordinate", get_coordinate),
                (DeviceMesh, "get_rank", lambda self: rank_in()), (_collective_utils, "local_tensor_mode", own_mode),
-               (_functional_collectives, "permute_tensor", permute_tensor)]
+               (_functional_collectives, "permute_tensor", permute_tensor),
+               *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
     before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
     try:
         for owner, name, value in changes:
@@ -392,6 +405,10 @@ def _is_spec(value):
     return value is None or isinstance(value, ms.P)
 
 
+def _from_torch(kind):
+    return kind.__module__.startswith("torch.")
+
+
 class PerRank:
     """A program that every rank runs; see per_rank()."""
 
@@ -403,7 +420,8 @@ class PerRank:
         self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
         for name, each in self.module.named_modules() if self.module is not None else ():
-            if type(each).__name__.startswith("FSDP"):
+            if any(base.__name__ in ("FSDPModule", "FullyShardedDataParallel") and _from_torch(base)
+                   for base in type(each).__mro__):
                 raise NotImplementedError(f"[torch] {name or 'the module'} is a {type(each).__name__}, whose hooks "
                                           "resize storage on streams: gather its parameters by collectives, or mark "
                                           "them with meshard.torch.fully_shard() and compile the module")
