@@ -56,7 +56,9 @@ def compiled(function, tensors, compile_forward, compile_backward):
                 return tuple(function(*given))
 
     mode, fakes = _faked(tensors)
-    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded():
+    # Without oneDNN, PyTorch decomposes an LSTM into operations that can be recorded.
+    with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded(), \
+            torch.backends.mkldnn.flags(enabled=False):
         return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
                                      decompositions=decompositions())
 

@@ -97,8 +97,9 @@ def backend(module, example_inputs, **options):
 
     if options:
         raise ValueError(f"[torch] the backend has no option {', '.join(options)}")
-    return aot_autograd(fw_compiler=compile_forward, bw_compiler=compile_backward, decompositions=decompositions(),
-                        partition_fn=min_cut_rematerialization_partition)(module, example_inputs)
+    with torch.backends.mkldnn.flags(enabled=False):
+        return aot_autograd(fw_compiler=compile_forward, bw_compiler=compile_backward, decompositions=decompositions(),
+                            partition_fn=min_cut_rematerialization_partition)(module, example_inputs)
 
 
 def signature(value):
