@@ -159,3 +159,24 @@ def test_results_share_memory_with_the_device():
     y[0] = 5  # one's own memory: another call is not changed
     close(mt.compile(lambda t: t + 1)(x), x + 1)
     assert ms is not None
+
+
+@pytest.mark.parametrize("layer", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
+def test_recurrent_layers(layer):
+    torch.manual_seed(0)
+    module, x = layer(4, 6, 2, batch_first=True, bidirectional=True), torch.randn(3, 5, 4)
+    y, wanted = mt.compile(module)(x)[0], module(x)[0]
+    close(y, wanted)
+    gradients = [torch.autograd.grad(each.square().sum(), tuple(module.parameters())) for each in (y, wanted)]
+    for got, want in zip(*gradients, strict=True):
+        close(got, want)
+
+
+def test_weight_norm():
+    torch.manual_seed(0)
+    module, x = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(4, 6)), torch.randn(3, 4)
+    y, wanted = mt.compile(module)(x), module(x)
+    close(y, wanted)
+    gradients = [torch.autograd.grad(each.square().sum(), tuple(module.parameters())) for each in (y, wanted)]
+    for got, want in zip(*gradients, strict=True):
+        close(got, want)
