@@ -1,6 +1,7 @@
 """Compares the modules of PyTorch's module_db, compiled, with PyTorch on the CPU: results, gradients and buffers.
 
 usage: module_database.py [--only Linear,nn.Conv2d] [--dtype float32] [--samples 4] [--part 0/1] [--verbose]
+                          [--dynamo]
 """
 
 import argparse
@@ -20,6 +21,7 @@ from torch.testing._internal.common_modules import module_db
 from torch.utils import _pytree as pytree
 
 import meshard.torch as mt
+from meshard.torch._compile import backend
 
 
 def arguments():
@@ -29,6 +31,7 @@ def arguments():
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("--dynamo", action="store_true", help="torch.compile(module, backend='meshard'), not mt.compile")
     return parser.parse_args()
 
 
@@ -63,7 +66,12 @@ def run(module, call, args, kwargs):
     return results, gradients, list(module.buffers())
 
 
-def check(info, dtype, training, samples):
+def through_dynamo(module):
+    torch._dynamo.reset()
+    return torch.compile(module, backend=backend)
+
+
+def check(info, dtype, training, samples, compiled):
     """(verdict, reason) for one module in one mode."""
     torch.manual_seed(0)
     cases = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training)
@@ -79,7 +87,7 @@ def check(info, dtype, training, samples):
             module(*args, **kwargs)
         other = copy.deepcopy(module)
         expected = run(module, module, args, kwargs)
-        actual = run(other, mt.compile(other), args, kwargs)
+        actual = run(other, compiled(other), args, kwargs)
         for kind, left, right in zip(("result", "gradient", "buffer"), expected, actual):
             if len(left) != len(right):
                 return "wrong", f"{len(right)} of {len(left)} {kind}s"
@@ -104,7 +112,8 @@ def main():
             continue
         for training in ((True, False) if info.train_and_eval_differ else (True,)):
             try:
-                verdict, reason = check(info, dtype, training, options.samples)
+                verdict, reason = check(info, dtype, training, options.samples,
+                                        through_dynamo if options.dynamo else mt.compile)
             except Exception as error:
                 reason = f"{type(error).__name__}: {' '.join(str(error).split())[:220]}"
                 verdict = "missing" if "has no lowering" in reason else "error"
