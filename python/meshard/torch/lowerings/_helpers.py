@@ -39,6 +39,18 @@ def elementwise(function, *operands, promotion=Promotion.DEFAULT):
     return as_dtype(made, result)
 
 
+def wide(function):
+    """The same function, computed in float32 for narrower dtypes."""
+
+    def computed(*operands):
+        dtype = to_torch(operands[0].dtype)
+        if dtype in (torch.float16, torch.bfloat16):
+            return cast(function(*(cast(each, torch.float32) for each in operands)), dtype)
+        return function(*operands)
+
+    return computed
+
+
 def dimension(dim, rank):
     """A dimension counted from the front; a tensor without dimensions is taken as one of size 1."""
     size = max(rank, 1)

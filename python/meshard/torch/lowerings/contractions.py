@@ -6,7 +6,7 @@ import meshard as ms
 
 from .._dtypes import to_meshard, to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast, is_number
+from ._helpers import as_dtype, cast, is_number, wide
 
 
 @lowers("aten.mm", "aten.bmm", "aten.mv", "aten.dot", "aten.matmul")
@@ -39,9 +39,14 @@ def _added(bias, product, beta, alpha):
     return product + (bias if is_number(beta, 1) else bias * as_dtype(beta, dtype))
 
 
-@lowers("aten.addmm", "aten.baddbmm", "aten.addmv")
+@lowers("aten.addmm", "aten.addmv")
 def addmm(bias, a, b, beta=1, alpha=1):
     return _added(bias, ms.matmul(a, b), beta, alpha)
+
+
+@lowers("aten.baddbmm")
+def baddbmm(bias, a, b, beta=1, alpha=1):
+    return wide(lambda bias, a, b: _added(bias, ms.matmul(a, b), beta, alpha))(bias, a, b)
 
 
 @lowers("aten.addmm.dtype", "aten.baddbmm.dtype")
@@ -51,7 +56,10 @@ def addmm_in_dtype(bias, a, b, out_dtype, beta=1, alpha=1):
 
 @lowers("aten.addbmm")
 def addbmm(bias, a, b, beta=1, alpha=1):
-    return _added(bias, ms.dot_general(a, b, lhs_contracting=(0, 2), rhs_contracting=(0, 1)), beta, alpha)
+    def computed(bias, a, b):
+        return _added(bias, ms.dot_general(a, b, lhs_contracting=(0, 2), rhs_contracting=(0, 1)), beta, alpha)
+
+    return wide(computed)(bias, a, b)
 
 
 @lowers("aten._addmm_activation")

@@ -9,7 +9,7 @@ from meshard._meshard import ops
 
 from .._dtypes import Promotion, promoted, to_meshard, to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast, elementwise, is_number
+from ._helpers import as_dtype, cast, elementwise, is_number, wide
 
 FLOAT = Promotion.INT_TO_FLOAT
 BOOL = Promotion.ALWAYS_BOOL
@@ -34,9 +34,9 @@ _PRIMS = {
 for _name, _function in {
         "acos": ms.acos, "acosh": ms.acosh, "asin": ms.asin, "asinh": ms.asinh, "atan": ms.atan, "atanh": ms.atanh,
         "cos": ms.cos, "cosh": ms.cosh, "erf": ms.erf, "erfc": ms.erfc,
-        "exp": ms.exp, "exp2": ms.exp2, "expm1": ms.expm1, "lgamma": ms.lgamma, "log": ms.log, "log10": ms.log10,
-        "log1p": ms.log1p, "log2": ms.log2, "reciprocal": ms.reciprocal, "rsqrt": ms.rsqrt, "sigmoid": ms.logistic,
-        "sin": ms.sin, "sinh": ms.sinh, "sqrt": ms.sqrt, "tan": ms.tan, "tanh": ms.tanh}.items():
+        "exp": ms.exp, "exp2": wide(ms.exp2), "expm1": ms.expm1, "lgamma": ms.lgamma, "log": ms.log,
+        "log10": wide(ms.log10), "log1p": ms.log1p, "log2": wide(ms.log2), "reciprocal": ms.reciprocal,
+        "rsqrt": ms.rsqrt, "sigmoid": ms.logistic, "sin": ms.sin, "sinh": ms.sinh, "sqrt": ms.sqrt, "tan": ms.tan, "tanh": ms.tanh}.items():
     _register(_name, _function, FLOAT)
 _register("erfinv", ms.erf_inv, FLOAT, prim="erf_inv")
 
@@ -113,8 +113,10 @@ def add(a, b, alpha=1):
 
 @lowers("aten.sub.Tensor", "aten.sub.Scalar", "prims.sub")
 def sub(a, b, alpha=1):
-    return elementwise(
-        lambda x, y: ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype)))), a, b)
+    def difference(x, y):
+        return ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype))))
+
+    return elementwise(difference, a, b)
 
 
 @lowers("aten.rsub.Tensor", "aten.rsub.Scalar")
@@ -169,6 +171,10 @@ def relu(x):
 
 @lowers("aten.gelu")
 def gelu(x, approximate="none"):
+    return wide(lambda x: _gelu(x, approximate))(x)
+
+
+def _gelu(x, approximate):
     if approximate == "tanh":
         return 0.5 * x * (1 + ms.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
     return 0.5 * x * (1 + ms.erf(x * math.sqrt(0.5)))
@@ -299,9 +305,10 @@ def imag(x):
 def frexp(x):
     """Mantissas of at least 1/2 and less than 1, and exponents of 2 in int32."""
     dtype = to_torch(x.dtype)
-    wide = x if dtype in (torch.float32, torch.float64) else cast(x, torch.float32)
-    bits, integer, fraction, bias = (64, torch.int64, 52, 1022) if dtype == torch.float64 else (32, torch.int32, 23, 126)
-    pattern = ms.bitcast_convert(wide, to_meshard(integer))
+    value = x if dtype in (torch.float32, torch.float64) else cast(x, torch.float32)
+    double = dtype == torch.float64
+    bits, integer, fraction, bias = (64, torch.int64, 52, 1022) if double else (32, torch.int32, 23, 126)
+    pattern = ms.bitcast_convert(value, to_meshard(integer))
     mask = (1 << (bits - 1 - fraction)) - 1
 
     def exponent_of(pattern):
@@ -312,14 +319,14 @@ def frexp(x):
     integers = ms.bitwise_and(pattern, as_dtype((1 << fraction) - 1, integer))
     subnormal = ms.equal(exponent_of(pattern), as_dtype(-bias, integer))
     zero = ms.logical_and(subnormal, ms.equal(integers, ms.zeros_like(integers)))
-    as_float = ms.bitcast_convert(ms.astype(integers, wide.dtype), to_meshard(integer))
+    as_float = ms.bitcast_convert(ms.astype(integers, value.dtype), to_meshard(integer))
     sign = ms.bitwise_and(pattern, as_dtype(-(1 << (bits - 1)), integer))
     pattern = ms.where(subnormal, ms.bitwise_or(sign, as_float), pattern)
     exponent = exponent_of(pattern) - ms.where(subnormal, as_dtype(bias + fraction, integer), as_dtype(0, integer))
     kept = ms.bitwise_and(pattern, as_dtype(~(mask << fraction), integer))
-    mantissa = ms.bitcast_convert(ms.bitwise_or(kept, as_dtype(bias << fraction, integer)), wide.dtype)
-    unchanged = ms.logical_or(zero, ms.logical_not(ms.isfinite(wide)))
-    return cast(ms.where(unchanged, wide, mantissa), dtype), \
+    mantissa = ms.bitcast_convert(ms.bitwise_or(kept, as_dtype(bias << fraction, integer)), value.dtype)
+    unchanged = ms.logical_or(zero, ms.logical_not(ms.isfinite(value)))
+    return cast(ms.where(unchanged, value, mantissa), dtype), \
         cast(ms.where(unchanged, ms.zeros_like(exponent), exponent), torch.int32)
 
 
@@ -331,6 +338,18 @@ def heaviside(x, values):
         return ms.where(zero, values, made)
 
     return elementwise(computed, x, values)
+
+
+@lowers("aten.logit")
+def logit(x, eps=None):
+    def computed(x):
+        if eps is not None:
+            low, high = ms.full_like(x, eps), ms.full_like(x, 1 - eps)
+            # NaN stays NaN.
+            x = ms.where(ms.less(x, low), low, ms.where(ms.greater(x, high), high, x))
+        return ms.log(x / (1 - x))
+
+    return elementwise(wide(computed), x, promotion=FLOAT)
 
 
 @lowers("aten._efficientzerotensor")

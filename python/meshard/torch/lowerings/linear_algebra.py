@@ -452,6 +452,8 @@ def linalg_matrix_exp(a):
     if 0 in a.shape:
         return a
     real = _real_dtype(a)
+    if real in (torch.float16, torch.bfloat16):
+        return cast(linalg_matrix_exp(cast(a, torch.float32)), real)
     # Up to this norm, the polynomial has the precision of the dtype (Bader, Blanes and Casas, 2019).
     reach = 1.090863719290036 if real == torch.float64 else 3.010066362817634
     norm = ms.max(ms.sum(ms.abs(a), axis=-2), axis=-1)

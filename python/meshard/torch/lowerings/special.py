@@ -9,29 +9,17 @@ import meshard as ms
 from .._dtypes import Promotion, to_meshard, to_torch
 from .._table import lowers
 from . import _coefficients as tables
-from ._helpers import as_dtype, cast, elementwise
+from ._helpers import as_dtype, cast, elementwise, wide
 
 FLOAT = Promotion.INT_TO_FLOAT
-
-
-def _wide(function):
-    """The same function, computed in float32 for narrower dtypes."""
-
-    def computed(*operands):
-        dtype = to_torch(operands[0].dtype)
-        if dtype in (torch.float16, torch.bfloat16):
-            return cast(function(*(cast(each, torch.float32) for each in operands)), dtype)
-        return function(*operands)
-
-    return computed
 
 
 def _register(*names):
     """Registers a function of float tensors; integers become floats."""
 
     def register(function):
-        wide = _wide(function)
-        lowers(*names)(lambda *operands: elementwise(wide, *operands, promotion=FLOAT))
+        computed = wide(function)
+        lowers(*names)(lambda *operands: elementwise(computed, *operands, promotion=FLOAT))
         return function
 
     return register
@@ -313,7 +301,7 @@ def polygamma(order, x):
         factor = math.exp(math.lgamma(order + 1)) * (1 if order % 2 else -1)
         return zeta(as_dtype(order + 1.0, to_torch(x.dtype)), x) * factor
 
-    return elementwise(_wide(computed), x, promotion=FLOAT)
+    return elementwise(wide(computed), x, promotion=FLOAT)
 
 
 def _incomplete_gamma(a, x):
@@ -425,7 +413,7 @@ def _register_polynomial(name, start, step, fixed=None):
         made = _recurrence(x, n, start, step)
         return made if fixed is None else fixed(x, n, made)
 
-    _register(f"aten.special_{name}.default", f"aten.special_{name}.x_scalar", f"aten.special_{name}.n_scalar")(computed)
+    _register(*(f"aten.special_{name}.{overload}" for overload in ("default", "x_scalar", "n_scalar")))(computed)
 
 
 def _chebyshev_step(k, x, q, p):
