@@ -28,10 +28,11 @@ _COLLECTIVES = {
     "all_reduce_coalesced": (collectives.coalesced(collectives.all_reduce), (0, 1)),
     "all_gather_into_tensor_coalesced": (collectives.coalesced(collectives.all_gather), (0,)),
     "reduce_scatter_tensor_coalesced": (collectives.coalesced(collectives.reduce_scatter), (0, 1)),
+    "permute_tensor": (collectives.permute, (0, 1)),
     "shard_dim_alltoall": (collectives.all_to_all_dimensions, (0, 1, 2)),
 }
 _IDENTITIES = ("wait_tensor", "wait_tensors", "_wrap_tensor_autograd")
-_NAMESPACES = ("_c10d_functional", "_c10d_functional_autograd", "_dtensor")
+_NAMESPACES = ("_c10d_functional", "_c10d_functional_autograd", "_dtensor", "meshard")
 
 
 def ranks_of(group):

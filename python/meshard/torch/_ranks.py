@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import math
+import os
 import sys
 
 import torch
@@ -43,6 +44,15 @@ def simulated_device_mesh(mesh, device_type="cpu"):
 
 # What a program asks about its rank.
 
+_PROGRAMS = tuple(os.path.join(os.path.dirname(dist.__file__), folder, "") for folder in (
+    "algorithms", "fsdp", "nn", "pipelining", "tensor"))
+"""The folders of PyTorch that compute with the rank. Others ask for that of this process, for its groups and logs."""
+
+
+def _computes(file):
+    return not is_library(file) or file.startswith(_PROGRAMS) and os.path.basename(file) != "_collective_utils.py"
+
+
 def _coordinate(ranks, index):
     """This rank's place along a dimension of nested lists of ranks, as a number that differs by rank."""
     from torch.distributed._ops import device_mesh  # noqa: F401: registers the operator
@@ -63,11 +73,11 @@ def _symbolic_ranks(mesh):
     inner = {get_rank.__code__, distributed_c10d.get_group_rank.__code__}
 
     def asks():
-        """The user's frame that asks for the rank; None if PyTorch does, which uses it for bookkeeping."""
+        """The frame that computes with the rank, or None, and whether it asks through another function."""
         frame, indirect = sys._getframe(2), False
         while frame.f_code in inner:
             frame, indirect = frame.f_back, True
-        return (None if is_library(frame.f_code.co_filename) else frame), indirect
+        return (frame if _computes(frame.f_code.co_filename) else None), indirect
 
     def rank_in(group=None):
         if group is None or group is dist.GroupMember.WORLD:
@@ -96,7 +106,7 @@ def _symbolic_ranks(mesh):
 
     def get_coordinate(self):
         own = self._coordinate_on_dim
-        return own if own is None or asks()[0] is None else [self._sym_get_coordinate(i) for i in range(self.ndim)]
+        return own and [self._sym_get_coordinate(i) for i in range(self.ndim)]
 
     def with_lines(differentiate):
         """Gradients are at the lines of what they differentiate, not at that of the call."""
@@ -109,8 +119,9 @@ def _symbolic_ranks(mesh):
 
         return at_lines
 
-    def permute_tensor(*args, **kwargs):
-        raise NotImplementedError("[torch] permute_tensor() is not supported: the sizes of its parts differ by rank")
+    def own_permute(tensor, src_dst, group, tag=""):
+        name = _functional_collectives._resolve_group_name(group, tag)
+        return permute_tensor(tensor, list(src_dst), name)
 
     def own_mode():
         # DTensor gathers and chunks on CPUs, whose process groups had no all-to-all, unless this is not None.
@@ -119,7 +130,7 @@ def _symbolic_ranks(mesh):
     changes = [(dist, "get_rank", own_get_rank), (dist.ProcessGroup, "rank", own_group_rank),
                (DeviceMesh, "get_local_rank", local_rank), (DeviceMesh, "get_coordinate", get_coordinate),
                (DeviceMesh, "get_rank", lambda self: rank_in()), (_collective_utils, "local_tensor_mode", own_mode),
-               (_functional_collectives, "permute_tensor", permute_tensor),
+               (_functional_collectives, "permute_tensor", own_permute),
                *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
     before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
     try:
@@ -141,6 +152,29 @@ def _without_tokens(module, count):
             raise NotImplementedError(f"[torch] {next(iter(node.users)).target} has effects that are ordered")
         module.graph.erase_node(node)
     return module
+
+
+@torch.library.custom_op("meshard::permute_tensor", mutates_args=())
+def permute_tensor(x: torch.Tensor, targets: list[int], group: str) -> torch.Tensor:
+    """The value of the rank whose target this rank is, of parts of one size: PyTorch's function has none for others."""
+    return x.clone()
+
+
+@permute_tensor.register_fake
+def _(x, targets, group):
+    return torch.empty_like(x)
+
+
+def _keep_targets(ctx, inputs, output):
+    _, ctx.targets, ctx.group = inputs
+
+
+def _permute_back(ctx, cotangent):
+    sources = [ctx.targets.index(i) for i in range(len(ctx.targets))]
+    return permute_tensor(cotangent.contiguous(), sources, ctx.group), None, None
+
+
+permute_tensor.register_autograd(_permute_back, setup_context=_keep_targets)
 
 
 def _capture(function, tensors, mesh):

@@ -149,6 +149,23 @@ def test_the_gradient_of_a_function_with_collectives(device_mesh):
     assert_equals_local_tensors(gradient, random_values(6, 8), random_values(2, 3))
 
 
+def test_a_ring(device_mesh):
+    """A product with a matrix whose parts go around: each rank has the rows of one part of the result."""
+    def ring(rows, part):
+        total = torch.zeros(rows.shape[0], part.shape[1])
+        for i in range(4):
+            owner = (device_mesh.get_local_rank("model") - i) % 4
+            total = total + torch.narrow(rows, 1, owner * 2, 2) @ part
+            part = funcol.permute_tensor(part, [1, 2, 3, 0], (device_mesh, 1))
+        return total
+
+    torch.manual_seed(0)
+    rows, columns = torch.randn(8, 8), torch.randn(8, 3)
+    f = mt.per_rank(ring, MESH, in_specs=P("model"), out_specs=P("model"))
+    torch.testing.assert_close(f(rows, columns), rows @ columns)
+    assert collectives(f, rows, columns) == {"collective_permute": 3}  # what the last one receives is not used
+
+
 def test_sequences_are_exchanged_for_heads(device_mesh):
     """Attention over a sharded sequence: all-to-alls give each rank the whole sequence of some of the heads."""
     def to_heads(x):  # [t / n, heads, d] -> [t, heads / n, d]
@@ -206,6 +223,14 @@ def test_ranks_of_a_mesh_in_another_order():
     sorted_groups = DeviceMesh("cpu", torch.tensor(list(mesh.device_ids)).reshape(2, 4), mesh_dim_names=("a", "b"))
     with pytest.raises(ValueError, match="in another order: make the DeviceMesh with preserve_rank_order=True"):
         mt.per_rank(lambda x: funcol.all_gather_single(x, 0, (sorted_groups, 0)), mesh)(torch.zeros(1))
+
+
+def test_a_tensor_that_is_distributed_inside(device_mesh):
+    def split(x):
+        return distribute_tensor(x, device_mesh, [S1, S0], src_data_rank=None).to_local()
+
+    x = torch.arange(32.).reshape(8, 4)
+    torch.testing.assert_close(mt.per_rank(split, MESH, out_specs=P("model", "data"))(x), x)
 
 
 def test_constants(device_mesh):

@@ -79,6 +79,13 @@ def all_to_all_dimensions(x, gather_dim, shard_dim, mesh, axes):
     return ms.all_to_all(x, axes, shard_dim, gather_dim) if axes else x
 
 
+def permute(x, targets, mesh, axes):
+    """Rank i of the group sends its value to rank targets[i]."""
+    if sorted(targets) != list(range(_size(mesh, axes))):
+        raise NotImplementedError(f"[torch] permute_tensor: {targets} does not send one value to each rank")
+    return ms.collective_permute(x, axes, list(enumerate(targets))) if axes else x
+
+
 def broadcast(x, source, mesh, axes):
     """The value of one rank of the group: the sum of this value and of zeros from the others."""
     if not axes:
