@@ -36,7 +36,8 @@ for _name, _function in {
         "cos": ms.cos, "cosh": ms.cosh, "erf": ms.erf, "erfc": ms.erfc,
         "exp": ms.exp, "exp2": wide(ms.exp2), "expm1": ms.expm1, "lgamma": ms.lgamma, "log": ms.log,
         "log10": wide(ms.log10), "log1p": ms.log1p, "log2": wide(ms.log2), "reciprocal": ms.reciprocal,
-        "rsqrt": ms.rsqrt, "sigmoid": ms.logistic, "sin": ms.sin, "sinh": ms.sinh, "sqrt": ms.sqrt, "tan": ms.tan, "tanh": ms.tanh}.items():
+        "rsqrt": ms.rsqrt, "sigmoid": ms.logistic, "sin": ms.sin, "sinh": ms.sinh, "sqrt": ms.sqrt, "tan": ms.tan,
+        "tanh": ms.tanh}.items():
     _register(_name, _function, FLOAT)
 _register("erfinv", ms.erf_inv, FLOAT, prim="erf_inv")
 

@@ -52,8 +52,9 @@ class _Windows:
         """The arguments of a window reduction over all dimensions."""
         ones = (1,) * len(self.leading)
         # A window reduction takes no negative padding; elements after the last window are left out by its count.
+        padding = [(0, 0)] * len(ones) + [(p, max(a, 0)) for p, a in zip(self.padding, self.after)]
         return dict(window=(*ones, *self.kernel), strides=(*ones, *self.stride),
-                    window_dilation=(*ones, *self.dilation), padding=[(0, 0)] * len(ones) + [(p, max(a, 0)) for p, a in zip(self.padding, self.after)])
+                    window_dilation=(*ones, *self.dilation), padding=padding)
 
     def offsets(self):
         return itertools.product(*(range(k) for k in self.kernel))
