@@ -249,7 +249,8 @@ class _Resolver:
             if own["step"] != 1:
                 return False
             begin, end = self.on_ranks(own["start"]), self.on_ranks(own["end"])
-        elif name in ("aten.select.int", "aten.select_copy.int", "aten.select_backward.default"):
+        elif name in ("aten.select.int", "aten.select_copy.int", "aten.select_backward.default",
+                      "aten.select_scatter.default"):
             begin, end = self.on_ranks(own["index"]), None
         else:
             return False
@@ -277,6 +278,8 @@ class _Resolver:
             self.replace(node, collectives.slice_at, (own["self"], dim, self.mesh, starts, size))
         elif name == "aten.slice_scatter.default":
             self.replace(node, collectives.update_at, (own["self"], own["src"], dim, self.mesh, starts))
+        elif name == "aten.select_scatter.default":
+            self.replace(node, collectives.update_row_at, (own["self"], own["src"], dim, self.mesh, starts))
         elif name == "aten.slice_backward.default":
             self.replace(node, collectives.padded_at, (own["grad_output"], shape, dim, self.mesh, starts))
         elif name == "aten.select_backward.default":

@@ -123,6 +123,20 @@ def _symbolic_ranks(mesh):
         name = _functional_collectives._resolve_group_name(group, tag)
         return permute_tensor(tensor, list(src_dst), name)
 
+    def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
+        if async_op:
+            raise NotImplementedError("[torch] an asynchronous broadcast is not supported")
+        group = group or dist.group.WORLD
+        source = ranks_of(group).index(src) if group_src is None else group_src
+        tensor.copy_(_functional_collectives.broadcast(tensor, source, group))
+
+    def between_two(name):
+        def refuse(*args, **kwargs):
+            raise NotImplementedError(f"[torch] {name}() is not supported: one program for all ranks cannot send between"
+                                      " two of them. permute_tensor() of functional collectives sends around a group")
+
+        return refuse
+
     def own_mode():
         # DTensor gathers and chunks on CPUs, whose process groups had no all-to-all, unless this is not None.
         return True
@@ -131,6 +145,8 @@ def _symbolic_ranks(mesh):
                (DeviceMesh, "get_local_rank", local_rank), (DeviceMesh, "get_coordinate", get_coordinate),
                (DeviceMesh, "get_rank", lambda self: rank_in()), (_collective_utils, "local_tensor_mode", own_mode),
                (_functional_collectives, "permute_tensor", own_permute),
+               (dist, "broadcast", broadcast), (dist, "barrier", lambda *args, **kwargs: None),
+               *((dist, name, between_two(name)) for name in ("send", "recv", "isend", "irecv", "batch_isend_irecv")),
                *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
     before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
     try:
@@ -149,7 +165,9 @@ def _without_tokens(module, count):
     output.args = (type(output.args[0])(output.args[0][count:]),)
     for node in placeholders[:count]:
         if node.users:
-            raise NotImplementedError(f"[torch] {next(iter(node.users)).target} has effects that are ordered")
+            user = next(iter(node.users))
+            name = user.args[1] if len(user.args) > 1 else user.target
+            raise NotImplementedError(f"[torch] {name} is not supported: use a functional collective")
         module.graph.erase_node(node)
     return module
 

@@ -119,6 +119,8 @@ def test_collectives_of_torch_distributed(device_mesh):
         dist.reduce_scatter_tensor(scattered, gathered, group=model)
         exchanged = torch.empty_like(gathered)
         dist.all_to_all_single(exchanged, gathered, group=model)
+        dist.broadcast(exchanged, src=2, group=model)
+        dist.barrier()
         return total, gathered, scattered, exchanged
 
     assert_equals_local_tensors(legacy, random_values(4))
@@ -223,6 +225,30 @@ def test_ranks_of_a_mesh_in_another_order():
     sorted_groups = DeviceMesh("cpu", torch.tensor(list(mesh.device_ids)).reshape(2, 4), mesh_dim_names=("a", "b"))
     with pytest.raises(ValueError, match="in another order: make the DeviceMesh with preserve_rank_order=True"):
         mt.per_rank(lambda x: funcol.all_gather_single(x, 0, (sorted_groups, 0)), mesh)(torch.zeros(1))
+
+
+def test_places_that_differ_by_rank(device_mesh):
+    def place(x):
+        i, j = device_mesh.get_local_rank("model"), device_mesh.get_local_rank("data")
+        with torch.enable_grad():
+            x = x.detach().requires_grad_()
+            part = torch.narrow(x, 0, i, 3)
+            gradient, = torch.autograd.grad((part * part).sum() + torch.select(x, 0, i + j).sum(), x)
+        made = torch.zeros(8, 2)
+        made[2 * j:2 * j + 2] += 1
+        return gradient, made.narrow(0, i, 4), torch.select_scatter(made, x.detach()[0], 0, i)
+
+    results = mt.per_rank(place, MESH)(x := torch.randn(8, 2))
+    for rank in range(8):
+        j, i = divmod(rank, 4)
+        gradient, made = torch.zeros(8, 2), torch.zeros(8, 2)
+        gradient[i:i + 3] = 2 * x[i:i + 3]
+        gradient[i + j] += 1
+        made[2 * j:2 * j + 2] = 1
+        torch.testing.assert_close(results[0][rank], gradient)
+        torch.testing.assert_close(results[1][rank], made[i:i + 4])
+        made[i] = x[0]
+        torch.testing.assert_close(results[2][rank], made)
 
 
 def test_a_tensor_that_is_distributed_inside(device_mesh):
@@ -467,6 +493,13 @@ def test_a_decision_by_the_rank(device_mesh):
 
     with pytest.raises(ValueError, match=r"test_ranks\.py:\d+: .*depends on the rank"):
         mt.per_rank(program, MESH)(torch.zeros(1))
+
+
+def test_sends_between_two_ranks(device_mesh):
+    with pytest.raises(NotImplementedError, match=r"isend\(\) is not supported"):
+        mt.per_rank(lambda x: dist.isend(x, 1), MESH)(torch.zeros(1))
+    with pytest.raises(NotImplementedError, match=r"reduce_\.default is not supported: use a functional collective"):
+        mt.per_rank(lambda x: (dist.reduce(x, 0), x)[1], MESH)(torch.zeros(1))
 
 
 def test_a_group_that_is_not_axes():

@@ -154,6 +154,10 @@ def update_at(x, part, dim, mesh, starts):
     return ms.dynamic_update_slice(x, part, [rank_value(mesh, starts) if d == dim else 0 for d in range(x.ndim)])
 
 
+def update_row_at(x, part, dim, mesh, starts):
+    return update_at(x, ms.expand_dims(part, axis=dim), dim, mesh, starts)
+
+
 def padded_at(gradient, shape, dim, mesh, starts):
     """Zeros in which each rank put its part."""
     return update_at(ms.zeros(tuple(shape), dtype=gradient.dtype), gradient, dim, mesh, starts)
