@@ -132,8 +132,9 @@ def _symbolic_ranks(mesh):
 
     def between_two(name):
         def refuse(*args, **kwargs):
-            raise NotImplementedError(f"[torch] {name}() is not supported: one program for all ranks cannot send between"
-                                      " two of them. permute_tensor() of functional collectives sends around a group")
+            raise NotImplementedError(f"[torch] {name}() is not supported: one program for all ranks cannot send "
+                                      "between two of them. permute_tensor() of functional collectives sends values "
+                                      "around a group")
 
         return refuse
 

@@ -384,6 +384,39 @@ def test_a_transformer_with_a_split_sequence(device_mesh, transformer):
     assert collectives(f, tokens) == {"reduce_scatter": 3, "all_gather": 6}
 
 
+def test_as_written_beside_as_marked(device_mesh):
+    """The same plan, applied by PyTorch to each rank's part and by marks to whole tensors, on no device at all."""
+    plan = {**dict.fromkeys(("q", "k", "v", "up"), ColwiseParallel()), **dict.fromkeys(("o", "down"), RowwiseParallel())}
+    with torch.device("meta"):
+        x, written, marked = torch.empty(4, 8, 16), Block(), Block()
+    f = mt.per_rank(parallelize_module(written, device_mesh["model"], plan), MESH, in_specs=P("data"))
+    mt.parallelize_module(marked, MESH, plan, axis="model")
+    reports = [ms.explain(f, x, topology="cpu:8"),
+               ms.explain(marked, mt.mark_sharding(x, MESH, P("data")), topology="cpu:8")]
+    for report in reports:
+        assert [(each.kind, *each.axes) for each in report.collectives] == [("all-reduce", "model")] * 2
+    assert '2 all-reduces on "model"' in str(reports[0].diff(reports[1]))
+
+
+def test_types_of_spmd_types(device_mesh):
+    types = pytest.importorskip("spmd_types")
+    checker = pytest.importorskip("spmd_types.checker")
+    model, data = device_mesh.get_group("model"), device_mesh.get_group("data")
+
+    def mlp(x, up, down):
+        with checker.typecheck():
+            types.assert_type(x, {model: types.I, data: types.V})
+            for weight in (up, down):
+                types.assert_type(weight, {model: types.V, data: types.R})
+            x = types.convert(x, model, src=types.I, dst=types.R)
+            return types.all_reduce(torch.relu(x @ up) @ down, model, src=types.P, dst=types.I)
+
+    x, up, down = torch.randn(4, 8), torch.randn(8, 16), torch.randn(16, 8)
+    f = mt.per_rank(mlp, MESH, (P("data"), P(None, "model"), P("model")), P("data"))
+    torch.testing.assert_close(f(x, up, down), torch.relu(x @ up) @ down)
+    assert collectives(f, x, up, down) == {"all_reduce": 1}
+
+
 def test_training_a_transformer(device_mesh, transformer):
     tokens, targets = torch.randint(0, 32, (2, 4, 8))
     model = parallel(transformer, device_mesh, False)
