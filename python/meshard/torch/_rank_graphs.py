@@ -48,7 +48,7 @@ def axes_of(ranks, mesh, ordered=True):
     """The axes of a mesh whose members a group is, the first one the most significant.
 
     Raises ValueError if the group is not the members of some axes, and if it is `ordered` in another way than the mesh:
-    PyTorch sorts the ranks of a group, unless it is told to preserve their order.
+    PyTorch sorts the ranks of a group, unless a mesh preserves their order.
     """
     ids, sizes = list(mesh.device_ids), [mesh.axis_size(each) for each in mesh.axis_names]
     strides = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]

@@ -22,8 +22,8 @@ def test_patterns(mlp, mesh):
 
 
 def test_a_pattern_that_matches_nothing(mlp, mesh):
-    with pytest.raises(ValueError, match=r"'up.weigth' matches nothing; the nearest names are .*up\.weight"):
-        mt.shard(mlp, mesh, {"up.weigth": P("model")})
+    with pytest.raises(ValueError, match=r"'up.weights' matches nothing; the nearest names are .*up\.weight"):
+        mt.shard(mlp, mesh, {"up.weights": P("model")})
 
 
 def test_a_spec_that_does_not_fit_names_the_parameter(mlp, mesh):

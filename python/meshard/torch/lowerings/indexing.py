@@ -213,7 +213,7 @@ def _is_mask(index):
 
 
 def _dimension_numbers(x, indices):
-    """Which dimensions are indexed, the shape of the indices, and where it stands in the result."""
+    """Which dimensions are indexed, the shape of the indices, and where it appears in the result."""
     at = [d for d, index in enumerate(indices) if index is not None]
     found = [_from_front(indices[d], x.shape[d]) for d in at]
     found = ms.broadcast_arrays(*found) if len(found) > 1 else found
