@@ -105,6 +105,8 @@ def backend(module, example_inputs, **options):
 def signature(value):
     """What of an argument is part of a compiled program: the type of a tensor, and any other value itself."""
     if isinstance(value, torch.Tensor):
+        if value.layout != torch.strided:
+            raise TypeError(f"[torch] tensors of layout {value.layout} are not supported: use to_dense()")
         # Of the strides, which only as_strided and its like can see, those of contiguous tensors are one case.
         return value.dtype, tuple(value.shape), value.requires_grad, None if value.is_contiguous() else value.stride()
     return type(value), value

@@ -180,3 +180,8 @@ def test_weight_norm():
     gradients = [torch.autograd.grad(each.square().sum(), tuple(module.parameters())) for each in (y, wanted)]
     for got, want in zip(*gradients, strict=True):
         close(got, want)
+
+
+def test_sparse_tensors_are_errors():
+    with pytest.raises(TypeError, match="layout torch.sparse_coo"):
+        mt.compile(lambda x: x + 1)(torch.eye(3).to_sparse())

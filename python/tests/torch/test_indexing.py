@@ -1,4 +1,4 @@
-"""What op_db does not ask of lowerings: ties, NaN, signed zeros, negative indices, strides. PyTorch is the reference."""
+"""What op_db does not test: ties, NaN, signed zeros, negative indices, strides. PyTorch is the reference."""
 
 import pytest
 
