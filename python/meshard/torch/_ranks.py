@@ -81,7 +81,7 @@ def _symbolic_ranks(mesh):
 
     def rank_in(group=None):
         if group is None or group is dist.GroupMember.WORLD:
-            return _coordinate([sorted(mesh.device_ids)], 0)
+            return _coordinate([list(range(dist.get_world_size()))], 0)
         return _coordinate(groups_along(axes_of(ranks_of(group), mesh), mesh), 0)
 
     def own_get_rank(group=None):
@@ -548,6 +548,8 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
     A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole
     tensor of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to
     are written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function.
+
+    All ranks draw the same random numbers, as after the same torch.manual_seed().
 
     Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on
     them or on elements of tensors, parts of different sizes, and sends between two ranks (isend, irecv) are not
