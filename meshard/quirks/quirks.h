@@ -21,6 +21,7 @@ enum class Quirk : std::uint8_t {
   kWholeConvolutions,
   kWholeTransforms,
   kTransformLayouts,
+  kWholePads,
   kWholeSelections,
   kWholeIndices,
   kGathersAsIndices,

@@ -132,6 +132,13 @@ std::optional<Sharding> as_indices(const Node& node, const GatherAttributes& gat
   return Sharding(said->mesh(), PartitionSpec(std::move(dimensions)));
 }
 
+Dimensions closed_for_pad(const PadAttributes& pad) {
+  Dimensions closed;
+  for (std::size_t d = 0; d < pad.interior.size(); ++d)
+    if (pad.interior[d] > 0) closed.push_back(static_cast<std::int64_t>(d));
+  return closed;
+}
+
 Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
   Dimensions closed;
   for (std::size_t d = 0; d < windows.window.size(); ++d)
@@ -267,6 +274,8 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
     Part part = operand == 0 ? Part::kInput : Part::kKernel;
     if (quirks.has(Quirk::kWholeConvolutions))
       return closed_at(SplitConvolution(node, *conv, mesh).closed(part), rank, mesh);
+  } else if (const auto* pad = attributes_if<PadAttributes>(node); pad && operand == 0) {
+    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
   } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
@@ -284,7 +293,9 @@ std::optional<Sharding> whole_operand(const Node& node, std::size_t operand, con
 
 std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSet quirks) {
   int rank = node.type().rank();
-  if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
+  if (const auto* pad = attributes_if<PadAttributes>(node)) {
+    if (quirks.has(Quirk::kWholePads)) return closed_at(closed_for_pad(*pad), rank, mesh);
+  } else if (const auto* select = attributes_if<SelectAndScatterAddAttributes>(node)) {
     if (quirks.has(Quirk::kWholeSelections))
       return closed_at(closed_for_select(*select), rank, mesh);
   } else if (const auto* gather = attributes_if<GatherAttributes>(node)) {

@@ -120,6 +120,15 @@ TEST(WholeDimensions, OfIndicesAreTheirComponents) {
   EXPECT_EQ(whole_operand(*taken.value().node(), 1, three, kAll), Sharding(three, P(none)));
 }
 
+TEST(WholeDimensions, OfPadsAreThoseWithGaps) {
+  Sharding gaps(kEight, P(unconstrained, none));
+  Tensor padded = pad(whole_data({8, 4}), 0, {1, 0}, {0, 2}, {0, 1});
+  const Node& node = *padded.value().node();
+  EXPECT_EQ(whole_operand(node, 0, kEight, kAll), gaps);
+  EXPECT_FALSE(whole_operand(node, 1, kEight, kAll));
+  EXPECT_EQ(whole_result(node, kEight, kAll), gaps);
+}
+
 TEST(WholeDimensions, OfTransformsAreTheTransformedOnes) {
   Tensor y = fft(whole_data({4, 2, 8}, DType::c64), FftKind::kFft, {2, 8});
   EXPECT_EQ(whole_operand(*y.value().node(), 0, kEight, kAll),

@@ -7,7 +7,7 @@ import torch
 
 from . import _lines
 from ._batches import keep_batches
-from ._compile import decompositions
+from ._table import decompositions
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Functions and modules of PyTorch as compiled programs."""
 
 import enum
-import functools
 
 import torch
 from torch.utils import _pytree as pytree
@@ -9,27 +8,13 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._batches import keep_batches
+from ._capture import compiled
 from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._marks import placed
 from ._run import run_graph
-from ._table import LOWERINGS
+from ._table import decompositions
 from .lowerings.random import keys_from, needs_key, new_key
-
-
-@functools.cache
-def decompositions():
-    """PyTorch's decompositions of the overloads that the table of lowerings does not have."""
-    from torch._decomp import core_aten_decompositions, decomposition_table
-
-    table = {**decomposition_table, **core_aten_decompositions()}
-    return {overload: function for overload, function in table.items() if str(overload) not in LOWERINGS}
-
-
-class _Order(enum.Enum):
-    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
-
-    TOKEN = enum.auto()
 
 
 class Program:
@@ -112,6 +97,17 @@ def signature(value):
     return type(value), value
 
 
+def input_names(args, kwargs):
+    """The tensors among the arguments, by names such as `args[0]` and `input_ids`."""
+    names = []
+    for path, value in pytree.tree_flatten_with_path((args, kwargs))[0]:
+        keyword = path[0].idx == 1
+        text = path[1].key + pytree.keystr(path[2:]) if keyword else f"args{pytree.keystr(path[1:])}"
+        if isinstance(value, torch.Tensor):
+            names.append(text)
+    return names
+
+
 def ambient():
     """The state of PyTorch that captured programs depend on."""
     return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype(),
@@ -171,8 +167,6 @@ class _CompiledCall:
     """The forward and backward programs of one signature."""
 
     def __init__(self, what, module, state, flat, structure):
-        from ._capture import compiled
-
         is_tensor = [isinstance(each, torch.Tensor) for each in flat]
 
         def whole(*tensors):

@@ -6,11 +6,12 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
-from ._compile import decompositions, flatten_results
+from ._compile import flatten_results, input_names
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
 from ._run import run_graph
+from ._table import decompositions
 from ._train import TrainStep
 from .lowerings.random import keys_from, needs_key, new_key
 
@@ -38,17 +39,6 @@ def as_function(what, args, kwargs, with_values=False):
                                     _of_exported if isinstance(what, torch.export.ExportedProgram) else
                                     _of_module)(what, args, kwargs)
     return _function_of(name, module, names, tensors, placed if with_values else _abstract)
-
-
-def input_names(args, kwargs):
-    """The tensors among the arguments, by names such as `args[0]` and `input_ids`."""
-    names = []
-    for path, value in pytree.tree_flatten_with_path((args, kwargs))[0]:
-        keyword = path[0].idx == 1
-        text = path[1].key + pytree.keystr(path[2:]) if keyword else f"args{pytree.keystr(path[1:])}"
-        if isinstance(value, torch.Tensor):
-            names.append(text)
-    return names
 
 
 def _of_module(what, args, kwargs):

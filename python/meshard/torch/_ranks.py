@@ -15,7 +15,7 @@ import meshard as ms
 from ._annotations import mesh_of, spec_of
 from ._batches import keep_batches
 from ._capture import Captured, compiled
-from ._compile import ambient, flatten_results, modes
+from ._compile import ambient, flatten_results, input_names, modes
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
 from ._lines import is_library, prepare_backward
@@ -480,8 +480,6 @@ class PerRank:
                                           "them with meshard.torch.fully_shard() and compile the module")
 
     def _program(self, args, kwargs):
-        from ._programs import input_names
-
         state = {} if self.module is None else {**dict(self.module.named_parameters()),
                                                 **dict(self.module.named_buffers())}
         flat, structure = pytree.tree_flatten((args, kwargs))

@@ -1,5 +1,8 @@
 """The table of lowerings: which operation of meshard computes an overload of ATen."""
 
+import enum
+import functools
+
 LOWERINGS = {}
 """From the name of an overload, such as "aten.add.Tensor", to a function of meshard's tensors and Python's values."""
 
@@ -35,3 +38,18 @@ def lowers(*names, with_node=False):
 def lowering_of(overload):
     """The lowering of an overload; None if the table has none."""
     return LOWERINGS.get(str(overload))
+
+
+@functools.cache
+def decompositions():
+    """PyTorch's decompositions of the overloads that the table of lowerings does not have."""
+    from torch._decomp import core_aten_decompositions, decomposition_table
+
+    table = {**decomposition_table, **core_aten_decompositions()}
+    return {overload: function for overload, function in table.items() if str(overload) not in LOWERINGS}
+
+
+class _Order(enum.Enum):
+    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
+
+    TOKEN = enum.auto()

@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
-from ._compile import ambient, modes, signature
+from ._compile import ambient, input_names, modes, signature
 from ._convert import to_meshard
 from ._held import Held
 from ._lines import prepare_backward
@@ -47,8 +47,6 @@ class TrainStep:
 
     def graph_of(self, args, kwargs):
         """The graph of a step with these arguments, and its inputs with their names."""
-        from ._programs import input_names
-
         state = _State(self._model, self._optimizer)
         inputs, structure = pytree.tree_flatten((args, kwargs))
         graph = _StepProgram(self, state, inputs, structure).graph
