@@ -1,6 +1,5 @@
 // Which process each device of a program belongs to.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -37,10 +36,10 @@ void for_each_pair(const Mesh& mesh, const AxisShift& shift, const Visit& visit,
                    std::int64_t most_groups = std::numeric_limits<std::int64_t>::max(),
                    std::int64_t most_members = std::numeric_limits<std::int64_t>::max()) {
   DeviceGroups groups = mesh.groups(shift.axes);
-  for (std::int64_t g = 0; g < std::min(groups.count(), most_groups); ++g) {
+  for (std::int64_t g = 0; g < groups.count() && g < most_groups; ++g) {
     DeviceGroup group = groups[g];
     std::int64_t n = group.size();
-    for (std::int64_t k = 0; k < std::min(n, most_members); ++k) {
+    for (std::int64_t k = 0; k < n && k < most_members; ++k) {
       std::int64_t to = k + shift.by;
       if (shift.wraps || (to >= 0 && to < n)) visit(group[k], group[((to % n) + n) % n]);
     }

@@ -1,6 +1,5 @@
 // What the name of an op says about it: the layer and the phase of training.
 #pragma once
-#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,7 +25,9 @@ std::string_view to_string(ProgramPhase phase);
 /// Appends a value that the list does not have.
 template <class T>
 void add_once(std::vector<T>& list, T value) {
-  if (std::find(list.begin(), list.end(), value) == list.end()) list.push_back(std::move(value));
+  for (const auto& each : list)
+    if (each == value) return;
+  list.push_back(std::move(value));
 }
 
 /// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
