@@ -49,8 +49,8 @@ def refuse_torch(function):
     modules = [getattr(one, "__module__", None) or type(one).__module__ for one in (function, owner)]
     if any(name.partition(".")[0] == "torch" for name in modules):
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
-        raise TypeError(f"[explain] {name} is a function of PyTorch, which meshard does not record: pass the module that "
-                        "uses it")
+        raise TypeError(f"[explain] {name} is a function of PyTorch, which meshard does not record: pass the "
+                        "module that uses it")
 
 
 def note_on_torch(error, args, kwargs):

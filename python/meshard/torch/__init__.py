@@ -9,5 +9,6 @@ from ._ranks import per_rank, simulated_device_mesh
 from ._train import train_step
 
 __all__ = ["Held", "backend", "compile", "device_mesh_of", "distribute_tensor", "fully_shard", "function",
-           "mark_sharding", "mesh_of", "parallelize_module", "per_rank", "shard", "sharding_of", "simulated_device_mesh",
+           "mark_sharding", "mesh_of", "parallelize_module", "per_rank", "shard", "sharding_of",
+           "simulated_device_mesh",
            "spec_of", "train_step"]

@@ -106,9 +106,9 @@ def shard(module, mesh, specs):
 def fully_shard(module, mesh, axis=None):
     """Splits every parameter of a module over an axis, as PyTorch's FSDP does. Returns the module.
 
-    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one stays as it
-    is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a mesh
-    with one axis. The batch is the caller's to mark.
+    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one stays as
+    it is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a
+    mesh with one axis. The batch is the caller's to mark.
     """
     mesh, axis = _with_axis(mesh, axis)
     size = mesh.axis_size(axis)
@@ -203,7 +203,8 @@ class _Plan:
             self.add_hooks(module, None, _replicate())
         elif kind not in ("ReplicatedWithGradAllReduce", "TensorParallelLayer", "NoParallel"):
             # What is replicated needs no mark: the compiler sums its gradient.
-            raise NotImplementedError(f"[torch] the style {kind} of {name} has no mark: give its parameters specs by shard()")
+            raise NotImplementedError(f"[torch] the style {kind} of {name} has no mark: give its parameters specs by "
+                                      "shard()")
 
     def _linear(self, name, module, style, by_columns):
         if isinstance(module, torch.nn.Linear):
@@ -215,7 +216,8 @@ class _Plan:
             self.mark_parameter(module.weight, 1 if by_columns else 0)
             desired = _replicate()
         else:
-            raise NotImplementedError(f"[torch] {_kind(style)} of {name}, a {_kind(module)}: it is for Linear and Embedding")
+            raise NotImplementedError(f"[torch] {_kind(style)} of {name}, a {_kind(module)}: it is for Linear and "
+                                      "Embedding")
         self.add_hooks(module, desired, style.output_layouts)
 
 
@@ -255,7 +257,8 @@ def _plan_of_transformers(module):
 def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None):
     """Marks a module by a plan of PyTorch's tensor parallelism. Returns the module.
 
-        parallelize_module(model, mesh, {"layers.*.up": ColwiseParallel(), "layers.*.down": RowwiseParallel()}, axis="model")
+        plan = {"layers.*.up": ColwiseParallel(), "layers.*.down": RowwiseParallel()}
+        parallelize_module(model, mesh, plan, axis="model")
 
     Without a plan, a model of `transformers` is marked by its own (`tp_plan`). Weights are marked as the styles split
     them, and inputs and outputs of the modules as their layouts say, along `axis` only; it may be left out for a mesh

@@ -1,7 +1,8 @@
 """Products keep the dimensions that PyTorch flattens for its matrix kernels.
 
-PyTorch computes a product of tensors with more dimensions as view, mm or bmm, view. A flattened dimension cannot keep the
-sharding of both of its parts (a batch split by "data" and heads split by "model"), so the partitioner would gather them.
+PyTorch computes a product of tensors with more dimensions as view, mm or bmm, view. A flattened dimension cannot keep
+the sharding of both of its parts (a batch split by "data" and heads split by "model"), so the partitioner would gather
+them.
 """
 
 import torch

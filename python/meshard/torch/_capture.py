@@ -12,7 +12,7 @@ from ._table import decompositions
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """A graph without writes. Its results are the new values of the inputs that the function writes to, then its own."""
+    """A graph without writes. Its results: the new values of the inputs that the function writes to, then its own."""
 
     module: torch.fx.GraphModule
     written: tuple
@@ -64,7 +64,7 @@ def compiled(function, tensors, compile_forward, compile_backward):
 
 
 def capture(function, tensors):
-    """The graph of a function of tensors, none of which needs a gradient from outside. Only types and shapes are read."""
+    """The graph of a function of tensors, without derivatives from outside. Only their types and shapes are read."""
     found = []
 
     def keep(module, example_inputs):

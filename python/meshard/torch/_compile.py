@@ -17,6 +17,12 @@ from ._table import decompositions
 from .lowerings.random import keys_from, needs_key, new_key
 
 
+class _Order(enum.Enum):
+    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
+
+    TOKEN = enum.auto()
+
+
 class Program:
     """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
 
@@ -111,7 +117,8 @@ def input_names(args, kwargs):
 def ambient():
     """The state of PyTorch that captured programs depend on."""
     return (torch.is_grad_enabled(), torch.is_inference_mode_enabled(), torch.get_default_dtype(),
-            *((device, torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in ("cpu", "cuda")))
+            *((device, torch.is_autocast_enabled(device), torch.get_autocast_dtype(device))
+              for device in ("cpu", "cuda")))
 
 
 def modes(module):
@@ -154,8 +161,8 @@ def flatten_results(result):
     for path, leaf in pytree.tree_flatten_with_path(result)[0]:
         if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
             raise TypeError(f"[torch] the result{pytree.keystr(path)} is a {type(leaf).__module__}."
-                            f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register its class "
-                            "with torch.utils._pytree.register_pytree_node")
+                            f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register "
+                            "its class with torch.utils._pytree.register_pytree_node")
     return leaves, structure
 
 
@@ -176,7 +183,8 @@ class _CompiledCall:
             if module is None:
                 result = what(*args, **kwargs)
             else:
-                with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
+                with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)),
+                                                                    tie_weights=True):
                     result = what(*args, **kwargs)
             results, self._structure = flatten_results(result)
             self._others = [_TENSOR if isinstance(each, torch.Tensor) else each for each in results]
@@ -187,16 +195,17 @@ class _CompiledCall:
 
     def __call__(self, tensors):
         results = iter(self._run(*tensors))
-        return pytree.tree_unflatten([next(results) if each is _TENSOR else each for each in self._others], self._structure)
+        all_results = [next(results) if each is _TENSOR else each for each in self._others]
+        return pytree.tree_unflatten(all_results, self._structure)
 
 
 def compile(what):
     """A module or function of PyTorch as one compiled program for each signature of its arguments.
 
     The Python code runs once for a signature: the types of the tensors, the values of all other arguments, and whether
-    modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an error
-    at its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into several
-    programs. Results take part in PyTorch's autograd.
+    modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an
+    error at its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into
+    several programs. Results take part in PyTorch's autograd.
     """
     return Compiled(what)
 

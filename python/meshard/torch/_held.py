@@ -15,7 +15,7 @@ class Held(torch.Tensor):
     """A CPU tensor of PyTorch that reads its elements from meshard's devices when PyTorch needs them.
 
     Compiled programs take and return the value on the devices. Any operation of PyTorch reads the elements into host
-    memory, once; what it writes there, also through a view, is placed again, as it was sharded, before the next program.
+    memory, once; what it writes there, also through a view, is placed again, sharded as before, for the next program.
     """
 
     @staticmethod

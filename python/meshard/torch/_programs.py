@@ -53,7 +53,8 @@ def _of_module(what, args, kwargs):
         own_args, own_kwargs = pytree.tree_unflatten(
             [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], spec)
         with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
-            return [each for each in flatten_results(what(*own_args, **own_kwargs))[0] if isinstance(each, torch.Tensor)]
+            results, _ = flatten_results(what(*own_args, **own_kwargs))
+            return [each for each in results if isinstance(each, torch.Tensor)]
 
     graph = capture(whole, [*state.values(), *inputs])
     names = [*state, *input_names(args, kwargs)]

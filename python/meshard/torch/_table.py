@@ -1,6 +1,5 @@
 """The table of lowerings: which operation of meshard computes an overload of ATen."""
 
-import enum
 import functools
 
 LOWERINGS = {}
@@ -47,9 +46,3 @@ def decompositions():
 
     table = {**decomposition_table, **core_aten_decompositions()}
     return {overload: function for overload, function in table.items() if str(overload) not in LOWERINGS}
-
-
-class _Order(enum.Enum):
-    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
-
-    TOKEN = enum.auto()

@@ -13,7 +13,7 @@ from ._compile import ambient, input_names, modes, signature
 from ._convert import to_meshard
 from ._held import Held
 from ._lines import prepare_backward
-from ._marks import hold, placed
+from ._marks import hold, placed, sharding_of
 from ._run import run_graph
 from .lowerings.random import keys_from, needs_key, new_key
 
@@ -44,7 +44,6 @@ class TrainStep:
             program = self._programs[key] = _StepProgram(self, state, inputs, structure)
         return program.run(state, inputs)
 
-
     def graph_of(self, args, kwargs):
         """The graph of a step with these arguments, and its inputs with their names."""
         state = _State(self._model, self._optimizer)
@@ -65,6 +64,9 @@ class _State:
         self.buffers = dict(model.named_buffers())
         self.in_groups = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         # (index of the parameter, name) of each tensor of the optimizer's state.
+        known = {id(parameter) for parameter in self.parameters.values()}
+        if any(id(parameter) not in known for parameter in self.in_groups):
+            raise ValueError("[torch] the optimizer has a parameter that the model does not have")
         self.slots = [(i, name) for i, parameter in enumerate(self.in_groups)
                       for name, value in optimizer.state.get(parameter, {}).items() if isinstance(value, torch.Tensor)]
 
@@ -78,6 +80,16 @@ class _State:
         return [*self.parameters.values(), *self.buffers.values(),
                 *(state[self.in_groups[i]][name] for i, name in self.slots)]
 
+    def shardings(self):
+        """What the tensors are marked with; the optimizer's states as their parameters, if they have their shape."""
+        def of_slot(i, name):
+            parameter = self.in_groups[i]
+            value = self.optimizer.state[parameter][name]
+            return sharding_of(value) or (sharding_of(parameter) if value.shape == parameter.shape else None)
+
+        return [*map(sharding_of, self.parameters.values()), *map(sharding_of, self.buffers.values()),
+                *(of_slot(i, name) for i, name in self.slots)]
+
     def rates(self):
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
@@ -86,7 +98,7 @@ class _State:
                         for group in self.optimizer.param_groups)
         kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
                      for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
-        return repr((options, kept)), tuple(self.slots), tuple(p.requires_grad for p in self.parameters.values()), \
+        return repr((options, kept, self.shardings())), tuple(self.slots), tuple(p.requires_grad for p in self.parameters.values()), \
             tuple(signature(each) for each in self.tensors())
 
 
@@ -95,7 +107,7 @@ class _StepProgram:
 
     def __init__(self, step, state, inputs, structure):
         self._step, self._structure = step, structure
-        self._made = []  # (parameter, name) of the state that the first step makes
+        self._shardings, self._in_groups = state.shardings(), state.in_groups
         tensors = state.tensors()
         given = [*tensors, *(each for each in inputs if isinstance(each, torch.Tensor)),
                  *(torch.tensor(rate, dtype=torch.float64) for rate in state.rates())]
@@ -129,6 +141,7 @@ class _StepProgram:
             loss = step._loss(output, *targets)
             prepare_backward(loss)
             loss.backward()
+        self._made = []  # (parameter, name) of the state that the first step makes
         with _swapped(optimizer, of, state, slots, rates):
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
@@ -143,7 +156,15 @@ class _StepProgram:
 
     def _record(self, state, rest, key):
         with keys_from(key):
-            return run_graph(self.graph.module, [*state, *rest])
+            results = run_graph(self.graph.module, [*state, *rest])
+        # What is marked stays so; the state that an optimizer makes is sharded as its parameter.
+        parameters = [self._in_groups[i] for i, _ in self._made]
+        shardings = [*(self._shardings[i] for i in self.graph.written), None,
+                     *(sharding_of(each) for each in parameters)]
+        shapes = [*(None for _ in self.graph.written), None, *(tuple(each.shape) for each in parameters)]
+        return [value if sharding is None or shape not in (None, tuple(value.shape))
+                else ms.sharding_constraint(value, sharding)
+                for value, sharding, shape in zip(results, shardings, shapes, strict=True)]
 
     def run(self, state, inputs):
         tensors = state.tensors()
@@ -196,8 +217,8 @@ def train_step(model, loss, optimizer, *, before_update=None):
 
     The step's arguments are the model's, followed by those of `loss` after the first: a loss of (output, target) takes
     the last one. A loss of the output alone, such as `lambda output: output.loss`, leaves all arguments to the model.
-    `before_update` is called between the backward pass and the update with the parameters, whose gradients it may change:
-    `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
+    `before_update` is called between the backward pass and the update with the parameters, whose gradients it may
+    change: `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
 
     Parameters, buffers and the optimizer's state stay on the devices, sharded as the parameters are marked; PyTorch
     reads them from there when it needs them (state_dict, printing, another forward pass). The learning rate is an input

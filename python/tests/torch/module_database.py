@@ -31,7 +31,7 @@ def arguments():
     parser.add_argument("--samples", type=int, default=4)
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--verbose", action="store_true")
-    parser.add_argument("--dynamo", action="store_true", help="torch.compile(module, backend='meshard'), not mt.compile")
+    parser.add_argument("--dynamo", action="store_true", help="torch.compile(backend='meshard'), not mt.compile")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""mt.compile and torch.compile(backend=...): values, gradients, buffers, structures. Expected: PyTorch's own results."""
+"""mt.compile and torch.compile(backend=...): values, gradients, buffers, structures, as PyTorch's own."""
 
 import copy
 
@@ -102,7 +102,8 @@ def test_a_missing_lowering_names_the_overload_and_the_line():
         def f(x):
             return torch.ops.meshard_test.unknown(x)
 
-        with pytest.raises(NotImplementedError, match=r"test_compile\.py:\d+: \[torch\] meshard_test\.unknown\.default"):
+        place = r"test_compile\.py:\d+: \[torch\] meshard_test\.unknown\.default"
+        with pytest.raises(NotImplementedError, match=place):
             mt.compile(f)(torch.ones(3))
 
 

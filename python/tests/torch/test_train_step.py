@@ -44,6 +44,8 @@ def test_steps_equal_pytorchs(name, mlp, mesh):
     # A program without state, and one with it; another learning rate needs no further program.
     assert len(step._programs) == 2
     assert mlp.up.weight.value.sharding.spec == P("model", None)
+    for value in optimizer.state[mlp.up.weight].values():
+        assert value.value.sharding.spec == (P("model", None) if value.shape == mlp.up.weight.shape else P())
 
 
 def test_state_goes_to_plain_pytorch_and_back(mlp, tmp_path):

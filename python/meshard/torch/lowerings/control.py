@@ -1,4 +1,4 @@
-"""What a graph has besides operations on tensors: numbers that were read from tensors, and marks of PyTorch's profiler."""
+"""What a graph has besides operations on tensors: numbers read from tensors, and marks of PyTorch's profiler."""
 
 from .._table import lowering_of, lowers
 
