@@ -21,7 +21,7 @@ ProgramReport large_report(const std::string& bytes) {
   Compiled compiled;
   compiled.optimized_program = bytes;
   ProgramFacts facts;
-  facts.target = Target::parse("v5e:16x16").value();
+  facts.request.emplace().target = Target::parse("v5e:16x16").value();
   facts.program.name = "large";
   facts.program.mesh = Mesh({{"data", 64}, {"model", 4}});
   facts.program.meshes = {*facts.program.mesh};
