@@ -75,7 +75,7 @@ struct StackFrames {
 };
 
 Result<StackFrames> read_stack_frames(std::string_view bytes) {
-  constexpr std::string_view kWhat = "the call stacks";
+  static constexpr std::string_view kWhat = "the call stacks";
   StackFrames to;
   auto location = [](std::string_view part) -> Result<StackFrames::Location> {
     StackFrames::Location one;
