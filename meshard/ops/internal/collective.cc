@@ -148,7 +148,8 @@ std::string rows_text(const std::vector<std::vector<std::int64_t>>& rows) {
 std::vector<OpSample> samples(SampleSource& source, std::initializer_list<NamedCall> ops) {
   std::vector<OpSample> all;
   for (const auto& [name, op] : ops) {
-    auto add = [&, name = name, op = op](std::string_view sample, HostArray input, std::int64_t devices) {
+    auto add = [&, name = name, op = op](std::string_view sample, HostArray input,
+                                         std::int64_t devices) {
       auto call = [op, devices](std::span<const Tensor> x) {
         return manual(Mesh({{"x", devices}}), P("x"), P("x"),
                       [op](const Tensor& local) { return varying_over(op(local), {"x"}); })(x[0]);
