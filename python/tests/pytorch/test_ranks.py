@@ -5,14 +5,16 @@ import pathlib
 import re
 
 import pytest
-import torch
-import torch.distributed as dist
-import torch.nn.functional as F
-from torch import nn
 
-import meshard as ms
-import meshard.torch as mt
-from meshard import P
+torch = pytest.importorskip("torch")
+
+import torch.distributed as dist  # noqa: E402
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import meshard as ms  # noqa: E402
+import meshard.torch as mt  # noqa: E402
+from meshard import P  # noqa: E402
 
 if not dist.is_available() or not hasattr(torch.compiler.config, "compile_on_one_rank"):
     pytest.skip("this PyTorch does not capture one rank for all", allow_module_level=True)
