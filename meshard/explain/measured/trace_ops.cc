@@ -206,7 +206,7 @@ class Names {
   }
 
  private:
-  // An entry of a map: the number, and the message it stands for.
+  // An entry of a map: a number and its message.
   static bool read_entry(std::string_view entry, std::int64_t& number, std::string_view& message) {
     return each_field(entry, [&](const WireField& field) {
       if (field.number == 1) number = field.as_int();

@@ -22,7 +22,7 @@ struct ModulePlace {
   /// True if it is a sharding mark.
   bool is_mark = false;
 };
-/// What the name in an op's location stands for; none if it stands for nothing.
+/// The place that the name in an op's location refers to; none if it refers to none.
 using FindPlace = std::function<std::optional<ModulePlace>(std::string_view name)>;
 
 /// Value type: a module's main function, read for prediction.
