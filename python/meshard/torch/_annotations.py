@@ -60,9 +60,20 @@ def _axes_of(placements, mesh, rank):
     return split
 
 
+def _spec(split):
+    """The spec of the names of the axes that split each dimension."""
+    return ms.P(*(tuple(names) if names else None for names in split))
+
+
+def _split_of(tensor):
+    """The names of the axes by which a tensor's mark splits each dimension."""
+    sharding = sharding_of(tensor)
+    return [list(sharding.axes(d)) if sharding is not None else [] for d in range(tensor.ndim)]
+
+
 def spec_of(placements, mesh, rank):
     """The partition spec for placements as distribute_tensor() takes them."""
-    return ms.P(*(tuple(names) if names else None for names in _axes_of(placements, mesh, rank)))
+    return _spec(_axes_of(placements, mesh, rank))
 
 
 def distribute_tensor(tensor, device_mesh, placements):
@@ -113,12 +124,11 @@ def fully_shard(module, mesh, axis=None):
     mesh, axis = _with_axis(mesh, axis)
     size = mesh.axis_size(axis)
     for parameter in module.parameters():
-        before = sharding_of(parameter)
-        split = [list(before.axes(d)) if before is not None else [] for d in range(parameter.ndim)]
+        split = _split_of(parameter)
         free = [d for d in range(parameter.ndim) if not split[d] and parameter.shape[d] % size == 0]
         if free:
             split[free[0]] = [axis]
-            mark_sharding(parameter, mesh, ms.P(*(tuple(names) if names else None for names in split)))
+            mark_sharding(parameter, mesh, _spec(split))
     return module
 
 
@@ -141,11 +151,10 @@ class _Plan:
 
     def mark_parameter(self, parameter, dim):
         """Splits a dimension of a parameter, or none, and keeps what other axes split."""
-        before = sharding_of(parameter)
-        split = [list(before.axes(d)) if before is not None else [] for d in range(parameter.ndim)]
+        split = _split_of(parameter)
         if dim is not None:
             split[dim].append(self.axis)
-        mark_sharding(parameter, self.mesh, ms.P(*(tuple(names) if names else None for names in split)))
+        mark_sharding(parameter, self.mesh, _spec(split))
 
     def mark_value(self, value, placement):
         """Constrains a value inside a program along the axis only; other axes stay the compiler's choice."""

@@ -170,22 +170,23 @@ _TENSOR = object()
 """In place of a tensor among results."""
 
 
+def call_with(what, module, state, flat, structure, tensors):
+    """`what(*args, **kwargs)` with other tensors: those of the module's state, by its names, then the arguments'."""
+    given = iter(tensors[len(state):])
+    args, kwargs = pytree.tree_unflatten(
+        [next(given) if isinstance(each, torch.Tensor) else each for each in flat], structure)
+    if module is None:
+        return what(*args, **kwargs)
+    with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
+        return what(*args, **kwargs)
+
+
 class _CompiledCall:
     """The forward and backward programs of one signature."""
 
     def __init__(self, what, module, state, flat, structure):
-        is_tensor = [isinstance(each, torch.Tensor) for each in flat]
-
         def whole(*tensors):
-            given = iter(tensors[len(state):])
-            args, kwargs = pytree.tree_unflatten(
-                [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], structure)
-            if module is None:
-                result = what(*args, **kwargs)
-            else:
-                with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)),
-                                                                    tie_weights=True):
-                    result = what(*args, **kwargs)
+            result = call_with(what, module, state, flat, structure, tensors)
             results, self._structure = flatten_results(result)
             self._others = [_TENSOR if isinstance(each, torch.Tensor) else each for each in results]
             return [each for each in results if isinstance(each, torch.Tensor)]
@@ -208,6 +209,3 @@ def compile(what):
     several programs. Results take part in PyTorch's autograd.
     """
     return Compiled(what)
-
-
-function = compile

@@ -12,11 +12,9 @@ _SHARDINGS = []
 
 def number_of(sharding):
     """The number that stands for a sharding in graphs: equal shardings have one."""
-    for number, known in enumerate(_SHARDINGS):
-        if known == sharding:
-            return number
-    _SHARDINGS.append(sharding)
-    return len(_SHARDINGS) - 1
+    if sharding not in _SHARDINGS:
+        _SHARDINGS.append(sharding)
+    return _SHARDINGS.index(sharding)
 
 
 @torch.library.custom_op("meshard::sharding_constraint", mutates_args=())

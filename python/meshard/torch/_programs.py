@@ -6,7 +6,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
-from ._compile import flatten_results, input_names
+from ._compile import call_with, flatten_results, input_names
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
@@ -44,17 +44,12 @@ def as_function(what, args, kwargs, with_values=False):
 def _of_module(what, args, kwargs):
     module = what if isinstance(what, torch.nn.Module) else what.__self__
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
-    flat, spec = pytree.tree_flatten((args, kwargs))
-    is_tensor = [isinstance(each, torch.Tensor) for each in flat]
+    flat, structure = pytree.tree_flatten((args, kwargs))
     inputs = [each for each in flat if isinstance(each, torch.Tensor)]
 
     def whole(*tensors):
-        given = iter(tensors[len(state):])
-        own_args, own_kwargs = pytree.tree_unflatten(
-            [next(given) if tensor else each for tensor, each in zip(is_tensor, flat)], spec)
-        with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
-            results, _ = flatten_results(what(*own_args, **own_kwargs))
-            return [each for each in results if isinstance(each, torch.Tensor)]
+        results, _ = flatten_results(call_with(what, module, state, flat, structure, tensors))
+        return [each for each in results if isinstance(each, torch.Tensor)]
 
     graph = capture(whole, [*state.values(), *inputs])
     names = [*state, *input_names(args, kwargs)]

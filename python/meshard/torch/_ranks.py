@@ -15,7 +15,7 @@ import meshard as ms
 from ._annotations import mesh_of, spec_of
 from ._batches import keep_batches
 from ._capture import Captured, compiled
-from ._compile import ambient, flatten_results, input_names, modes
+from ._compile import ambient, call_with, flatten_results, input_names, modes
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
 from ._lines import is_library, prepare_backward
@@ -378,20 +378,10 @@ class _Input:
 class _Program:
     def __init__(self, owner, inputs, flat, structure, state_names):
         self.inputs, self._mesh = inputs, owner.mesh
-        is_tensor = [isinstance(each, torch.Tensor) for each in flat]
-        count = len(state_names)
 
         def whole(*tensors):
             given = [one.argument(each) for one, each in zip(inputs, tensors)]
-            rest = iter(given[count:])
-            args, kwargs = pytree.tree_unflatten([next(rest) if tensor else each
-                                                  for tensor, each in zip(is_tensor, flat)], structure)
-            if owner.module is None:
-                result = owner.function(*args, **kwargs)
-            else:
-                state = dict(zip(state_names, given))
-                with torch.nn.utils.stateless._reparametrize_module(owner.module, state, tie_weights=True):
-                    result = owner.function(*args, **kwargs)
+            result = call_with(owner.function, owner.module, state_names, flat, structure, given)
             leaves, self._structure = flatten_results(result)
             specs = pytree._broadcast_to_and_flatten(owner.out_specs, self._structure, _is_spec) \
                 if owner.out_specs is not None else [None] * len(leaves)

@@ -6,8 +6,6 @@ import re
 
 import torch
 
-import meshard as ms
-
 from . import _batches
 from ._convert import to_meshard
 from ._table import NEED_NODE, lowering_of

@@ -98,8 +98,8 @@ class _State:
                         for group in self.optimizer.param_groups)
         kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
                      for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
-        return repr((options, kept, self.shardings())), tuple(self.slots), tuple(p.requires_grad for p in self.parameters.values()), \
-            tuple(signature(each) for each in self.tensors())
+        return repr((options, kept, self.shardings())), tuple(self.slots), \
+            tuple(p.requires_grad for p in self.parameters.values()), tuple(signature(each) for each in self.tensors())
 
 
 class _StepProgram:
@@ -119,6 +119,7 @@ class _StepProgram:
             return self._trace(state, flat[:len(tensors)], flat[len(tensors):])
 
         self.graph = capture(whole, given)
+        self._needs_key = needs_key(self.graph.module)
         self._run = ms.jit(self._record, donate_argnums=0)
 
     def _trace(self, state, tensors, rest):
@@ -171,7 +172,7 @@ class _StepProgram:
         values = [placed(each) for each in tensors]
         rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
         rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
-        results = self._run(values, rest, to_meshard(new_key()) if needs_key(self.graph.module) else None)
+        results = self._run(values, rest, to_meshard(new_key()) if self._needs_key else None)
         written = self.graph.written
         for index, value in zip(written, results):
             hold(tensors[index], value)

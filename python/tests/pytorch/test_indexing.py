@@ -27,7 +27,7 @@ FUNCTIONS = {
 
 
 def check(function, *inputs):
-    wanted, made = tree_leaves(function(*inputs)), tree_leaves(mt.function(function)(*inputs))
+    wanted, made = tree_leaves(function(*inputs)), tree_leaves(mt.compile(function)(*inputs))
     for want, got in zip(wanted, made, strict=True):
         assert want.dtype == got.dtype and want.shape == got.shape
         torch.testing.assert_close(got, want, equal_nan=True)
@@ -80,11 +80,11 @@ def test_strides_of_dense_tensors_in_any_order():
 def test_strides_that_leave_the_tensor_are_errors():
     base = torch.arange(24.0).reshape(4, 6)
     with pytest.raises(Exception, match="not in the tensor"):
-        mt.function(lambda x: x[2:].as_strided((2,), (1,), 0) + 1)(base)
+        mt.compile(lambda x: x[2:].as_strided((2,), (1,), 0) + 1)(base)
     with pytest.raises(Exception, match="gaps"):
-        mt.function(lambda x: x.as_strided((2,), (1,), 0) + 1)(base[:, 1:3])
+        mt.compile(lambda x: x.as_strided((2,), (1,), 0) + 1)(base[:, 1:3])
 
 
 def test_sizes_that_depend_on_elements_are_errors():
     with pytest.raises(Exception, match="nonzero"):
-        mt.function(lambda x: x.nonzero() + 1)(torch.ones(3))
+        mt.compile(lambda x: x.nonzero() + 1)(torch.ones(3))

@@ -14,7 +14,7 @@ COUNT = 20000
 
 def drawn(function, *args):
     torch.manual_seed(5)
-    return mt.function(function)(*args)
+    return mt.compile(function)(*args)
 
 
 def like(dtype=torch.float32):
@@ -68,7 +68,7 @@ def test_permutations_and_samples_without_replacement_have_each_element_once():
 
 
 def test_calls_differ_and_a_seed_repeats_them():
-    f = mt.function(lambda x: (torch.randn_like(x), torch.randn_like(x)))
+    f = mt.compile(lambda x: (torch.randn_like(x), torch.randn_like(x)))
     torch.manual_seed(1)
     first, second = f(like()), f(like())
     torch.manual_seed(1)
@@ -107,7 +107,7 @@ def test_values_are_the_same_on_every_mesh(mesh):
 
 def test_the_backward_pass_uses_the_mask_of_the_forward_pass():
     x = torch.ones(1000, requires_grad=True)
-    y = mt.function(lambda x: torch.nn.functional.dropout(x, 0.5))(x)
+    y = mt.compile(lambda x: torch.nn.functional.dropout(x, 0.5))(x)
     y.sum().backward()
     assert torch.equal(x.grad, y.detach())
     assert set(y.tolist()) == {0, 2}
@@ -126,4 +126,4 @@ def test_a_checkpointed_region_draws_the_same_mask_again():
 def test_a_generator_is_refused():
     generator = torch.Generator()
     with pytest.raises(Exception, match="enerator"):
-        mt.function(lambda x: torch.randn(3, generator=generator) + x)(torch.ones(3))
+        mt.compile(lambda x: torch.randn(3, generator=generator) + x)(torch.ones(3))
