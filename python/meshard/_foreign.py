@@ -29,8 +29,8 @@ def _from(value, *packages):
     return module.partition(".")[0] in packages
 
 
-def recordable(what, args, kwargs, with_values=False):
-    """(function, args, kwargs) of meshard for a program of PyTorch; what is something else is returned as it is."""
+def _torch_programs(what):
+    """The module `_programs` of meshard.torch, if this is a program of PyTorch; else None."""
     owner = getattr(what, "__self__", what)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(owner, torch.nn.Module) or _from(what, "torch") or \
@@ -38,8 +38,42 @@ def recordable(what, args, kwargs, with_values=False):
         from .torch import _programs
 
         if _programs.is_program(what):
-            return _programs.as_function(what, args, kwargs, with_values)
-    return what, args, kwargs
+            return _programs
+    return None
+
+
+def is_torch(what):
+    """Whether this is a program of PyTorch."""
+    return _torch_programs(what) is not None
+
+
+def recordable(what, args, kwargs, with_values=False):
+    """(function, args, kwargs) of meshard for a program of PyTorch; what is something else is returned as it is."""
+    programs = _torch_programs(what)
+    return (what, args, kwargs) if programs is None else programs.as_function(what, args, kwargs, with_values)
+
+
+_DEVICE_IDS = re.compile(r'meshard\.mesh = "<.*device_ids=\[([\d, ]+)\]>"')
+
+
+def module_of_torch(what, args, kwargs):
+    """The module of a program of PyTorch and its arguments, for any hardware; None if `what` is something else."""
+    programs = _torch_programs(what)
+    return None if programs is None else Module(programs.module_text(what, args, kwargs).encode())
+
+
+def place_here(module):
+    """Sets the devices of a module of meshard to those of this process that its mesh names."""
+    from ._runtime import devices
+
+    named = _DEVICE_IDS.search(module.data.decode())
+    module.device_ids = [int(each) for each in named[1].split(",")] if named else [0]
+    own = {each.id: each for each in devices()}
+    first = own.get(module.device_ids[0])
+    if first is not None:
+        module.platform, module.device_kind = first.platform, first.kind
+        coords = [own[each].attributes.get("coords") if each in own else None for each in module.device_ids]
+        module.coords = [tuple(each) for each in coords] if all(each is not None for each in coords) else None
 
 
 def refuse_torch(function):

@@ -125,6 +125,11 @@ def foreign_module(what, args, kwargs, donate=None):
     """The module of a program that meshard did not record; None for a function of meshard."""
     from . import _foreign  # imported when it is needed, as in the functions below
 
+    module = _foreign.module_of_torch(what, args, kwargs)
+    if module is not None:
+        if donate is not None:
+            raise ValueError("[explain] a program of PyTorch takes no donate: a training step overwrites its state")
+        return module
     if _foreign.is_jax_call(what, args, kwargs):
         return _foreign.module_of(_foreign.lowered_of_call(what, args, kwargs, donate))
     module = _foreign.module_of(what)
@@ -234,6 +239,8 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
             if module is not None:
                 from . import _foreign
 
+                if topology is None and _foreign.is_torch(what):
+                    _foreign.place_here(module)
                 target = place_module(module, topology, options)
                 return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
             if topology is None and not args and not kwargs and isinstance(what, _meshard.Jit):

@@ -23,15 +23,42 @@ def _user_frame():
     return frame
 
 
+_CALL = torch.nn.Module._call_impl.__code__
+
+
+def _is_own(module):
+    return type(module).__module__.startswith(__package__)
+
+
 class _Lines(TorchFunctionMode):
-    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch."""
+    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch, and the module that makes it."""
+
+    def __init__(self):
+        super().__init__()
+        self._paths = {}  # of the modules inside the outermost ones that were called
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         frame = _user_frame()
         if frame is not None:
             code = frame.f_code
-            fx_traceback.set_stack_trace([f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'])
+            fx_traceback.set_stack_trace([f'in module "{self._path()}"\n',
+                                          f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'])
         return func(*args, **(kwargs or {}))
+
+    def _path(self):
+        """The path of the innermost module that is being called, from the outermost one."""
+        frame, called = sys._getframe(2), []
+        while frame is not None:
+            if frame.f_code is _CALL and not _is_own(frame.f_locals["self"]):
+                called.append(frame.f_locals["self"])
+                if id(called[0]) in self._paths:
+                    break
+            frame = frame.f_back
+        if not called:
+            return ""
+        if id(called[0]) not in self._paths:
+            self._paths |= {id(each): name for name, each in called[-1].named_modules()}
+        return self._paths.get(id(called[0]), "")
 
 
 @contextlib.contextmanager

@@ -1,5 +1,10 @@
 """Programs of PyTorch as functions of meshard, for explain(), plan(), predict(), check_sharded() and module_text()."""
 
+import dataclasses
+import itertools
+import re
+from collections.abc import Callable
+
 import torch
 from torch.utils import _pytree as pytree
 
@@ -10,7 +15,7 @@ from ._compile import call_with, flatten_results, input_names
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
-from ._run import run_graph
+from ._run import NUMBERS, module_of, numbered, place_of, run_graph
 from ._table import decompositions
 from ._train import TrainStep
 from .lowerings.random import keys_from, needs_key, new_key
@@ -27,6 +32,39 @@ def is_program(what):
         or isinstance(getattr(what, "__self__", None), torch.nn.Module)
 
 
+@dataclasses.dataclass
+class _Program:
+    """A program of named tensors."""
+
+    name: str
+    names: list
+    tensors: list
+    """Of PyTorch. Other values, such as the numbers that an exported program takes, stay as they are."""
+    record: Callable
+    """From tensors of meshard in place of those of PyTorch, and a random key or None, to results of meshard."""
+    needs_key: bool
+    results: list
+    """The names of the results. Those that replace an input have its name."""
+    donated: int = 0
+    """The first so many inputs may be overwritten."""
+
+    def as_function(self, with_values):
+        """(function, args, kwargs), as as_function() returns them."""
+        convert = placed if with_values else _abstract
+        is_tensor = [isinstance(each, torch.Tensor) for each in self.tensors]
+        names = list(itertools.compress(self.names, is_tensor))
+
+        def function(**values):
+            given = iter(values[each] for each in names)
+            inputs = [next(given) if tensor else other for tensor, other in zip(is_tensor, self.tensors)]
+            return [each for each in self.record(inputs, values.get("random key")) if isinstance(each, ms.Tensor)]
+
+        function.__name__ = self.name
+        converted = map(convert, itertools.compress(self.tensors, is_tensor))
+        key = {"random key": convert(new_key())} if self.needs_key else {}
+        return function, (), {**dict(zip(names, converted, strict=True)), **key}
+
+
 def as_function(what, args, kwargs, with_values=False):
     """(function, args, kwargs) of meshard for a program of PyTorch and its arguments.
 
@@ -35,10 +73,20 @@ def as_function(what, args, kwargs, with_values=False):
     """
     if isinstance(what, PerRank):
         return what.as_function(args, kwargs, with_values)
-    name, module, names, tensors = (_of_step if isinstance(what, TrainStep) else
-                                    _of_exported if isinstance(what, torch.export.ExportedProgram) else
-                                    _of_module)(what, args, kwargs)
-    return _function_of(name, module, names, tensors, placed if with_values else _abstract)
+    return _program_of(what, args, kwargs).as_function(with_values)
+
+
+def _program_of(what, args, kwargs):
+    return (_of_step if isinstance(what, TrainStep) else
+            _of_exported if isinstance(what, torch.export.ExportedProgram) else _of_module)(what, args, kwargs)
+
+
+def _recording(module):
+    def record(inputs, key):
+        with keys_from(key):
+            return run_graph(module, inputs)
+
+    return record
 
 
 def _of_module(what, args, kwargs):
@@ -46,14 +94,20 @@ def _of_module(what, args, kwargs):
     state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
     flat, structure = pytree.tree_flatten((args, kwargs))
     inputs = [each for each in flat if isinstance(each, torch.Tensor)]
+    results = []
 
     def whole(*tensors):
-        results, _ = flatten_results(call_with(what, module, state, flat, structure, tensors))
-        return [each for each in results if isinstance(each, torch.Tensor)]
+        result = call_with(what, module, state, flat, structure, tensors)
+        flatten_results(result)
+        found = [(path, each) for path, each in pytree.tree_flatten_with_path(result)[0]
+                 if isinstance(each, torch.Tensor)]
+        results[:] = [f"result{pytree.keystr(path)}" for path, _ in found]
+        return [each for _, each in found]
 
     graph = capture(whole, [*state.values(), *inputs])
     names = [*state, *input_names(args, kwargs)]
-    return type(module).__name__, graph.module, names, [*state.values(), *inputs]
+    return _Program(type(module).__name__, names, [*state.values(), *inputs], _recording(graph.module),
+                    needs_key(graph.module), [*(names[i] for i in graph.written), *results])
 
 
 def _of_exported(program, args, kwargs):
@@ -66,26 +120,122 @@ def _of_exported(program, args, kwargs):
     for spec in program.graph_signature.input_specs:
         names.append(spec.target or spec.arg.name)
         tensors.append(state[spec.target] if spec.target is not None else next(flat))
-    return "forward", program.graph_module, names, tensors
+    results = [spec.target or spec.arg.name for spec in program.graph_signature.output_specs
+               if isinstance(spec.arg, torch.export.graph_signature.TensorArgument)]
+    module = program.graph_module
+    return _Program("forward", names, tensors, _recording(module), needs_key(module), results)
 
 
 def _of_step(step, args, kwargs):
-    graph, names, tensors = step.graph_of(args, kwargs)
-    return "train_step", graph.module, names, tensors
+    program, names, tensors, results = step.program_of(args, kwargs)
+    size = program.state_size
+
+    def record(inputs, key):
+        return program.record(inputs[:size], inputs[size:], key)
+
+    return _Program("train_step", names, tensors, record, program.needs_key, results, donated=size)
 
 
-def _function_of(name, module, names, tensors, convert):
-    """A function of the named tensors that records the graph, and the tensors as meshard's."""
-    others = {i: each for i, each in enumerate(tensors) if not isinstance(each, torch.Tensor)}
-    names = [each for i, each in enumerate(names) if i not in others]
-    needed = {"random key": convert(new_key())} if needs_key(module) else {}
+# --- modules of StableHLO -----------------------------------------------------------------------------
 
-    def function(**values):
-        given = iter(values[each] for each in names)
-        inputs = [others[i] if i in others else next(given) for i in range(len(tensors))]
-        with keys_from(values.get("random key")):
-            return [each for each in run_graph(module, inputs) if isinstance(each, ms.Tensor)]
+_LOCATION = re.compile(rf'loc\("([^"\n]*)"\("{NUMBERS}":(\d+):1\)\)')
+_PLACE = re.compile(rf'"{NUMBERS}:(\d+)"')
+_ARGUMENT = re.compile(r'(%arg\d+: tensor<[^>]*>+)(?: \{(.*?)\})? loc\("([^"\n]*)"\)')
+_RESULT = re.compile(r'(tensor<[^>]*>+)(?: \{(.*?)\})?(?=, tensor<|\)? \{$|\)$)')
+_SHARDING = re.compile(r"sdy\.sharding = #sdy\.sharding<.*?\]>")
 
-    function.__name__ = name
-    converted = [convert(each) for each in tensors if isinstance(each, torch.Tensor)]
-    return function, (), {**dict(zip(names, converted, strict=True)), **needed}
+
+def module_text(what, args, kwargs):
+    """The StableHLO module of a program. Its operations are named as JAX names them, by phase and by module.
+
+    `transpose(jvp())/model/layers/0/mlp/dot_general` is a product of the backward pass of `model.layers.0.mlp`.
+    """
+    program = None if isinstance(what, PerRank) else _program_of(what, args, kwargs)
+
+    def traced():
+        function, _, values = (what.as_function(args, kwargs, False) if program is None else
+                               program.as_function(False))
+        return ms.trace_program(function, **values).module_text()
+
+    try:
+        with numbered() as nodes:
+            text = traced()
+    except Exception:
+        traced()  # raises the same error at the user's line
+        raise
+    text = _with_names(text, nodes)
+    return text if program is None else _with_boundary(text, program)
+
+
+def _with_names(text, nodes):
+    """The text with the user's lines, and operations named by phase and module, in place of numbers of nodes."""
+    phases = _phases(nodes)
+
+    def location(match):
+        node = nodes[int(match[2]) - 1]
+        path = module_of(node).replace(".", "/")
+        name = phases.get(node, "") + (f"{path}/" if path else "") + match[1]
+        place = place_of(node)
+        return f'loc("{name}"' + (f'("{_quoted(place[0])}":{place[1]}:1))' if place else ")")
+
+    def line(match):
+        place = place_of(nodes[int(match[1]) - 1])
+        return '"' + (f"{_quoted(place[0].rpartition('/')[2])}:{place[1]}" if place else "") + '"'
+
+    return _PLACE.sub(line, _LOCATION.sub(location, text))
+
+
+def _quoted(text):
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _phases(nodes):
+    """The prefixes of the nodes' names: what is computed from gradients is the optimizer, what they need is forward."""
+    forward, backward, optimizer = "jvp()/", "transpose(jvp())/", "optimizer()/"
+    phases = {node: backward for node in nodes if node.meta.get("autograd_backward")}
+    if phases:
+        for node in nodes:  # in topological order
+            if node not in phases and any(phases.get(each) in (backward, optimizer) for each in node.all_input_nodes):
+                phases[node] = optimizer
+        for node in reversed(nodes):
+            if phases.get(node) in (forward, backward):
+                for each in node.all_input_nodes:
+                    phases.setdefault(each, forward)
+        for node in nodes:
+            if node not in phases and any(phases.get(each) == forward for each in node.all_input_nodes):
+                phases[node] = forward
+    return phases
+
+
+def _with_boundary(text, program):
+    """The text with the names of results, and with the inputs that they replace."""
+    begin = text.index("func.func public @main(")
+    end = text.index("\n", begin)
+    arguments, arrow, results = text[begin:end].partition(") -> ")
+    if not arrow:
+        return text
+    donated = program.names[:program.donated]
+    names = iter(program.results)
+    replaced = {}  # from the name of an input to the number and sharding of the result that replaces it
+    count = itertools.count()
+
+    def result(match):
+        name, number = next(names), next(count)
+        sharding = _SHARDING.search(match[2] or "")
+        if name in donated:
+            replaced[name] = number, match[1], sharding and sharding[0]
+        return f'{match[1]} {{{match[2] + ", " if match[2] else ""}jax.result_info = "{_quoted(name)}"}}'
+
+    def argument(match):
+        name = match[3]
+        if name not in donated:
+            return match[0]
+        number, kind, sharding = replaced.get(name, (None, None, None))
+        own = _SHARDING.search(match[2] or "")
+        # Which memory is used for which result is the compiler's choice where it chooses the shardings.
+        same = own is not None and own[0] == sharding and match[1].endswith(f" {kind}")
+        donor = f"tf.aliasing_output = {number} : i32" if same else "jax.buffer_donor = true"
+        return f'{match[1]} {{{match[2] + ", " if match[2] else ""}{donor}}} loc("{name}")'
+
+    results = _RESULT.sub(result, results)
+    return text[:begin] + _ARGUMENT.sub(argument, arguments) + arrow + results + text[end:]

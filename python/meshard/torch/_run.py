@@ -1,5 +1,7 @@
 """Records a graph of ATen operations as operations of meshard, at the user's lines."""
 
+import contextlib
+import contextvars
 import functools
 import operator
 import re
@@ -12,6 +14,23 @@ from ._table import NEED_NODE, lowering_of
 from .lowerings import collectives
 
 _FRAME = re.compile(r'File "([^"\n]+)", line (\d+), in (\S+)')
+_MODULE = re.compile(r'^\s*in module "([^"\n]*)"', re.MULTILINE)
+
+NUMBERS = "node of PyTorch"
+"""In place of a file, where the lines are numbers of nodes."""
+
+_numbered = contextvars.ContextVar("the nodes that are recorded at their numbers", default=None)
+
+
+@contextlib.contextmanager
+def numbered():
+    """While active, nodes are recorded at lines of NUMBERS: line i is the node i - 1 of the list that this yields."""
+    nodes = []
+    token = _numbered.set(nodes)
+    try:
+        yield nodes
+    finally:
+        _numbered.reset(token)
 
 
 def _at(function, args, kwargs):
@@ -23,7 +42,7 @@ def _caller_at(file, line, name):
     """A function that calls another one, and whose code appears at this line: operations are recorded there."""
     first = _at.__code__.co_firstlineno
     call = next(l for *_, l in _at.__code__.co_lines() if l and l > first)
-    code = _at.__code__.replace(co_filename=file, co_name=name, co_firstlineno=max(line - (call - first), 1))
+    code = _at.__code__.replace(co_filename=file, co_name=name, co_firstlineno=line - (call - first))
     return type(_at)(code, {})
 
 
@@ -31,6 +50,15 @@ def place_of(node):
     """The user's line that made a node, as (file, line, function); None if it is not known."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
     return (frames[-1][0], int(frames[-1][1]), frames[-1][2]) if frames else None
+
+
+def module_of(node):
+    """The path of the module that made a node, such as `model.layers.0.mlp`; empty if it is not known."""
+    found = _MODULE.findall(node.meta.get("stack_trace") or "")
+    if found:
+        return found[-1]
+    calls = list((node.meta.get("nn_module_stack") or {}).values())  # of exported programs
+    return calls[-1][0] if calls else ""
 
 
 def missing(node):
@@ -72,4 +100,8 @@ def _call(node, values):
     if function in NEED_NODE:
         kwargs = {**kwargs, "node": node}
     place = place_of(node)
+    numbers = _numbered.get()
+    if numbers is not None:
+        numbers.append(node)
+        place = NUMBERS, len(numbers), node.name
     return _caller_at(*place)(function, args, kwargs) if place else function(*args, **kwargs)

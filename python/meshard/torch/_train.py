@@ -44,15 +44,18 @@ class TrainStep:
             program = self._programs[key] = _StepProgram(self, state, inputs, structure)
         return program.run(state, inputs)
 
-    def graph_of(self, args, kwargs):
-        """The graph of a step with these arguments, and its inputs with their names."""
+    def program_of(self, args, kwargs):
+        """The program of a step with these arguments, its inputs with their names, and the names of its results."""
         state = _State(self._model, self._optimizer)
         inputs, structure = pytree.tree_flatten((args, kwargs))
-        graph = _StepProgram(self, state, inputs, structure).graph
+        program = _StepProgram(self, state, inputs, structure)
         tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
         rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
-        names = [*state.names(), *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates)))]
-        return graph, names, [*state.tensors(), *tensors, *rates]
+        own = state.names()
+        names = [*own, *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates)))]
+        results = [*(own[i] for i in program.graph.written), "loss",
+                   *(f"{name} of {state.name_of(i)}" for i, name in program.made)]
+        return program, names, [*state.tensors(), *tensors, *rates], results
 
 
 class _State:
@@ -64,16 +67,18 @@ class _State:
         self.buffers = dict(model.named_buffers())
         self.in_groups = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         # (index of the parameter, name) of each tensor of the optimizer's state.
-        known = {id(parameter) for parameter in self.parameters.values()}
-        if any(id(parameter) not in known for parameter in self.in_groups):
+        self._names = {id(parameter): name for name, parameter in self.parameters.items()}
+        if any(id(parameter) not in self._names for parameter in self.in_groups):
             raise ValueError("[torch] the optimizer has a parameter that the model does not have")
         self.slots = [(i, name) for i, parameter in enumerate(self.in_groups)
                       for name, value in optimizer.state.get(parameter, {}).items() if isinstance(value, torch.Tensor)]
 
+    def name_of(self, i):
+        """The name of a parameter of the optimizer."""
+        return self._names[id(self.in_groups[i])]
+
     def names(self):
-        parameters = {id(parameter): name for name, parameter in self.parameters.items()}
-        return [*self.parameters, *self.buffers,
-                *(f"{name} of {parameters[id(self.in_groups[i])]}" for i, name in self.slots)]
+        return [*self.parameters, *self.buffers, *(f"{name} of {self.name_of(i)}" for i, name in self.slots)]
 
     def tensors(self):
         state = self.optimizer.state
@@ -103,12 +108,16 @@ class _State:
 
 
 class _StepProgram:
-    """The program of one signature."""
+    """The program of one signature.
+
+    `made` has (index of the parameter, name) of each state that the optimizer makes in its first step.
+    """
 
     def __init__(self, step, state, inputs, structure):
         self._step, self._structure = step, structure
         self._shardings, self._in_groups = state.shardings(), state.in_groups
         tensors = state.tensors()
+        self.state_size = len(tensors)
         given = [*tensors, *(each for each in inputs if isinstance(each, torch.Tensor)),
                  *(torch.tensor(rate, dtype=torch.float64) for rate in state.rates())]
         self._is_input = [isinstance(each, torch.Tensor) for each in inputs]
@@ -119,8 +128,8 @@ class _StepProgram:
             return self._trace(state, flat[:len(tensors)], flat[len(tensors):])
 
         self.graph = capture(whole, given)
-        self._needs_key = needs_key(self.graph.module)
-        self._run = ms.jit(self._record, donate_argnums=0)
+        self.needs_key = needs_key(self.graph.module)
+        self._run = ms.jit(self.record, donate_argnums=0)
 
     def _trace(self, state, tensors, rest):
         step, optimizer = self._step, self._step._optimizer
@@ -142,7 +151,7 @@ class _StepProgram:
             loss = step._loss(output, *targets)
             prepare_backward(loss)
             loss.backward()
-        self._made = []  # (parameter, name) of the state that the first step makes
+        self.made = []
         with _swapped(optimizer, of, state, slots, rates):
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
@@ -151,15 +160,16 @@ class _StepProgram:
             for i, parameter in enumerate(state.in_groups):
                 for name, value in optimizer.state.get(of[id(parameter)], {}).items():
                     if isinstance(value, torch.Tensor) and (i, name) not in state.slots:
-                        self._made.append((i, name))
+                        self.made.append((i, name))
                         made.append(value)
         return [loss.detach(), *made]
 
-    def _record(self, state, rest, key):
+    def record(self, state, rest, key):
+        """The results for tensors of meshard: the new state, the loss, and the state that is made."""
         with keys_from(key):
             results = run_graph(self.graph.module, [*state, *rest])
         # What is marked stays so; the state that an optimizer makes is sharded as its parameter.
-        parameters = [self._in_groups[i] for i, _ in self._made]
+        parameters = [self._in_groups[i] for i, _ in self.made]
         shardings = [*(self._shardings[i] for i in self.graph.written), None,
                      *(sharding_of(each) for each in parameters)]
         shapes = [*(None for _ in self.graph.written), None, *(tuple(each.shape) for each in parameters)]
@@ -172,13 +182,13 @@ class _StepProgram:
         values = [placed(each) for each in tensors]
         rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
         rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
-        results = self._run(values, rest, to_meshard(new_key()) if self._needs_key else None)
+        results = self._run(values, rest, to_meshard(new_key()) if self.needs_key else None)
         written = self.graph.written
         for index, value in zip(written, results):
             hold(tensors[index], value)
         loss, *made = results[len(written):]
         optimizer = self._step._optimizer
-        for (i, name), value in zip(self._made, made):
+        for (i, name), value in zip(self.made, made):
             optimizer.state[state.in_groups[i]][name] = Held(value)
         return Held(loss)
 

@@ -38,6 +38,30 @@ def test_a_training_step(marked):
     report = ms.explain(step, x, torch.randn(6, 4), topology="cpu:8")
     axes = {axis for each in report.collectives for axis in each.axes}
     assert axes == {"data", "model"}  # of the gradients, and of the second product
+    summed = {name for each in report.collectives if "gradient" in str(each.purpose) for name in each.purpose.names}
+    assert summed == dict(marked.named_parameters()).keys()
+    (product,) = [each for each in report.collectives if tuple(each.axes) == ("model",)]
+    assert (product.purpose.layer, str(product.purpose.phase)) == ("down", "forward")
+    names = [result.name for result in report.results]
+    assert names[:5] == ["up.weight", "up.bias", "down.weight", "down.bias", "loss"] and "exp_avg of up.bias" in names
+    # The step overwrites its parameters: up.weight and down.weight are split, and their new values so, too.
+    assert report.memory.aliased >= (8 * 16 + 16 * 4) * 4 // 4
+
+
+def test_the_devices_of_this_process(marked):
+    report = ms.explain(marked, torch.randn(6, 8))
+    assert [each.purpose.layer for each in report.collectives] == ["down"]
+    with pytest.raises(ValueError, match="takes no donate"):
+        ms.explain(marked, torch.randn(6, 8), donate=0)
+
+
+def test_an_error_names_the_line_of_the_module(mesh):
+    class Marked(torch.nn.Module):
+        def forward(self, x):
+            return mt.mark_sharding(x, mesh, P(None, ms.UNCONSTRAINED)).to_sparse()  # has no lowering
+
+    with pytest.raises(NotImplementedError, match=r"test_explain\.py:\d+: \[torch\] aten\.\w+"):
+        ms.explain(Marked(), torch.randn(4, 4), topology="cpu:8")
 
 
 def test_an_exported_program(mlp):
