@@ -1,9 +1,12 @@
 """Functions of PyTorch as graphs of ATen operations, without running them."""
 
+import builtins
 import contextlib
 import dataclasses
+import functools
 
 import torch
+import torch.overrides
 
 from . import _lines
 from ._batches import keep_batches
@@ -22,13 +25,40 @@ class Graph:
 @contextlib.contextmanager
 def _as_compiled():
     """While active, torch.compiler.is_compiling() is true: libraries then avoid decisions that depend on elements, and
-    optimizers keep their step counts in tensors."""
+    optimizers keep their step counts in tensors. Python's max and min of numbers that tensors hold are recorded."""
     before = torch.compiler._is_compiling_flag
+    extremes = builtins.max, builtins.min
     torch.compiler._is_compiling_flag = True
+    builtins.max, builtins.min = _recorded(max, torch.sym_max), _recorded(min, torch.sym_min)
     try:
         yield
     finally:
+        builtins.max, builtins.min = extremes
         torch.compiler._is_compiling_flag = before
+
+
+def _recorded(function, symbolic):
+    """Python's max or min, which records that of numbers that are known only when the program runs."""
+
+    @functools.wraps(function)
+    def called(*args, **kwargs):
+        numbers = (int, float, torch.SymInt, torch.SymFloat)
+        if len(args) > 1 and not kwargs and any(isinstance(each, torch.SymFloat) for each in args) \
+                and all(isinstance(each, numbers) for each in args):
+            return functools.reduce(symbolic, args)
+        return function(*args, **kwargs)
+
+    return called
+
+
+class _Numbers(torch.overrides.TorchFunctionMode):
+    """Makes tensors of numbers that are known only when the program runs."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func in (torch.tensor, torch.as_tensor) and args and isinstance(args[0], (torch.SymFloat, torch.SymInt)):
+            return torch.scalar_tensor(args[0], **{k: v for k, v in kwargs.items() if k in ("dtype", "device")})
+        return func(*args, **kwargs)
 
 
 class Captured(Exception):
@@ -52,7 +82,7 @@ def compiled(function, tensors, compile_forward, compile_backward):
 
     class Whole(torch.nn.Module):
         def forward(self, *given):
-            with _as_compiled():
+            with _as_compiled(), _Numbers():
                 return tuple(function(*given))
 
     mode, fakes = _faked(tensors)

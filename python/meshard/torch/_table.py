@@ -35,14 +35,16 @@ def lowers(*names, with_node=False):
 
 
 def lowering_of(overload):
-    """The lowering of an overload; None if the table has none."""
-    return LOWERINGS.get(str(overload))
+    """The lowering of an overload, or of a function of `torch` on numbers; None if the table has none."""
+    return LOWERINGS.get(str(overload)) or LOWERINGS.get(f"torch.{getattr(overload, '__name__', '')}.default")
 
 
 @functools.cache
 def decompositions():
-    """PyTorch's decompositions of the overloads that the table of lowerings does not have."""
+    """The decompositions, most of them PyTorch's, of the overloads that the table of lowerings does not have."""
     from torch._decomp import core_aten_decompositions, decomposition_table
 
-    table = {**decomposition_table, **core_aten_decompositions()}
+    from ._decompositions import own_decompositions
+
+    table = {**decomposition_table, **core_aten_decompositions(), **own_decompositions()}
     return {overload: function for overload, function in table.items() if str(overload) not in LOWERINGS}

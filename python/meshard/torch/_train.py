@@ -99,7 +99,7 @@ class _State:
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
     def signature(self):
-        options = tuple(tuple((k, v) for k, v in group.items() if k not in ("params", "lr", "initial_lr"))
+        options = tuple(tuple((k, _number(v)) for k, v in group.items() if k not in ("params", "lr", "initial_lr"))
                         for group in self.optimizer.param_groups)
         kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
                      for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
@@ -193,12 +193,23 @@ class _StepProgram:
         return Held(loss)
 
 
+def _number(option):
+    """An option of an optimizer, with the numbers of its tensors."""
+    return pytree.tree_map_only(torch.Tensor, lambda each: each.item() if each.numel() == 1 else each, option)
+
+
+def _tensor_options(groups):
+    """The names of the options, but the learning rate, that have tensors."""
+    return {name for group in groups for name, option in group.items() if name not in ("params", "lr")
+            and any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(option))}
+
+
 @contextlib.contextmanager
 def _swapped(optimizer, of, state, slots, rates):
     """While active, the optimizer's parameters, states and learning rates are those of the trace."""
     groups, before = optimizer.param_groups, optimizer.state
-    # "capturable" computes with tensors what depends on the step, instead of numbers.
-    changed = ("params", "lr", "capturable")
+    # "capturable" computes with tensors what depends on the step, instead of numbers; a program is fused by itself.
+    changed = ("params", "lr", "capturable", "fused", *_tensor_options(groups))
     kept = [{name: group[name] for name in changed if name in group} for group in groups]
     traced = type(before)(before.default_factory)
     for parameter in state.in_groups:
@@ -209,7 +220,9 @@ def _swapped(optimizer, of, state, slots, rates):
         traced[of[id(state.in_groups[i])]][name] = value
     try:
         for group, rate in zip(groups, rates):
-            own = {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True}
+            own = {name: _number(group.get(name)) for name in changed}
+            own |= {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True,
+                    "fused": False}
             group.update({name: own[name] for name in changed if name in group})
         optimizer.state = traced
         yield

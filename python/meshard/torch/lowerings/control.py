@@ -1,6 +1,13 @@
 """What a graph has besides operations on tensors: numbers read from tensors, and marks of PyTorch's profiler."""
 
+import math
+
+import torch
+
+import meshard as ms
+
 from .._table import lowering_of, lowers
+from ._helpers import as_dtype, elementwise
 
 
 @lowers("aten._local_scalar_dense")
@@ -22,3 +29,20 @@ def with_effects(token, operation, *args, **kwargs):
         raise NotImplementedError(f"[torch] {operation} has no lowering to meshard")
     made = function(*args, **kwargs)
     return (token, *made) if isinstance(made, (tuple, list)) else (token, made)
+
+
+def _on_numbers(of_tensors, of_numbers):
+    """A function of numbers, some of which are known only when the program runs."""
+
+    def function(*operands):
+        if any(isinstance(each, ms.Tensor) for each in operands):
+            return of_tensors(*operands)
+        return of_numbers(*operands)
+
+    return function
+
+
+lowers("torch.sym_max")(_on_numbers(lambda a, b: elementwise(ms.maximum, a, b), max))
+lowers("torch.sym_min")(_on_numbers(lambda a, b: elementwise(ms.minimum, a, b), min))
+lowers("torch.sym_float")(_on_numbers(lambda x: as_dtype(x, torch.float64), float))
+lowers("torch._sym_sqrt")(_on_numbers(lambda x: ms.sqrt(as_dtype(x, torch.float64)), math.sqrt))

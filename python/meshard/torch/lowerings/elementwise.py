@@ -125,7 +125,8 @@ def rsub(a, b, alpha=1):
     return sub(b, a, alpha)
 
 
-@lowers("aten.div.Tensor", "aten.div.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode")
+@lowers("aten.div.Tensor", "aten.div.Scalar", "aten.div.Tensor_mode", "aten.div.Scalar_mode",
+        "aten.true_divide.Tensor")
 def div(a, b, rounding_mode=None):
     if rounding_mode is None:
         return elementwise(ms.divide, a, b, promotion=FLOAT)

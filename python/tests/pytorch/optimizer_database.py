@@ -1,0 +1,158 @@
+"""Compares the optimizers of PyTorch's optim_db, as training steps of meshard.torch, with PyTorch on the CPU.
+
+Each optimizer takes each of its inputs, alone and with foreach and fused, on one device and with sharded parameters:
+losses, parameters and states of some steps, then some more after the state went through plain PyTorch.
+
+usage: optimizer_database.py [--only Adam,SGD] [--part 0/1] [--verbose]
+"""
+
+import argparse
+import collections
+import copy
+import os
+import time
+import traceback
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+
+import torch
+from torch.testing._internal.common_optimizers import optim_db
+
+import meshard as ms
+import meshard.torch as mt
+from meshard import P
+
+STEPS = 3
+
+
+class Matrices(torch.nn.Module):
+    """Parameters with two dimensions, which every optimizer takes."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Linear(6, 8, bias=False)
+        self.down = torch.nn.Linear(8, 4, bias=False)
+
+    def forward(self, x):
+        return self.down(torch.tanh(self.up(x)))
+
+
+def configurations(info):
+    """(description, options) of an optimizer: those for the CPU, and those for GPUs, also foreach and fused.
+
+    Not "differentiable": PyTorch itself refuses it for parameters, which are leaves.
+    """
+    flags = [flag for flag in info.supported_impls if flag == "foreach" or "cpu" in info.supports_fused_on
+             and flag == "fused"]
+    for each in info.optim_inputs_func("cuda"):
+        options = dict(each.kwargs)
+        has_tensors = any(isinstance(value, torch.Tensor) for value in options.values())
+        yield each.desc, options
+        for flag in flags:
+            if not (flag == "foreach" and has_tensors and not options.get("capturable")):
+                yield f"{each.desc} & {flag}", {**options, flag: True}
+
+
+def of_pytorch(options):
+    """The options with which PyTorch computes the same on the CPU."""
+    options = {name: value for name, value in options.items() if name not in ("capturable", "foreach")}
+    betas = options.get("betas")
+    return options if betas is None else {**options, "betas": tuple(float(beta) for beta in betas)}
+
+
+def plain_step(model, optimizer, x, y):
+    def closure():
+        optimizer.zero_grad()
+        value = torch.nn.functional.mse_loss(model(x), y)
+        value.backward()
+        return value
+
+    return optimizer.step(closure).item()
+
+
+def close(got, wanted, what):
+    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5, msg=lambda text: f"{what}: {' '.join(text.split())}")
+
+
+def same_state(ours, wanted):
+    """Asserts that two states of optimizers have the same entries with the same elements."""
+    def compare(got, want, what):
+        assert type(got) is type(want) or isinstance(got, torch.Tensor) == isinstance(want, torch.Tensor), what
+        if isinstance(want, torch.Tensor):
+            assert got.dtype == want.dtype, f"{what}: {got.dtype} for {want.dtype}"
+            close(got + 0, want, what)
+        elif isinstance(want, list):
+            for one, other in zip(got, want, strict=True):
+                compare(one, other, what)
+        elif isinstance(want, float):
+            assert abs(got - want) <= 1e-4 * max(1.0, abs(want)), f"{what}: {got} for {want}"
+        else:
+            assert got == want, f"{what}: {got} for {want}"
+
+    assert ours["state"].keys() == wanted["state"].keys()
+    for index, entries in wanted["state"].items():
+        assert list(ours["state"][index]) == list(entries), f"{list(ours['state'][index])} for {list(entries)}"
+        for name, value in entries.items():
+            compare(ours["state"][index][name], value, f"{name} of {index}")
+
+
+def check(make, options, sharded):
+    """Trains with and without meshard, and compares; also after the states were exchanged."""
+    torch.manual_seed(0)
+    plain = Matrices()
+    model = copy.deepcopy(plain)
+    if sharded:
+        mt.shard(model, ms.Mesh({"data": 2, "model": 4}), {"up.weight": P("model"), "down.weight": P("data", "model")})
+    optimizer = make(model.parameters(), **copy.deepcopy(options))
+    other = make(plain.parameters(), **copy.deepcopy(of_pytorch(options)))
+    step = mt.train_step(model, torch.nn.functional.mse_loss, optimizer)
+
+    def train():
+        for _ in range(STEPS):
+            x, y = torch.randn(8, 6), torch.randn(8, 4)
+            close(torch.tensor(float(step(x, y))), torch.tensor(plain_step(plain, other, x, y)), "loss")
+        for name, parameter in model.named_parameters():
+            close(parameter.detach() + 0, plain.get_parameter(name).detach(), name)
+        same_state(optimizer.state_dict(), other.state_dict())
+
+    train()
+    ours = copy.deepcopy(optimizer.state_dict()["state"])
+    groups = [optimizer.state_dict()["param_groups"], other.state_dict()["param_groups"]]
+    theirs = copy.deepcopy(other.state_dict()["state"])
+    optimizer.load_state_dict({"state": theirs, "param_groups": groups[0]})
+    other.load_state_dict({"state": ours, "param_groups": groups[1]})
+    train()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", default="")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--verbose", action="store_true")
+    arguments = parser.parse_args()
+    only = set(filter(None, arguments.only.split(",")))
+    part, parts = map(int, arguments.part.split("/"))
+    totals, begin = collections.Counter(), time.time()
+    for number, info in enumerate(optim_db):
+        if info.only_supports_sparse_grads or number % parts != part or only and info.name not in only:
+            continue
+        for description, options in configurations(info):
+            for sharded in (False, True):
+                try:
+                    check(info.optim_cls, options, sharded)
+                    totals["right"] += 1
+                except Exception as error:
+                    totals["error" if not isinstance(error, AssertionError) else "wrong"] += 1
+                    where = "on 2x4" if sharded else "on one device"
+                    print(f"{info.name} ({description}) {where}: {type(error).__name__}: "
+                          f"{' '.join(str(error).split())[:220]}", flush=True)
+                    if arguments.verbose:
+                        traceback.print_exc()
+                    break
+        print(f"{info.name:12} {dict(totals)} {time.time() - begin:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
