@@ -7,9 +7,11 @@ import functools
 
 import torch
 import torch.overrides
+from torch.utils import _pytree as pytree
 
 from . import _lines
 from ._batches import keep_batches
+from ._held import Held
 from ._table import decompositions
 
 
@@ -20,6 +22,8 @@ class Graph:
     module: torch.fx.GraphModule
     written: tuple
     """The indices of the inputs that the function writes to."""
+    outer: tuple
+    """Tensors that the function uses without taking them as arguments: the last inputs."""
 
 
 @contextlib.contextmanager
@@ -65,6 +69,87 @@ class Captured(Exception):
     pass
 
 
+def _is_outside(tensor):
+    """Whether a tensor that a function uses while it is captured was not made from its arguments."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, Held) \
+        and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+_VALUES = ("data", "grad", "T", "mT", "H", "mH", "real", "imag")
+"""The properties of a tensor that depend on its elements."""
+
+
+class Replaced(torch.overrides.TorchFunctionMode):
+    """Lets a function use other tensors in place of some, which it finds in closures, modules or globals."""
+
+    def __init__(self, others):
+        super().__init__()
+        self._others = others  # by the id of the tensor in whose place they are
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if func.__name__ != "__get__" or func.__self__.__name__ in _VALUES:
+            args, kwargs = pytree.tree_map_only(torch.Tensor, self.other, (args, kwargs))
+        return func(*args, **kwargs)
+
+    def other(self, tensor):
+        return self._others.get(id(tensor), tensor)
+
+
+class _OuterTensors(Replaced):
+    """Replaces tensors from outside by inputs, and notes those that have none yet."""
+
+    def __init__(self, others):
+        super().__init__(others)
+        self.used, self.new = set(), {}
+
+    def other(self, tensor):
+        if _is_outside(tensor):
+            if id(tensor) in self._others:
+                self.used.add(id(tensor))
+            else:
+                self.new[id(tensor)] = tensor
+        return super().other(tensor)
+
+
+def _with_outer(run, function, tensors):
+    """(`run(function, tensors)`, outer), where the tensors from outside that the function uses are inputs, too.
+
+    Tensors with elements that the function itself makes are other ones each time it runs; they stay constants.
+    """
+    outer, before = {}, None
+    while True:
+        modes = [_OuterTensors({})]
+
+        def whole(*given):
+            modes.append(_OuterTensors(dict(zip(outer, given[len(tensors):]))))
+            with modes[-1]:
+                return function(*given[:len(tensors)])
+
+        error = None
+        try:
+            with _lines.of_decisions('the elements of a tensor: use torch.where, or torch.compile(..., '
+                                     'backend="meshard"), which can break the graph there'):
+                result = run(whole, [*tensors, *outer.values()])
+        except Exception as raised:
+            error = raised
+        mode = modes[-1]
+        if mode.new and (before is None or before & mode.used):
+            before = set(mode.new)
+            outer |= mode.new
+        elif error is not None:
+            raise error
+        elif outer.keys() <= mode.used:
+            return result, tuple(outer.values())
+        else:
+            outer = {key: tensor for key, tensor in outer.items() if key in mode.used}
+
+
+_LOST = ("[torch] backward() in a compiled function gives gradients to tensors from outside, where they would be lost: "
+         "train with meshard.torch.train_step() a model that has them, call backward() on the function's result, or use "
+         "torch.autograd.grad() in it")
+
+
 def _faked(tensors):
     """A mode of tensors without elements, and such tensors of the same types."""
     from torch._subclasses.fake_tensor import FakeTensorMode
@@ -76,21 +161,40 @@ def _faked(tensors):
                       for each in tensors]
 
 
-def compiled(function, tensors, compile_forward, compile_backward):
+def compile_graphs(function, tensors, compile_forward, compile_backward):
     """A function of such tensors whose forward and backward graphs are given to these compilers."""
     from torch._functorch.aot_autograd import aot_module_simplified
 
     class Whole(torch.nn.Module):
         def forward(self, *given):
             with _as_compiled(), _Numbers():
-                return tuple(function(*given))
+                results = tuple(function(*given))
+            if any(each.is_leaf and each.grad is not None for each in given):
+                raise ValueError(_LOST)
+            return results
 
     mode, fakes = _faked(tensors)
     # Without oneDNN, PyTorch decomposes an LSTM into operations that can be recorded.
     with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded(), \
             torch.backends.mkldnn.flags(enabled=False):
-        return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
-                                     decompositions=decompositions())
+        try:
+            return aot_module_simplified(Whole(), fakes, fw_compiler=compile_forward, bw_compiler=compile_backward,
+                                         decompositions=decompositions())
+        except RuntimeError as error:
+            if "mirrored meta" in str(error):  # of an input of AOTAutograd
+                raise ValueError(_LOST) from error
+            raise
+
+
+def compiled(function, tensors, compile_forward, compile_backward):
+    """(run, outer): a compiled function of such tensors, and the tensors from outside that it uses.
+
+    `run` takes those after its own. Its forward and backward graphs are given to the compilers.
+    """
+    def run(whole, inputs):
+        return compile_graphs(whole, inputs, compile_forward, compile_backward)
+
+    return _with_outer(run, function, tensors)
 
 
 def capture(function, tensors):
@@ -99,12 +203,16 @@ def capture(function, tensors):
 
     def keep(module, example_inputs):
         metadata = torch._guards.TracingContext.get().fw_metadata
-        found.append(Graph(keep_batches(module), tuple(metadata.mutated_inp_runtime_indices)))
+        found[:] = [(keep_batches(module), tuple(metadata.mutated_inp_runtime_indices))]
         raise Captured
 
-    try:
-        with torch.no_grad():
-            compiled(function, [each.detach() for each in tensors], keep, keep)
-    except Captured:
-        pass
-    return found[0]
+    def run(whole, inputs):
+        try:
+            count = len(tensors)
+            compile_graphs(whole, [*(each.detach() for each in inputs[:count]), *inputs[count:]], keep, keep)
+        except Captured:
+            return found[0]
+
+    with torch.no_grad():
+        (module, written), outer = _with_outer(run, function, tensors)
+    return Graph(module, written, outer)

@@ -1,6 +1,8 @@
 """Functions and modules of PyTorch as compiled programs."""
 
 import enum
+import inspect
+import math
 
 import torch
 from torch.utils import _pytree as pytree
@@ -8,7 +10,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._batches import keep_batches
-from ._capture import compiled
+from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._marks import placed
@@ -26,11 +28,16 @@ class _Order(enum.Enum):
 class Program:
     """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
 
-    Results from index `kept` on stay on the devices: they are values that the backward program needs.
+    Results from index `kept` on are values that the backward program needs: inputs that nobody writes to themselves,
+    and others, which stay on the devices.
     """
 
-    def __init__(self, module, kept):
+    def __init__(self, module, kept, written=()):
         self._module, self._kept = keep_batches(module), kept
+        inputs = [node for node in self._module.graph.nodes if node.op == "placeholder"]
+        unwritten = {node: i for i, node in enumerate(inputs) if i not in written}
+        results = next(node for node in self._module.graph.nodes if node.op == "output").args[0]
+        self._passed = {i: unwritten[node] for i, node in enumerate(results) if i >= kept and node in unwritten}
         self._needs_key = needs_key(module)
         self._run = ms.jit(self._record)
 
@@ -39,6 +46,7 @@ class Program:
         inputs = [next(given) if number is None else None if number is _Order.TOKEN else number for number in numbers]
         with keys_from(key):
             results = run_graph(self._module, inputs)
+        results = [None if i in self._passed else each for i, each in enumerate(results)]
         self._is_tensor = [isinstance(each, ms.Tensor) for each in results]
         self._others = [None if is_tensor else each for is_tensor, each in zip(self._is_tensor, results, strict=True)]
         return [each for each in results if isinstance(each, ms.Tensor)]
@@ -51,34 +59,38 @@ class Program:
         given = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
         tensors = iter(self._run(given, numbers, key))
         return tuple(
-            (Held(next(tensors)) if i >= self._kept else to_torch(next(tensors))) if is_tensor else self._others[i]
+            inputs[self._passed[i]] if i in self._passed else self._others[i] if not is_tensor else
+            Held(next(tensors)) if i >= self._kept else to_torch(next(tensors))
             for i, is_tensor in enumerate(self._is_tensor))
-
-
-def _returned(count):
-    """How many results of a forward graph PyTorch's runtime returns to the user or writes to inputs."""
-    context = torch._guards.TracingContext.try_get()
-    metadata = context.fw_metadata if context else None
-    if metadata is None:
-        return count
-    return (len(metadata.tokens) + metadata.num_mutated_inp_runtime_indices + metadata.num_outputs
-            + metadata.num_intermediate_bases)
 
 
 def compile_forward(module, example_inputs):
     """The compiler of forward graphs: AOTAutograd calls it with a torch.fx.GraphModule of ATen operations."""
     from torch._functorch.aot_autograd import make_boxed_func
 
-    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    return make_boxed_func(Program(module, _returned(len(results))))
+    context = torch._guards.TracingContext.try_get()
+    metadata = context.fw_metadata if context else None
+    if metadata is None:
+        return make_boxed_func(Program(module, kept=math.inf))
+    tokens = len(metadata.tokens)
+    # What PyTorch's runtime returns to the user or writes to inputs.
+    kept = tokens + metadata.num_mutated_inp_runtime_indices + metadata.num_outputs + metadata.num_intermediate_bases
+    return make_boxed_func(Program(module, kept, {tokens + i for i in metadata.mutated_inp_runtime_indices}))
 
 
 def compile_backward(module, example_inputs):
     """The compiler of backward graphs."""
     from torch._functorch.aot_autograd import make_boxed_func
 
-    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
-    return make_boxed_func(Program(module, len(results)))
+    program = Program(module, kept=math.inf)
+
+    def backward(*inputs):
+        if torch.is_grad_enabled():
+            raise NotImplementedError("[torch] a compiled backward pass has no derivative (create_graph=True): call "
+                                      "torch.autograd.grad(..., create_graph=True) inside the compiled function")
+        return program(*inputs)
+
+    return make_boxed_func(backward)
 
 
 def backend(module, example_inputs, **options):
@@ -98,6 +110,8 @@ def signature(value):
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided:
             raise TypeError(f"[torch] tensors of layout {value.layout} are not supported: use to_dense()")
+        if value.is_quantized:
+            raise TypeError("[torch] quantized tensors are not supported: use dequantize()")
         # Of the strides, which only as_strided and its like can see, those of contiguous tensors are one case.
         return value.dtype, tuple(value.shape), value.requires_grad, None if value.is_contiguous() else value.stride()
     return type(value), value
@@ -112,6 +126,19 @@ def input_names(args, kwargs):
         if isinstance(value, torch.Tensor):
             names.append(text)
     return names
+
+
+def outer_names(tensors, function):
+    """Names of the tensors from outside that a function uses, by its variables: `temperature`, `teacher.0.weight`."""
+    names, function = {}, getattr(function, "__func__", function)
+    if inspect.isfunction(function):
+        found = inspect.getclosurevars(function)
+        for name, value in {**found.globals, **found.nonlocals}.items():
+            if isinstance(value, torch.nn.Module):
+                names |= {id(each): f"{name}.{inner}" for inner, each in (*value.named_parameters(),
+                                                                         *value.named_buffers())}
+            names[id(value)] = name
+    return [names.get(id(each), f"outer[{i}]") for i, each in enumerate(tensors)]
 
 
 def ambient():
@@ -131,22 +158,26 @@ class Compiled:
 
     def __init__(self, what):
         owner = getattr(what, "__self__", what)
-        self._what, self._module = what, owner if isinstance(owner, torch.nn.Module) else None
+        self.what, self.module = what, owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
 
+    def state(self):
+        """The parameters and buffers of the module, by name."""
+        return {} if self.module is None else {**dict(self.module.named_parameters()),
+                                               **dict(self.module.named_buffers())}
+
     def __call__(self, *args, **kwargs):
-        state = {} if self._module is None else {**dict(self._module.named_parameters()),
-                                                 **dict(self._module.named_buffers())}
+        state = self.state()
         flat, structure = pytree.tree_flatten((args, kwargs))
         key = (structure, *map(signature, flat), *((name, signature(each)) for name, each in state.items()),
-               modes(self._module) if state else (), ambient())
+               modes(self.module) if state else (), ambient())
         program = self._programs.get(key)
-        if program is None:
-            program = self._programs[key] = _CompiledCall(self._what, self._module, state, flat, structure)
+        if program is None or not program.is_current():
+            program = self._programs[key] = _CompiledCall(self.what, self.module, state, flat, structure)
         return program([*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))])
 
     def __getattr__(self, name):
-        return getattr(self._what, name)
+        return getattr(self.what, name)
 
 
 _CONSTANTS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, enum.Enum)
@@ -177,7 +208,10 @@ def call_with(what, module, state, flat, structure, tensors):
         [next(given) if isinstance(each, torch.Tensor) else each for each in flat], structure)
     if module is None:
         return what(*args, **kwargs)
-    with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True):
+    # What the module and others have in closures, too, is replaced there.
+    others = {id(tensor): other for tensor, other in zip(state.values(), tensors)}
+    with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True), \
+            Replaced(others):
         return what(*args, **kwargs)
 
 
@@ -192,10 +226,15 @@ class _CompiledCall:
             return [each for each in results if isinstance(each, torch.Tensor)]
 
         tensors = [*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))]
-        self._run = compiled(whole, tensors, compile_forward, compile_backward)
+        self._run, self._outer = compiled(whole, tensors, compile_forward, compile_backward)
+        self._outer_signatures = [signature(each) for each in self._outer]
+
+    def is_current(self):
+        """Whether the tensors from outside are of the types that the programs were compiled for."""
+        return all(signature(tensor) == known for tensor, known in zip(self._outer, self._outer_signatures))
 
     def __call__(self, tensors):
-        results = iter(self._run(*tensors))
+        results = iter(self._run(*tensors, *self._outer))
         all_results = [next(results) if each is _TENSOR else each for each in self._others]
         return pytree.tree_unflatten(all_results, self._structure)
 

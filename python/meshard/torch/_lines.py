@@ -68,6 +68,23 @@ def recorded():
         yield
 
 
+@contextlib.contextmanager
+def of_decisions(advice):
+    """Raises ValueError, with the user's line, for a decision in Python that a graph cannot make."""
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    try:
+        yield
+    except GuardOnDataDependentSymNode as error:
+        place, trace = "", error.__traceback__
+        while trace is not None:
+            code = trace.tb_frame.f_code
+            if not is_library(code.co_filename):
+                place = f"{code.co_filename}:{trace.tb_lineno}: "
+            trace = trace.tb_next
+        raise ValueError(f"{place}[torch] a decision in Python depends on {advice}") from error
+
+
 def prepare_backward(loss):
     """Gives the nodes of a backward pass the lines of the operations that they differentiate."""
     from torch._functorch._aot_autograd.logging_utils import setup_stacktrace_preservation_hooks

@@ -19,6 +19,43 @@ class _Mark:
 
     def __init__(self, sharding):
         self.sharding, self.version, self.value = sharding, None, None
+        self.data = None  # of the tensor, with a version of its own
+
+    def version_of(self, tensor):
+        return tensor._version, None if self.data is None else self.data._version
+
+
+class _Data:
+    """The property `data` of PyTorch's tensors, through which PyTorch does not count writes.
+
+    That of a marked or placed tensor shares a version that is counted.
+    """
+
+    __name__ = "data"
+
+    def __init__(self, plain):
+        self._plain = plain
+
+    def __get__(self, tensor, owner=None):
+        if tensor is None:
+            return self
+        data = self._plain.__get__(tensor)
+        mark = getattr(tensor, _MARK, None)
+        if mark is None or isinstance(tensor, Held):
+            return data
+        if mark.data is None:
+            mark.data = data
+        return mark.data.detach()
+
+    def __set__(self, tensor, value):
+        self._plain.__set__(tensor, value)
+        mark = getattr(tensor, _MARK, None)
+        if mark is not None:
+            mark.value = mark.data = None
+
+
+if not isinstance(torch.Tensor.data, _Data):
+    torch.Tensor.data = _Data(torch.Tensor.data)
 
 
 def _sharding(mesh, spec, rank):
@@ -69,10 +106,11 @@ def placed(tensor):
             return to_meshard(tensor)
         mark = _Mark(None)
         setattr(tensor, _MARK, mark)
-    if mark.value is None or mark.version != tensor._version:
+    version = mark.version_of(tensor)
+    if mark.value is None or mark.version != version:
         value = to_meshard(tensor)
         mark.value = value if mark.sharding is None else ms.device_put(value, mark.sharding)
-        mark.version = tensor._version
+        mark.version = version
     return mark.value
 
 

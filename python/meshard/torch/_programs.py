@@ -11,7 +11,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import capture
-from ._compile import call_with, flatten_results, input_names
+from ._compile import Compiled, call_with, flatten_results, input_names, outer_names
 from ._dtypes import to_meshard
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
@@ -27,8 +27,8 @@ def _abstract(tensor):
 
 
 def is_program(what):
-    """Whether this is a module, a method of one, a training step, or an exported program of PyTorch."""
-    return isinstance(what, (torch.nn.Module, TrainStep, PerRank, torch.export.ExportedProgram)) \
+    """Whether this is a module, a method of one, a compiled one, a training step, or an exported program of PyTorch."""
+    return isinstance(what, (torch.nn.Module, Compiled, TrainStep, PerRank, torch.export.ExportedProgram)) \
         or isinstance(getattr(what, "__self__", None), torch.nn.Module)
 
 
@@ -90,8 +90,8 @@ def _recording(module):
 
 
 def _of_module(what, args, kwargs):
-    module = what if isinstance(what, torch.nn.Module) else what.__self__
-    state = {**dict(module.named_parameters()), **dict(module.named_buffers())}
+    compiled = what if isinstance(what, Compiled) else Compiled(what)
+    what, module, state = compiled.what, compiled.module, compiled.state()
     flat, structure = pytree.tree_flatten((args, kwargs))
     inputs = [each for each in flat if isinstance(each, torch.Tensor)]
     results = []
@@ -105,8 +105,9 @@ def _of_module(what, args, kwargs):
         return [each for _, each in found]
 
     graph = capture(whole, [*state.values(), *inputs])
-    names = [*state, *input_names(args, kwargs)]
-    return _Program(type(module).__name__, names, [*state.values(), *inputs], _recording(graph.module),
+    names = [*state, *input_names(args, kwargs), *outer_names(graph.outer, what)]
+    name = getattr(what, "__name__", "function") if module is None else type(module).__name__
+    return _Program(name, names, [*state.values(), *inputs, *graph.outer], _recording(graph.module),
                     needs_key(graph.module), [*(names[i] for i in graph.written), *results])
 
 

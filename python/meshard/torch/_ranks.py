@@ -14,11 +14,11 @@ import meshard as ms
 
 from ._annotations import mesh_of, spec_of
 from ._batches import keep_batches
-from ._capture import Captured, compiled
+from ._capture import Captured, compile_graphs
 from ._compile import ambient, call_with, flatten_results, input_names, modes
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
-from ._lines import is_library, prepare_backward
+from ._lines import is_library, of_decisions, prepare_backward
 from ._marks import sharding_of
 from ._rank_graphs import axes_of, for_every_rank, groups_along, ranks_of
 from ._run import run_graph
@@ -198,8 +198,6 @@ permute_tensor.register_autograd(_permute_back, setup_context=_keep_targets)
 
 def _capture(function, tensors, mesh):
     """(graph module, indices of the inputs that are written) of a function of one rank's tensors."""
-    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
     found = []
 
     def keep(module, example_inputs):
@@ -214,20 +212,12 @@ def _capture(function, tensors, mesh):
             return function(*given)
 
     try:
-        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), _symbolic_ranks(mesh):
-            compiled(whole, [each.detach() for each in tensors], keep, keep)
+        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), _symbolic_ranks(mesh), \
+                of_decisions("the rank, or on elements: one program is recorded for all ranks. Compute with the rank "
+                             "instead, as in torch.where(torch.full((), rank) == 0, a, b)"):
+            compile_graphs(whole, [each.detach() for each in tensors], keep, keep)
     except Captured:
         pass
-    except GuardOnDataDependentSymNode as error:
-        place, trace = "", error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if not is_library(code.co_filename):
-                place = f"{code.co_filename}:{trace.tb_lineno}: "
-            trace = trace.tb_next
-        raise ValueError(f"{place}[torch] a decision in Python depends on the rank, or on elements: one program is "
-                         "recorded for all ranks. Compute with the rank instead, as in "
-                         "torch.where(torch.full((), rank) == 0, a, b)") from error
     (module, written), = found
     return keep_batches(for_every_rank(module, mesh)), written
 
@@ -376,12 +366,12 @@ class _Input:
 
 
 class _Program:
-    def __init__(self, owner, inputs, flat, structure, state_names):
+    def __init__(self, owner, inputs, flat, structure, state):
         self.inputs, self._mesh = inputs, owner.mesh
 
         def whole(*tensors):
             given = [one.argument(each) for one, each in zip(inputs, tensors)]
-            result = call_with(owner.function, owner.module, state_names, flat, structure, given)
+            result = call_with(owner.function, owner.module, state, flat, structure, given)
             leaves, self._structure = flatten_results(result)
             specs = pytree._broadcast_to_and_flatten(owner.out_specs, self._structure, _is_spec) \
                 if owner.out_specs is not None else [None] * len(leaves)
@@ -487,7 +477,7 @@ class PerRank:
         key = (structure, others, *(each.key() for each in inputs),
                modes(self.module) if self.module is not None else (), ambient())
         if key not in self._programs:
-            self._programs[key] = _Program(self, inputs, flat, structure, list(state))
+            self._programs[key] = _Program(self, inputs, flat, structure, state)
         return self._programs[key], inputs, tensors
 
     def __call__(self, *args, **kwargs):

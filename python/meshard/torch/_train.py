@@ -8,9 +8,9 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
-from ._capture import capture
-from ._compile import ambient, input_names, modes, signature
-from ._convert import to_meshard
+from ._capture import Replaced, capture
+from ._compile import ambient, input_names, modes, outer_names, signature
+from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._lines import prepare_backward
 from ._marks import hold, placed, sharding_of
@@ -52,10 +52,11 @@ class TrainStep:
         tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
         rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
         own = state.names()
-        names = [*own, *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates)))]
-        results = [*(own[i] for i in program.graph.written), "loss",
+        names = [*own, *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates))),
+                 *outer_names(program.graph.outer, self._loss)]
+        results = [*(names[i] for i in program.graph.written), "loss",
                    *(f"{name} of {state.name_of(i)}" for i, name in program.made)]
-        return program, names, [*state.tensors(), *tensors, *rates], results
+        return program, names, [*state.tensors(), *tensors, *rates, *program.graph.outer], results
 
 
 class _State:
@@ -146,7 +147,8 @@ class _StepProgram:
         model_args, targets = (args[:-count], args[-count:]) if count else (args, ())
         of = {id(parameter): leaf for parameter, leaf in zip(state.parameters.values(), leaves)}
         swapped = {**dict(zip(names, leaves)), **buffers}
-        with torch.enable_grad():
+        others = dict(zip(map(id, [*state.parameters.values(), *state.buffers.values()]), [*leaves, *buffers.values()]))
+        with torch.enable_grad(), Replaced(others):
             output = torch.func.functional_call(step._model, swapped, model_args, kwargs, tie_weights=True)
             loss = step._loss(output, *targets)
             prepare_backward(loss)
@@ -170,7 +172,7 @@ class _StepProgram:
             results = run_graph(self.graph.module, [*state, *rest])
         # What is marked stays so; the state that an optimizer makes is sharded as its parameter.
         parameters = [self._in_groups[i] for i, _ in self.made]
-        shardings = [*(self._shardings[i] for i in self.graph.written), None,
+        shardings = [*(self._shardings[i] if i < len(self._shardings) else None for i in self.graph.written), None,
                      *(sharding_of(each) for each in parameters)]
         shapes = [*(None for _ in self.graph.written), None, *(tuple(each.shape) for each in parameters)]
         return [value if sharding is None or shape not in (None, tuple(value.shape))
@@ -180,12 +182,17 @@ class _StepProgram:
     def run(self, state, inputs):
         tensors = state.tensors()
         values = [placed(each) for each in tensors]
-        rest = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
-        rest += [ms.asarray(rate, dtype=ms.float64) for rate in state.rates()]
-        results = self._run(values, rest, to_meshard(new_key()) if self.needs_key else None)
+        others = [each for each in inputs if isinstance(each, torch.Tensor)]
+        rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
+        others += [*rates, *self.graph.outer]
+        results = self._run(values, [placed(each) for each in others], to_meshard(new_key()) if self.needs_key else None)
         written = self.graph.written
         for index, value in zip(written, results):
-            hold(tensors[index], value)
+            if index < len(tensors):
+                hold(tensors[index], value)
+            else:
+                with torch.no_grad():
+                    others[index - len(tensors)].copy_(to_torch(value))
         loss, *made = results[len(written):]
         optimizer = self._step._optimizer
         for (i, name), value in zip(self.made, made):

@@ -89,8 +89,31 @@ def test_a_decision_by_elements_is_an_error():
     def f(x):
         return x if x.sum() > 0 else -x
 
-    with pytest.raises(Exception, match="data-dependent"):
+    with pytest.raises(ValueError, match=r"test_compile\.py:\d+: .* depends on the elements of a tensor: use torch.where"):
         mt.compile(f)(torch.ones(3))
+
+
+def test_second_derivatives_are_right_or_an_error():
+    def squared_slope(x):
+        return torch.autograd.grad(x.exp().sin().sum(), x, create_graph=True)[0].square().sum()
+
+    x, wanted = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    mt.compile(squared_slope)(x).backward()
+    squared_slope(wanted).backward()
+    close(x.grad, wanted.grad)
+    for f in (lambda x: (x ** 3).sum(), lambda x: x.exp().sin().sum()):
+        with pytest.raises((NotImplementedError, RuntimeError), match="create_graph|double backward"):
+            slope, = torch.autograd.grad(mt.compile(f)(x), x, create_graph=True)
+            slope.sum().backward()
+
+
+def test_a_write_between_forward_and_backward_is_an_error():
+    w = torch.ones(3, requires_grad=True)
+    loss = mt.compile(lambda w: (w * w).sum())(w)
+    with torch.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
 
 
 def test_a_missing_lowering_names_the_overload_and_the_line():
@@ -181,6 +204,24 @@ def test_weight_norm():
     gradients = [torch.autograd.grad(each.square().sum(), tuple(module.parameters())) for each in (y, wanted)]
     for got, want in zip(*gradients, strict=True):
         close(got, want)
+
+
+@pytest.mark.parametrize("compiled", [mt.compile, lambda m: torch.compile(m, backend="meshard")])
+def test_writes_through_data_are_seen(compiled):
+    torch._dynamo.reset()
+    module, x = torch.nn.Linear(2, 2), torch.ones(1, 2)
+    run = compiled(module)
+    run(x)
+    kept = module.weight.data
+    for write in (lambda: module.weight.data.fill_(3.0), lambda: kept.view(-1)[1:].add_(1), lambda: kept.mul_(2),
+                  lambda: setattr(module.weight, "data", torch.full((2, 2), 9.0)), lambda: module.weight.data.neg_()):
+        write()
+        close(run(x), module(x))
+
+
+def test_quantized_tensors_are_errors():
+    with pytest.raises(TypeError, match="quantized tensors are not supported: use dequantize"):
+        mt.compile(torch.relu)(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))
 
 
 def test_sparse_tensors_are_errors():
