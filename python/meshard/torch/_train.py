@@ -121,6 +121,7 @@ class _StepProgram:
         self.state_size = len(tensors)
         given = [*tensors, *(each for each in inputs if isinstance(each, torch.Tensor)),
                  *(torch.tensor(rate, dtype=torch.float64) for rate in state.rates())]
+        self._options = _tensor_options(state.optimizer.param_groups)
         self._is_input = [isinstance(each, torch.Tensor) for each in inputs]
         self._others = inputs
 
@@ -154,7 +155,7 @@ class _StepProgram:
             prepare_backward(loss)
             loss.backward()
         self.made = []
-        with _swapped(optimizer, of, state, slots, rates):
+        with _swapped(optimizer, of, state, slots, rates, self._options):
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
             optimizer.step()
@@ -206,17 +207,17 @@ def _number(option):
 
 
 def _tensor_options(groups):
-    """The names of the options, but the learning rate, that have tensors."""
-    return {name for group in groups for name, option in group.items() if name not in ("params", "lr")
-            and any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(option))}
+    """For each group, the options but the learning rate that have tensors, with their numbers."""
+    return [{name: _number(option) for name, option in group.items() if name not in ("params", "lr")
+             and any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(option))} for group in groups]
 
 
 @contextlib.contextmanager
-def _swapped(optimizer, of, state, slots, rates):
-    """While active, the optimizer's parameters, states and learning rates are those of the trace."""
+def _swapped(optimizer, of, state, slots, rates, options):
+    """While active, the optimizer's parameters, states, learning rates and other options are those of the trace."""
     groups, before = optimizer.param_groups, optimizer.state
     # "capturable" computes with tensors what depends on the step, instead of numbers; a program is fused by itself.
-    changed = ("params", "lr", "capturable", "fused", *_tensor_options(groups))
+    changed = {"params", "lr", "capturable", "fused"}.union(*options)
     kept = [{name: group[name] for name in changed if name in group} for group in groups]
     traced = type(before)(before.default_factory)
     for parameter in state.in_groups:
@@ -226,11 +227,10 @@ def _swapped(optimizer, of, state, slots, rates):
     for (i, name), value in zip(state.slots, slots):
         traced[of[id(state.in_groups[i])]][name] = value
     try:
-        for group, rate in zip(groups, rates):
-            own = {name: _number(group.get(name)) for name in changed}
-            own |= {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True,
-                    "fused": False}
-            group.update({name: own[name] for name in changed if name in group})
+        for group, rate, numbers in zip(groups, rates, options):
+            own = {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True,
+                   "fused": False, **numbers}
+            group.update({name: value for name, value in own.items() if name in group})
         optimizer.state = traced
         yield
     finally:
