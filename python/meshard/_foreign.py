@@ -62,6 +62,14 @@ def module_of_torch(what, args, kwargs):
     return None if programs is None else Module(programs.module_text(what, args, kwargs).encode())
 
 
+def require_mesh(module, target):
+    """Raises a ValueError for a program of PyTorch in which nothing is marked: it runs on one device."""
+    if not _DEVICE_IDS.search(module.data.decode()):
+        raise ValueError(f"[explain] no parameter and no argument is marked with a mesh, so this is a program for one "
+                         f"device, and {target.name} has {len(target.device_ids)}: mark them with meshard.torch.shard() "
+                         "or mark_sharding(), let meshard.plan() propose marks, or pass part_of_target=True")
+
+
 def place_here(module):
     """Sets the devices of a module of meshard to those of this process that its mesh names."""
     from ._runtime import devices

@@ -242,6 +242,8 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
                 if topology is None and _foreign.is_torch(what):
                     _foreign.place_here(module)
                 target = place_module(module, topology, options)
+                if not part_of_target and len(target.device_ids) > 1 and _foreign.is_torch(what):
+                    _foreign.require_mesh(module, target)
                 return _meshard.explain_module(_foreign.for_platform(module, target.platform), target, options)
             if topology is None and not args and not kwargs and isinstance(what, _meshard.Jit):
                 return _meshard.explain_newest(jitted(what, donate), options)

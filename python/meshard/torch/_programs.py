@@ -13,6 +13,7 @@ import meshard as ms
 from ._capture import capture
 from ._compile import Compiled, call_with, flatten_results, input_names, outer_names
 from ._dtypes import to_meshard
+from ._held import Held
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
 from ._run import NUMBERS, module_of, numbered, place_of, run_graph
@@ -21,9 +22,12 @@ from ._train import TrainStep
 from .lowerings.random import keys_from, needs_key, new_key
 
 
-def _abstract(tensor):
-    sharding = sharding_of(tensor)
+def _abstract(tensor, sharding):
     return ms.abstract_tensor(tuple(tensor.shape), to_meshard(tensor.dtype), *([] if sharding is None else [sharding]))
+
+
+def _sharding_of(tensor):
+    return sharding_of(tensor) or (tensor.value.sharding if isinstance(tensor, Held) else None)
 
 
 def is_program(what):
@@ -47,10 +51,12 @@ class _Program:
     """The names of the results. Those that replace an input have its name."""
     donated: int = 0
     """The first so many inputs may be overwritten."""
+    shardings: list | None = None
+    """Of the first tensors; those that have none, and the others, are sharded as they are marked."""
 
     def as_function(self, with_values):
         """(function, args, kwargs), as as_function() returns them."""
-        convert = placed if with_values else _abstract
+        shardings = [*(self.shardings or ()), *[None] * (len(self.tensors) - len(self.shardings or ()))]
         is_tensor = [isinstance(each, torch.Tensor) for each in self.tensors]
         names = list(itertools.compress(self.names, is_tensor))
 
@@ -60,8 +66,9 @@ class _Program:
             return [each for each in self.record(inputs, values.get("random key")) if isinstance(each, ms.Tensor)]
 
         function.__name__ = self.name
-        converted = map(convert, itertools.compress(self.tensors, is_tensor))
-        key = {"random key": convert(new_key())} if self.needs_key else {}
+        converted = [placed(each) if with_values else _abstract(each, sharding or _sharding_of(each))
+                     for each, sharding in itertools.compress(zip(self.tensors, shardings), is_tensor)]
+        key = {"random key": placed(new_key()) if with_values else _abstract(new_key(), None)} if self.needs_key else {}
         return function, (), {**dict(zip(names, converted, strict=True)), **key}
 
 
@@ -73,12 +80,13 @@ def as_function(what, args, kwargs, with_values=False):
     """
     if isinstance(what, PerRank):
         return what.as_function(args, kwargs, with_values)
-    return _program_of(what, args, kwargs).as_function(with_values)
+    return _program_of(what, args, kwargs, with_values).as_function(with_values)
 
 
-def _program_of(what, args, kwargs):
-    return (_of_step if isinstance(what, TrainStep) else
-            _of_exported if isinstance(what, torch.export.ExportedProgram) else _of_module)(what, args, kwargs)
+def _program_of(what, args, kwargs, with_values=False):
+    if isinstance(what, TrainStep):
+        return _of_step(what, args, kwargs, with_values)
+    return (_of_exported if isinstance(what, torch.export.ExportedProgram) else _of_module)(what, args, kwargs)
 
 
 def _recording(module):
@@ -127,14 +135,14 @@ def _of_exported(program, args, kwargs):
     return _Program("forward", names, tensors, _recording(module), needs_key(module), results)
 
 
-def _of_step(step, args, kwargs):
-    program, names, tensors, results = step.program_of(args, kwargs)
+def _of_step(step, args, kwargs, with_values):
+    program, names, tensors, results, shardings = step.program_of(args, kwargs, with_values)
     size = program.state_size
 
     def record(inputs, key):
         return program.record(inputs[:size], inputs[size:], key)
 
-    return _Program("train_step", names, tensors, record, program.needs_key, results, donated=size)
+    return _Program("train_step", names, tensors, record, program.needs_key, results, size, shardings)
 
 
 # --- modules of StableHLO -----------------------------------------------------------------------------

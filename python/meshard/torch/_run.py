@@ -10,6 +10,7 @@ import torch
 
 from . import _batches
 from ._convert import to_meshard
+from ._lines import is_library
 from ._table import NEED_NODE, lowering_of
 from .lowerings import collectives
 
@@ -49,7 +50,10 @@ def _caller_at(file, line, name):
 def place_of(node):
     """The user's line that made a node, as (file, line, function); None if it is not known."""
     frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    return (frames[-1][0], int(frames[-1][1]), frames[-1][2]) if frames else None
+    if not frames:
+        return None
+    file, line, function = next((each for each in reversed(frames) if not is_library(each[0])), frames[-1])
+    return file, int(line), function
 
 
 def module_of(node):

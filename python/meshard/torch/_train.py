@@ -44,11 +44,22 @@ class TrainStep:
             program = self._programs[key] = _StepProgram(self, state, inputs, structure)
         return program.run(state, inputs)
 
-    def program_of(self, args, kwargs):
-        """The program of a step with these arguments, its inputs with their names, and the names of its results."""
-        state = _State(self._model, self._optimizer)
+    def program_of(self, args, kwargs, with_values):
+        """(program, names of its inputs, inputs, names of its results, shardings of the state) for these arguments.
+
+        It is the next step's, or without values that of all steps after the first, in which an optimizer makes its
+        state.
+        """
         inputs, structure = pytree.tree_flatten((args, kwargs))
+        state = _State(self._model, self._optimizer)
         program = _StepProgram(self, state, inputs, structure)
+        with contextlib.nullcontext() if with_values else program.with_made_state(state):
+            if program.made and not with_values:
+                state = _State(self._model, self._optimizer)
+                program = _StepProgram(self, state, inputs, structure)
+            return self._described(program, state, inputs, args, kwargs)
+
+    def _described(self, program, state, inputs, args, kwargs):
         tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
         rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
         own = state.names()
@@ -56,7 +67,8 @@ class TrainStep:
                  *outer_names(program.graph.outer, self._loss)]
         results = [*(names[i] for i in program.graph.written), "loss",
                    *(f"{name} of {state.name_of(i)}" for i, name in program.made)]
-        return program, names, [*state.tensors(), *tensors, *rates, *program.graph.outer], results
+        tensors = [*state.tensors(), *tensors, *rates, *program.graph.outer]
+        return program, names, tensors, results, state.shardings()
 
 
 class _State:
@@ -132,6 +144,21 @@ class _StepProgram:
         self.graph = capture(whole, given)
         self.needs_key = needs_key(self.graph.module)
         self._run = ms.jit(self.record, donate_argnums=0)
+
+    @contextlib.contextmanager
+    def with_made_state(self, state):
+        """While active, the optimizer has the state that the step makes, without elements."""
+        kept = state.optimizer.state
+        results = next(iter(reversed(self.graph.module.graph.nodes))).args[0]
+        made = type(kept)(kept.default_factory, {parameter: dict(own) for parameter, own in kept.items()})
+        for (i, name), node in zip(self.made, results[len(results) - len(self.made):], strict=True):
+            value = node.meta["val"]
+            made[state.in_groups[i]][name] = torch.empty(value.shape, dtype=value.dtype, device="meta")
+        state.optimizer.state = made
+        try:
+            yield
+        finally:
+            state.optimizer.state = kept
 
     def _trace(self, state, tensors, rest):
         step, optimizer = self._step, self._step._optimizer

@@ -6,6 +6,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch_support  # noqa: E402
+
 import meshard as ms  # noqa: E402
 import meshard.torch as mt  # noqa: E402
 from meshard import P  # noqa: E402
@@ -43,9 +45,36 @@ def test_a_training_step(marked):
     (product,) = [each for each in report.collectives if tuple(each.axes) == ("model",)]
     assert (product.purpose.layer, str(product.purpose.phase)) == ("down", "forward")
     names = [result.name for result in report.results]
-    assert names[:5] == ["up.weight", "up.bias", "down.weight", "down.bias", "loss"] and "exp_avg of up.bias" in names
+    assert names[:4] == list(dict(marked.named_parameters())) and {"loss", "exp_avg of up.bias"} <= set(names)
     # The step overwrites its parameters: up.weight and down.weight are split, and their new values so, too.
-    assert report.memory.aliased >= (8 * 16 + 16 * 4) * 4 // 4
+    assert report.memory.aliased >= 3 * (8 * 16 + 16 * 4) * 4 // 4
+    assert {"exp_avg of up.weight", "step of down.bias"} <= {argument.name for argument in report.arguments}
+    assert not optimizer.state
+
+
+def test_nothing_is_marked(mlp):
+    with pytest.raises(ValueError, match="no parameter and no argument is marked with a mesh"):
+        ms.explain(mlp, torch.randn(6, 8), topology="cpu:8")
+    report = ms.explain(mlp, torch.randn(6, 8), topology="cpu:8", part_of_target=True)
+    assert [argument.name for argument in report.arguments] == sorted([*dict(mlp.named_parameters()), "args[0]"])
+
+
+def test_plan_names_parameters(mlp):
+    candidates, _ = ms.plan_candidates(mlp, torch.randn(8, 8), topology="cpu:4", axes="data",
+                                       free=["up.weight", "args[0]"])
+    assert any('up.weight: P("data", none)' in str(each) and "args[0]: P(none, none)" in str(each)
+               for each in candidates)
+
+
+def test_steps_are_predicted_and_checked(marked, mesh):
+    step = mt.train_step(marked, torch.nn.functional.mse_loss, torch.optim.SGD(marked.parameters(), 0.1, momentum=0.9))
+    x, y = (mt.mark_sharding(torch.randn(6, size), mesh, P("data")) for size in (8, 4))
+    moves = ms.predict(step, x, y).moves
+    assert {axis for move in moves for axis in move.axes} == {"data", "model"}
+    assert ms.check_sharded(step, x, y)
+    ms.expect(step, "at most 3 all-reduces", x, y, topology="cpu:8")
+    with pytest.raises(ms.ExpectationError, match="torch_support.py"):
+        ms.expect(step, "no collectives", x, y, topology="cpu:8")
 
 
 def test_the_devices_of_this_process(marked):
@@ -69,6 +98,7 @@ def test_an_exported_program(mlp):
     program = torch.export.export(mlp, (x,))
     report = ms.explain(program, topology="cpu:1")
     assert "up.weight" in {argument.name for argument in report.arguments}
+    assert f'up/dot_general"("{torch_support.__file__}":{line_of("self.up(x)")}:' in ms.module_text(program)
 
 
 def test_check_sharded(marked):
