@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import traceback
 
 import torch
 from torch.fx import traceback as fx_traceback
@@ -23,11 +24,24 @@ def _user_frame():
     return frame
 
 
+def user_place():
+    """`file:line: ` of the innermost line outside of PyTorch and meshard, to begin a message with; empty if unknown."""
+    frame = _user_frame()
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}: " if frame is not None else ""
+
+
 _CALL = torch.nn.Module._call_impl.__code__
 
 
 def _is_own(module):
     return type(module).__module__.startswith(__package__)
+
+
+def place_in(error):
+    """`file:line: ` of the innermost line outside of PyTorch and meshard in the traceback of an error."""
+    places = [f"{frame.f_code.co_filename}:{line}: " for frame, line in traceback.walk_tb(error.__traceback__)
+              if not is_library(frame.f_code.co_filename)]
+    return places[-1] if places else ""
 
 
 class _Lines(TorchFunctionMode):
@@ -76,13 +90,7 @@ def of_decisions(advice):
     try:
         yield
     except GuardOnDataDependentSymNode as error:
-        place, trace = "", error.__traceback__
-        while trace is not None:
-            code = trace.tb_frame.f_code
-            if not is_library(code.co_filename):
-                place = f"{code.co_filename}:{trace.tb_lineno}: "
-            trace = trace.tb_next
-        raise ValueError(f"{place}[torch] a decision in Python depends on {advice}") from error
+        raise ValueError(f"{place_in(error)}[torch] a decision in Python depends on {advice}") from error
 
 
 def prepare_backward(loss):

@@ -90,7 +90,14 @@ def groups_along(axes, mesh):
     return ids.transpose(*others, *chosen).reshape(-1, math.prod(ids.shape[i] for i in chosen)).tolist()
 
 
-def _where(node):
+def stride_of(ranks, mesh):
+    """The difference of neighbors in all groups along the axes that these ranks are; None if they differ."""
+    found = {b - a for group in groups_along(axes_of(ranks, mesh), mesh) for a, b in zip(group, group[1:])}
+    return found.pop() if len(found) == 1 else None
+
+
+def where(node):
+    """`file:line: ` of the user's line that made a node, to begin a message with; empty if unknown."""
     place = place_of(node)
     return f"{place[0]}:{place[1]}: " if place else ""
 
@@ -115,7 +122,7 @@ class _Resolver:
         symbols = sorted(expression.free_symbols, key=str)
         unknown = [each for each in symbols if each not in self.of_symbol]
         if unknown:
-            raise ValueError(f"{_where(node)}[torch] {node.target}: a size depends on the elements of a tensor, so the "
+            raise ValueError(f"{where(node)}[torch] {node.target}: a size depends on the elements of a tensor, so the "
                              "ranks are not one program")
         made = {}
         columns = list(zip(*(self.of_symbol[each] for each in symbols))) if symbols else [()] * len(self.ranks)
@@ -127,7 +134,7 @@ class _Resolver:
 
     def shared(self, values, node, what):
         if len(set(values)) != 1:
-            raise ValueError(f"{_where(node)}[torch] {node.target}: {what} differs by rank, {sorted(set(values))}: one "
+            raise ValueError(f"{where(node)}[torch] {node.target}: {what} differs by rank, {sorted(set(values))}: one "
                              "program for all ranks needs sizes that the mesh divides evenly")
         return values[0]
 
@@ -163,7 +170,7 @@ class _Resolver:
                   for rank in [int(full[at])]}
         missing = [rank for rank in self.ranks if rank not in places]
         if missing:
-            raise ValueError(f"{_where(node)}[torch] rank {missing[0]} of the {self.mesh} has no coordinate in a "
+            raise ValueError(f"{where(node)}[torch] rank {missing[0]} of the {self.mesh} has no coordinate in a "
                              "device mesh of the program")
         return [places[rank] for rank in self.ranks]
 
@@ -183,6 +190,9 @@ class _Resolver:
         namespace, name, *_ = str(node.target).split(".")
         if namespace not in _NAMESPACES:
             return False
+        if name == "exchange":
+            self.exchange(node)
+            return True
         if name in _IDENTITIES:
             self.replace(node, collectives.identity, (node.args[0],))
             return True
@@ -191,14 +201,46 @@ class _Resolver:
         function, taken = _COLLECTIVES[name]
         schema = [each.name for each in node.target._schema.arguments]
         args = [node.args[i] if i < len(node.args) else node.kwargs[each] for i, each in enumerate(schema)]
-        group = args[-1]
-        group = self.objects[group] if isinstance(group, torch.fx.Node) else group
-        try:
-            axes = axes_of(ranks_of(group), self.mesh, ordered=not name.startswith("all_reduce"))
-        except ValueError as error:
-            raise ValueError(f"{_where(node)}{error}") from None
+        axes = self.axes(args[-1], node, ordered=not name.startswith("all_reduce"))
         self.replace(node, function, (*(args[i] for i in taken), self.mesh, axes))
         return True
+
+    def axes(self, group, node, ordered=True):
+        group = self.objects[group] if isinstance(group, torch.fx.Node) else group
+        try:
+            return axes_of(ranks_of(group), self.mesh, ordered)
+        except ValueError as error:
+            raise ValueError(f"{where(node)}{error}") from None
+
+    def exchange(self, node):
+        """Rewrites the sends and receives of every rank as permutations along axes."""
+        sent, targets, received, sources, group = node.args
+        axes = self.axes(group, node)
+        groups = groups_along(axes, self.mesh) if axes else [[each] for each in self.ranks]
+        at = {rank: i for i, rank in enumerate(self.ranks)}
+        targets, sources = ([[[values[at[rank]] for rank in each] for each in groups]
+                             for values in map(self.on_ranks, peers)] for peers in (targets, sources))
+        left, chosen, types = list(range(len(sent))), [], [self.type_of(each) for each in sent]
+        for tensor, own in zip(received, sources):
+            count = len(groups[0])
+            matching = [i for i in left if types[i] == self.type_of(tensor) and all(
+                0 <= source < count and to[source] == place
+                for to, of in zip(targets[i], own) for place, source in enumerate(of))]
+            if not matching:
+                sends = "; ".join(f"{types[i]} to {targets[i][0]}" for i in left)
+                raise ValueError(f"{where(node)}[torch] the ranks {groups[0]} receive {self.type_of(tensor)} from "
+                                 f"{own[0]} of their group, but send {sends}: for each receive, all ranks need a send "
+                                 "of the same shape and type to the rank that receives from them")
+            if any(to != targets[matching[0]][0] for to in targets[matching[0]]):
+                raise NotImplementedError(f"{where(node)}[torch] the groups along {', '.join(axes)} exchange values in "
+                                          "different ways")
+            left.remove(matching[0])
+            chosen.append(matching[0])
+        self.replace(node, collectives.exchange, ([sent[i] for i in chosen], [targets[i][0] for i in chosen],
+                                                  self.mesh, axes))
+
+    def type_of(self, node):
+        return f"{node.meta['val'].dtype}{list(self.shape_of(node))}"
 
     def without_numbers(self, node, args, keep=()):
         """Arguments with the numbers that all ranks share, and nodes for those that differ."""
@@ -319,10 +361,7 @@ class _Resolver:
         if node.op == "get_attr":
             value = getattr(self.module, node.target)
             if isinstance(value, torch.Tensor):
-                with self.graph.inserting_after(node):
-                    made = self.graph.call_function(collectives.constant, (node, self.mesh))
-                made.meta = dict(node.meta)
-                node.replace_all_uses_with(made, delete_user_cb=lambda user: user is not made)
+                self.share(node)
             return
         name = str(node.target)
         value = node.meta.get("val")
@@ -335,12 +374,21 @@ class _Resolver:
         elif name in _CHECKS:
             condition = node.args[0]
             if name == _CHECKS[0] and condition in self.numbers and not all(self.numbers[condition]):
-                raise ValueError(f"{_where(node)}[torch] {node.args[1]}")
+                raise ValueError(f"{where(node)}[torch] {node.args[1]}")
             self.graph.erase_node(node)
         elif node.op == "call_function" and not (self.collective(node) or self.slice(node)):
             self.concrete(node)
             node.args = self.without_numbers(node, node.args)
             node.kwargs = dict(zip(node.kwargs, self.without_numbers(node, tuple(node.kwargs.values()))))
+            if not node.all_input_nodes and isinstance(node.meta.get("val"), torch.Tensor):
+                self.share(node)
+
+    def share(self, node):
+        """A value that depends on no input is the same one on every rank."""
+        with self.graph.inserting_after(node):
+            made = self.graph.call_function(collectives.constant, (node, self.mesh))
+        made.meta = dict(node.meta)
+        node.replace_all_uses_with(made, delete_user_cb=lambda user: user is not made)
 
     def run(self):
         for node in list(self.graph.nodes):

@@ -1,10 +1,6 @@
 """Programs that every rank runs, as manual regions over a mesh; see per_rank()."""
 
-import contextlib
-import functools
 import math
-import os
-import sys
 
 import torch
 import torch.distributed as dist
@@ -18,10 +14,12 @@ from ._capture import Captured, compile_graphs
 from ._compile import ambient, call_with, flatten_results, input_names, modes
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
-from ._lines import is_library, of_decisions, prepare_backward
+from ._lines import of_decisions, place_in
 from ._marks import sharding_of
-from ._rank_graphs import axes_of, for_every_rank, groups_along, ranks_of
+from ._rank_graphs import for_every_rank, where
+from ._rank_symbols import symbolic_ranks
 from ._run import run_graph
+from ._table import lowering_of
 from .lowerings.random import keys_from, needs_key, new_key
 
 
@@ -42,162 +40,27 @@ def simulated_device_mesh(mesh, device_type="cpu"):
     return DeviceMesh(device_type, ranks, mesh_dim_names=tuple(mesh.axis_names), **order)
 
 
-# What a program asks about its rank.
-
-_PROGRAMS = tuple(os.path.join(os.path.dirname(dist.__file__), folder, "") for folder in (
-    "algorithms", "fsdp", "nn", "pipelining", "tensor"))
-"""The folders of PyTorch that compute with the rank. Others ask for that of this process, for its groups and logs."""
-
-
-def _computes(file):
-    return not is_library(file) or file.startswith(_PROGRAMS) and os.path.basename(file) != "_collective_utils.py"
-
-
-def _coordinate(ranks, index):
-    """This rank's place along a dimension of nested lists of ranks, as a number that differs by rank."""
-    from torch.distributed._ops import device_mesh  # noqa: F401: registers the operator
-
-    with torch._subclasses.fake_tensor.unset_fake_temporarily():
-        full = torch.tensor(ranks, dtype=torch.int, device="cpu")
-    return torch.ops.device_mesh._runtime_compute_coordinate_on_dim(full, index)
-
-
-@contextlib.contextmanager
-def _symbolic_ranks(mesh):
-    """While active, the rank and the coordinates that a program reads are symbols, not those of this process."""
-    from torch.distributed import _functional_collectives, distributed_c10d
-    from torch.distributed.device_mesh import DeviceMesh
-    from torch.distributed.tensor import _collective_utils
-
-    get_rank, group_rank = dist.get_rank, vars(dist.ProcessGroup)["rank"].__get__
-    inner = {get_rank.__code__, distributed_c10d.get_group_rank.__code__}
-
-    def asks():
-        """The frame that computes with the rank, or None, and whether it asks through another function."""
-        frame, indirect = sys._getframe(2), False
-        while frame.f_code in inner:
-            frame, indirect = frame.f_back, True
-        return (frame if _computes(frame.f_code.co_filename) else None), indirect
-
-    def rank_in(group=None):
-        if group is None or group is dist.GroupMember.WORLD:
-            return _coordinate([list(range(dist.get_world_size()))], 0)
-        return _coordinate(groups_along(axes_of(ranks_of(group), mesh), mesh), 0)
-
-    def own_get_rank(group=None):
-        return get_rank(group) if asks()[0] is None else rank_in(group)
-
-    def own_group_rank(group):
-        frame, indirect = asks()
-        if frame is None:
-            return group_rank(group)()
-        if indirect:
-            raise ValueError(f"{frame.f_code.co_filename}:{frame.f_lineno}: [torch] write torch.distributed.get_rank() "
-                             "in full: a function imported by its own name returns the rank of this process")
-        return rank_in(group)
-
-    def local_rank(self, mesh_dim=None):
-        if mesh_dim is None:
-            if self.ndim != 1:
-                raise RuntimeError("[torch] get_local_rank() of a mesh with several dimensions needs mesh_dim")
-            mesh_dim = 0
-        names = self.mesh_dim_names or ()
-        return self._sym_get_coordinate(names.index(mesh_dim) if isinstance(mesh_dim, str) else mesh_dim)
-
-    def get_coordinate(self):
-        own = self._coordinate_on_dim
-        return own and [self._sym_get_coordinate(i) for i in range(self.ndim)]
-
-    def with_lines(differentiate):
-        """Gradients are at the lines of what they differentiate, not at that of the call."""
-
-        @functools.wraps(differentiate)
-        def at_lines(tensors, *args, **kwargs):
-            for each in [tensors] if isinstance(tensors, torch.Tensor) else tensors:
-                prepare_backward(each)
-            return differentiate(tensors, *args, **kwargs)
-
-        return at_lines
-
-    def own_permute(tensor, src_dst, group, tag=""):
-        name = _functional_collectives._resolve_group_name(group, tag)
-        return permute_tensor(tensor, list(src_dst), name)
-
-    def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
-        if async_op:
-            raise NotImplementedError("[torch] an asynchronous broadcast is not supported")
-        group = group or dist.group.WORLD
-        source = ranks_of(group).index(src) if group_src is None else group_src
-        tensor.copy_(_functional_collectives.broadcast(tensor, source, group))
-
-    def between_two(name):
-        def refuse(*args, **kwargs):
-            raise NotImplementedError(f"[torch] {name}() is not supported: one program for all ranks cannot send "
-                                      "between two of them. permute_tensor() of functional collectives sends values "
-                                      "around a group")
-
-        return refuse
-
-    def own_mode():
-        # DTensor gathers and chunks on CPUs, whose process groups had no all-to-all, unless this is not None.
-        return True
-
-    changes = [(dist, "get_rank", own_get_rank), (dist.ProcessGroup, "rank", own_group_rank),
-               (DeviceMesh, "get_local_rank", local_rank), (DeviceMesh, "get_coordinate", get_coordinate),
-               (DeviceMesh, "get_rank", lambda self: rank_in()), (_collective_utils, "local_tensor_mode", own_mode),
-               (_functional_collectives, "permute_tensor", own_permute),
-               (dist, "broadcast", broadcast), (dist, "barrier", lambda *args, **kwargs: None),
-               *((dist, name, between_two(name)) for name in ("send", "recv", "isend", "irecv", "batch_isend_irecv")),
-               *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
-    try:
-        for owner, name, value in changes:
-            setattr(owner, name, value)
-        yield
-    finally:
-        for owner, name, value in before:
-            setattr(owner, name, value)
-
-
 def _without_tokens(module, count):
     """Removes the inputs and results by which PyTorch orders effects: collectives have none here."""
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     output = next(node for node in module.graph.nodes if node.op == "output")
     output.args = (type(output.args[0])(output.args[0][count:]),)
     for node in placeholders[:count]:
-        if node.users:
-            user = next(iter(node.users))
-            name = user.args[1] if len(user.args) > 1 else user.target
-            raise NotImplementedError(f"[torch] {name} is not supported: use a functional collective")
+        node.replace_all_uses_with(None)
         module.graph.erase_node(node)
+    for node in module.graph.nodes:
+        if node.target is torch.ops.higher_order.with_effects and lowering_of(node.args[1]) is None:
+            raise NotImplementedError(f"{where(node)}[torch] {node.args[1]} is not supported: use a functional "
+                                      "collective")
     return module
-
-
-@torch.library.custom_op("meshard::permute_tensor", mutates_args=())
-def permute_tensor(x: torch.Tensor, targets: list[int], group: str) -> torch.Tensor:
-    """The value of the rank whose target this rank is, of parts of one size: PyTorch's function has none for others."""
-    return x.clone()
-
-
-@permute_tensor.register_fake
-def _(x, targets, group):
-    return torch.empty_like(x)
-
-
-def _keep_targets(ctx, inputs, output):
-    _, ctx.targets, ctx.group = inputs
-
-
-def _permute_back(ctx, cotangent):
-    sources = [ctx.targets.index(i) for i in range(len(ctx.targets))]
-    return permute_tensor(cotangent.contiguous(), sources, ctx.group), None, None
-
-
-permute_tensor.register_autograd(_permute_back, setup_context=_keep_targets)
 
 
 def _capture(function, tensors, mesh):
     """(graph module, indices of the inputs that are written) of a function of one rank's tensors."""
+    from torch._subclasses.fake_tensor import UnsupportedOperatorException
+
+    from ._rank_collectives import refuse, refused_in
+
     found = []
 
     def keep(module, example_inputs):
@@ -208,16 +71,28 @@ def _capture(function, tensors, mesh):
     grad = torch.is_grad_enabled()
 
     def whole(*given):
-        with torch.set_grad_enabled(grad):
-            return function(*given)
+        with torch.set_grad_enabled(grad), in_place:
+            results = function(*given)
+            in_place.end()
+            return results
 
     try:
-        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), _symbolic_ranks(mesh), \
+        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), symbolic_ranks(mesh) as in_place, \
                 of_decisions("the rank, or on elements: one program is recorded for all ranks. Compute with the rank "
                              "instead, as in torch.where(torch.full((), rank) == 0, a, b)"):
             compile_graphs(whole, [each.detach() for each in tensors], keep, keep)
     except Captured:
         pass
+    except UnsupportedOperatorException as error:
+        raise NotImplementedError(f"{place_in(error)}[torch] {error.func} is not supported: use a functional "
+                                  "collective") from error
+    except NotImplementedError:
+        raise
+    except RuntimeError as error:
+        name = refused_in(error)
+        if name is None:
+            raise
+        refuse(name, place_in(error), error)
     (module, written), = found
     return keep_batches(for_every_rank(module, mesh)), written
 
@@ -507,7 +382,7 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
 
         def step(x, up, down):                                       # what one rank computes, with its own part of each
             partial = torch.relu(x @ up) @ down
-            return all_reduce(partial, "sum", (device_mesh, "model")) # torch.distributed._functional_collectives
+            return all_reduce(partial, "sum", (device_mesh, 1))      # torch.distributed._functional_collectives
 
         f = mt.per_rank(step, mesh, in_specs=(P("data"), P(None, "model"), P("model")), out_specs=P("data"))
         f(x, up, down)                                               # whole tensors in, a whole tensor out
@@ -529,9 +404,14 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
 
     All ranks draw the same random numbers, as after the same torch.manual_seed().
 
+    Collectives of torch.distributed that write to their arguments are those of functional collectives; the handle of an
+    asynchronous one has wait(). isend() and irecv(), alone or in batch_isend_irecv(), are permutations: every rank of a
+    group has to do both before it waits. A broadcast is the sum of one rank's value and zeros. A reduce() leaves the
+    other ranks' values as they were.
+
     Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on
-    them or on elements of tensors, parts of different sizes, and sends between two ranks (isend, irecv) are not
-    supported: they raise an error that names the line. A branch on an environment variable such as RANK is recorded as
-    this process takes it.
+    them or on elements of tensors, parts of different sizes, what only one rank has (gather, scatter, send, recv), and
+    collectives of Python objects are not supported: they raise an error that names the line. A branch on an environment
+    variable such as RANK is recorded as this process takes it.
     """
     return PerRank(function, mesh, in_specs, out_specs, module)

@@ -104,8 +104,13 @@ def _call(node, values):
     if function in NEED_NODE:
         kwargs = {**kwargs, "node": node}
     place = place_of(node)
-    numbers = _numbered.get()
+    user, numbers = place, _numbered.get()
     if numbers is not None:
         numbers.append(node)
         place = NUMBERS, len(numbers), node.name
-    return _caller_at(*place)(function, args, kwargs) if place else function(*args, **kwargs)
+    try:
+        return _caller_at(*place)(function, args, kwargs) if place else function(*args, **kwargs)
+    except NotImplementedError as error:
+        if user is None:
+            raise
+        raise NotImplementedError(f"{user[0]}:{user[1]}: {error}") from error

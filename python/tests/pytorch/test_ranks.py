@@ -1,9 +1,5 @@
 """Programs that are written for ranks: values as in LocalTensorMode or on one device, collectives as written."""
 
-import collections
-import pathlib
-import re
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -15,180 +11,17 @@ from torch import nn  # noqa: E402
 import meshard as ms  # noqa: E402
 import meshard.torch as mt  # noqa: E402
 from meshard import P  # noqa: E402
-
-if not dist.is_available() or not hasattr(torch.compiler.config, "compile_on_one_rank"):
-    pytest.skip("this PyTorch does not capture one rank for all", allow_module_level=True)
-
-from torch.distributed import _functional_collectives as funcol  # noqa: E402
-from torch.distributed._local_tensor import LocalTensor, LocalTensorMode  # noqa: E402
+import rank_support  # noqa: E402
+from rank_support import (MESH, LocalTensorMode, assert_equals_local_tensors, collectives,  # noqa: E402
+                          funcol, random_values, values)
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
 from torch.distributed.tensor import (DTensor, Partial, Replicate, Shard, distribute_module,  # noqa: E402
                                       distribute_tensor)
 from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                parallelize_module)
 
-MESH = ms.Mesh({"data": 2, "model": 4})
 R, S0, S1 = Replicate(), Shard(0), Shard(1)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def device_mesh():
-    yield mt.simulated_device_mesh(MESH)
-    dist.destroy_process_group()
-
-
-def values(of_rank):
-    return LocalTensor({rank: of_rank(rank) for rank in range(8)})
-
-
-def random_values(*shape):
-    torch.manual_seed(3)
-    return values(lambda rank: torch.randn(*shape))
-
-
-def collectives(f, *args):
-    """How many collectives of each kind are in the program as it was recorded."""
-    found = re.findall(r"stablehlo\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute)\b",
-                       ms.module_text(f, *args))
-    return dict(collections.Counter(found))
-
-
-def assert_equals_local_tensors(function, *args, mesh=MESH):
-    with LocalTensorMode(8):
-        wanted = function(*args)
-    results = mt.per_rank(function, mesh)(*args)
-    for want, got in zip(*(each if isinstance(each, tuple) else (each,) for each in (wanted, results)), strict=True):
-        want = want.wait() if isinstance(want, funcol.AsyncCollectiveTensor) else want
-        for rank in range(8):
-            torch.testing.assert_close(got[rank], want._local_tensors[rank])
-
-
-# Functional collectives.
-
-def test_mlp_with_functional_collectives(device_mesh):
-    def mlp(x, up, down):
-        return funcol.all_reduce(torch.relu(x @ up) @ down, "sum", (device_mesh, 1))
-
-    torch.manual_seed(0)
-    x, up, down = torch.randn(4, 8), torch.randn(8, 16), torch.randn(16, 8)
-    f = mt.per_rank(mlp, MESH, in_specs=(P("data"), P(None, "model"), P("model")), out_specs=P("data"))
-    torch.testing.assert_close(f(x, up, down), torch.relu(x @ up) @ down)
-    report = ms.explain(f, x, up, down, topology="cpu:8")
-    (only,) = report.collectives
-    assert only.kind == "all-reduce" and tuple(only.axes) == ("model",)
-    source = pathlib.Path(__file__).read_text().splitlines()
-    line = next(i for i, each in enumerate(source, 1) if "return funcol.all_reduce(torch.relu" in each)
-    assert f"test_ranks.py:{line}" in str(report)
-    assert {each.name for each in report.arguments} == {"args[0]", "args[1]", "args[2]"}
-
-
-def test_marks_and_stacked_results(device_mesh):
-    x = mt.mark_sharding(torch.arange(8.), MESH, P(("data", "model")))
-    f = mt.per_rank(lambda x: funcol.all_reduce(x, "max", (device_mesh, 0)), MESH)
-    assert f(x)[:, 0].tolist() == [4, 5, 6, 7, 4, 5, 6, 7]
-
-
-def test_every_collective(device_mesh):
-    group, whole = (device_mesh, 1), dist.group.WORLD
-
-    def all_of_them(x):
-        return (*(funcol.all_reduce(x, op, group) for op in ("sum", "avg", "min", "max", "product")),
-                funcol.all_reduce(x, "sum", whole),
-                funcol.all_gather_single(x, 1, (device_mesh, 0)), funcol.all_gather_single(x, 0, whole),
-                *(funcol.reduce_scatter_single(x, op, 0, group) for op in ("sum", "avg", "max")),
-                funcol.all_to_all_single(x, None, None, group), funcol.broadcast(x, 2, group))
-
-    assert_equals_local_tensors(all_of_them, random_values(8, 4))
-
-
-def test_integers_and_bools(device_mesh):
-    def exact(x):
-        return (funcol.all_reduce(x, "sum", (device_mesh, 1)), funcol.all_reduce(x > 0, "max", (device_mesh, 0)),
-                funcol.broadcast(x, 3, (device_mesh, 1)))
-
-    assert_equals_local_tensors(exact, values(lambda rank: torch.arange(4) * (-1) ** rank + rank))
-
-
-def test_collectives_of_torch_distributed(device_mesh):
-    data, model = device_mesh.get_group("data"), device_mesh.get_group("model")
-
-    def legacy(x):
-        total = x * 2
-        dist.all_reduce(total, group=data)
-        gathered = torch.empty(4 * x.shape[0])
-        dist.all_gather_into_tensor(gathered, x, group=model)
-        scattered = torch.empty_like(x)
-        dist.reduce_scatter_tensor(scattered, gathered, group=model)
-        exchanged = torch.empty_like(gathered)
-        dist.all_to_all_single(exchanged, gathered, group=model)
-        dist.broadcast(exchanged, src=2, group=model)
-        dist.barrier()
-        return total, gathered, scattered, exchanged
-
-    assert_equals_local_tensors(legacy, random_values(4))
-
-
-def test_inputs_that_are_written(device_mesh):
-    def write(x):
-        x.mul_(2)
-        dist.all_reduce(x, group=device_mesh.get_group("data"))
-        return x.sum()
-
-    x, same = random_values(4), random_values(4)
-    with LocalTensorMode(8):
-        write(x)
-    mt.per_rank(write, MESH)(same)
-    for rank in range(8):
-        torch.testing.assert_close(same._local_tensors[rank], x._local_tensors[rank])
-
-
-def test_the_gradient_of_a_function_with_collectives(device_mesh):
-    def gradient(x, w):
-        with torch.enable_grad():
-            w = w.detach().requires_grad_()
-            whole = funcol.all_gather_single_autograd(w, 0, (device_mesh, 1))
-            loss = funcol.reduce_scatter_single_autograd(x @ whole, "sum", 0, (device_mesh, 0)).square().sum()
-            return torch.autograd.grad(loss, w)[0]
-
-    assert_equals_local_tensors(gradient, random_values(6, 8), random_values(2, 3))
-
-
-def test_a_ring(device_mesh):
-    """A product with a matrix whose parts go around: each rank has the rows of one part of the result."""
-    def ring(rows, part):
-        total = torch.zeros(rows.shape[0], part.shape[1])
-        for i in range(4):
-            owner = (device_mesh.get_local_rank("model") - i) % 4
-            total = total + torch.narrow(rows, 1, owner * 2, 2) @ part
-            part = funcol.permute_tensor(part, [1, 2, 3, 0], (device_mesh, 1))
-        return total
-
-    torch.manual_seed(0)
-    rows, columns = torch.randn(8, 8), torch.randn(8, 3)
-    f = mt.per_rank(ring, MESH, in_specs=P("model"), out_specs=P("model"))
-    torch.testing.assert_close(f(rows, columns), rows @ columns)
-    assert collectives(f, rows, columns) == {"collective_permute": 3}  # what the last one receives is not used
-
-
-def test_sequences_are_exchanged_for_heads(device_mesh):
-    """Attention over a sharded sequence: all-to-alls give each rank the whole sequence of some of the heads."""
-    def to_heads(x):  # [t / n, heads, d] -> [t, heads / n, d]
-        parts = x.unflatten(1, (4, -1)).movedim(1, 0).contiguous()
-        return funcol.all_to_all_single(parts, None, None, (device_mesh, 1)).flatten(0, 1)
-
-    def attention(q, k, v):
-        out = F.scaled_dot_product_attention(*(to_heads(each).transpose(0, 1) for each in (q, k, v)), is_causal=True)
-        parts = out.transpose(0, 1).unflatten(0, (4, -1)).contiguous()  # [n, t / n, heads / n, d]
-        return funcol.all_to_all_single(parts, None, None, (device_mesh, 1)).movedim(0, 1).flatten(1, 2)
-
-    torch.manual_seed(0)
-    q, k, v = (torch.randn(16, 8, 4) for _ in range(3))
-    f = mt.per_rank(attention, MESH, in_specs=P("model"), out_specs=P("model"))
-    wanted = F.scaled_dot_product_attention(*(each.transpose(0, 1) for each in (q, k, v)), is_causal=True)
-    torch.testing.assert_close(f(q, k, v), wanted.transpose(0, 1))
-    assert collectives(f, q, k, v) == {"all_to_all": 4}
-    assert {(each.kind, *each.axes) for each in ms.explain(f, q, k, v, topology="cpu:8").collectives} == {
-        ("all-to-all", "model")}
+device_mesh = rank_support.device_mesh
 
 
 # Ranks.
@@ -529,19 +362,6 @@ def test_a_decision_by_the_rank(device_mesh):
 
     with pytest.raises(ValueError, match=r"test_ranks\.py:\d+: .*depends on the rank"):
         mt.per_rank(program, MESH)(torch.zeros(1))
-
-
-def test_sends_between_two_ranks(device_mesh):
-    with pytest.raises(NotImplementedError, match=r"isend\(\) is not supported"):
-        mt.per_rank(lambda x: dist.isend(x, 1), MESH)(torch.zeros(1))
-    with pytest.raises(NotImplementedError, match=r"reduce_\.default is not supported: use a functional collective"):
-        mt.per_rank(lambda x: (dist.reduce(x, 0), x)[1], MESH)(torch.zeros(1))
-
-
-def test_a_group_that_is_not_axes():
-    group = dist.new_group([0, 3])
-    with pytest.raises(ValueError, match=r"test_ranks\.py:\d+: .*ranks \[0, 3\] is not a set of axes"):
-        mt.per_rank(lambda x: funcol.all_reduce(x, "sum", group), MESH)(torch.zeros(1))
 
 
 def test_uneven_parts(device_mesh):

@@ -86,6 +86,11 @@ def permute(x, targets, mesh, axes):
     return ms.collective_permute(x, axes, list(enumerate(targets))) if axes else x
 
 
+def exchange(xs, targets, mesh, axes):
+    """A permutation of each tensor in a list."""
+    return [permute(x, own, mesh, axes) for x, own in zip(xs, targets, strict=True)]
+
+
 def broadcast(x, source, mesh, axes):
     """The value of one rank of the group: the sum of this value and of zeros from the others."""
     if not axes:
