@@ -9,6 +9,7 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
+from ._arguments import CONSTANTS, Arguments, check_overlaps
 from ._batches import keep_batches
 from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
@@ -19,63 +20,95 @@ from ._table import decompositions
 from .lowerings.random import keys_from, needs_key, new_key
 
 
-class _Order(enum.Enum):
-    """In place of the tokens, None, by which AOTAutograd keeps operations with side effects in order."""
+class _Place(enum.Enum):
+    """What is in place of an input among the constants of a program."""
 
-    TOKEN = enum.auto()
+    TOKEN = enum.auto()  # None, by which AOTAutograd keeps operations with side effects in order
+    DONATED = enum.auto()  # a tensor whose memory is used for its new value
 
 
 class Program:
     """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
 
     Results from index `kept` on are values that the backward program needs: inputs that nobody writes to themselves,
-    and others, which stay on the devices.
+    and others, which stay on the devices. So do results of `held`, and of `written`, pairs of an input and the result
+    that replaces it, those whose input is on the devices. If there is no backward program, they use its memory.
     """
 
-    def __init__(self, module, kept, written=()):
-        self._module, self._kept = keep_batches(module), kept
+    def __init__(self, module, kept, written=(), held=()):
+        self._module, self._kept, self._held = keep_batches(module), kept, frozenset(held)
+        self._written = dict(written)
+        self._input_of = {result: position for position, result in self._written.items()}
         inputs = [node for node in self._module.graph.nodes if node.op == "placeholder"]
-        unwritten = {node: i for i, node in enumerate(inputs) if i not in written}
+        unwritten = {node: i for i, node in enumerate(inputs) if i not in self._written}
         results = next(node for node in self._module.graph.nodes if node.op == "output").args[0]
         self._passed = {i: unwritten[node] for i, node in enumerate(results) if i >= kept and node in unwritten}
+        self._donates = kept >= len(results)
         self._needs_key = needs_key(module)
-        self._run = ms.jit(self._record)
+        self._run = ms.jit(self._record, donate_argnums=0)
 
-    def _record(self, tensors, numbers, key):
-        given = iter(tensors)
-        inputs = [next(given) if number is None else None if number is _Order.TOKEN else number for number in numbers]
+    def _record(self, donated, tensors, numbers, key):
+        donated, tensors = iter(donated), iter(tensors)
+        inputs = [next(donated) if number is _Place.DONATED else next(tensors) if number is None else
+                  None if number is _Place.TOKEN else number for number in numbers]
         with keys_from(key):
             results = run_graph(self._module, inputs)
         results = [None if i in self._passed else each for i, each in enumerate(results)]
+        for position, result in self._written.items():
+            if isinstance(inputs[position], ms.Tensor) and inputs[position].sharding is not None:
+                # What is written stays where it was, so that the next call is the same program.
+                results[result] = ms.sharding_constraint(results[result], inputs[position].sharding)
         self._is_tensor = [isinstance(each, ms.Tensor) for each in results]
         self._others = [None if is_tensor else each for is_tensor, each in zip(self._is_tensor, results, strict=True)]
         return [each for each in results if isinstance(each, ms.Tensor)]
 
     def __call__(self, *inputs):
-        numbers = tuple(None if isinstance(each, torch.Tensor) else _Order.TOKEN if each is None else each
-                        for each in inputs)
+        stays = {position for position in self._written if isinstance(inputs[position], Held)}
+        donated, given, numbers = [], [], []
+        for position, each in enumerate(inputs):
+            if not isinstance(each, torch.Tensor):
+                numbers.append(_Place.TOKEN if each is None else each)
+            elif position in stays and self._donates:
+                numbers.append(_Place.DONATED)
+                donated.append(each.value)
+            else:
+                numbers.append(None)
+                given.append(placed(each))
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
-        given = [placed(each) for each in inputs if isinstance(each, torch.Tensor)]
-        tensors = iter(self._run(given, numbers, key))
-        return tuple(
-            inputs[self._passed[i]] if i in self._passed else self._others[i] if not is_tensor else
-            Held(next(tensors)) if i >= self._kept else to_torch(next(tensors))
-            for i, is_tensor in enumerate(self._is_tensor))
+        tensors = iter(self._run(donated, given, tuple(numbers), key))
+        results = []
+        for i, is_tensor in enumerate(self._is_tensor):
+            if i in self._passed:
+                results.append(inputs[self._passed[i]])
+            elif not is_tensor:
+                results.append(self._others[i])
+            elif i >= self._kept or i in self._held or self._input_of.get(i) in stays:
+                results.append(Held(next(tensors)))
+            else:
+                results.append(to_torch(next(tensors)))
+        return tuple(results)
 
 
-def compile_forward(module, example_inputs):
-    """The compiler of forward graphs: AOTAutograd calls it with a torch.fx.GraphModule of ATen operations."""
+def compile_forward(module, example_inputs, returned=math.inf):
+    """The compiler of forward graphs: AOTAutograd calls it with a torch.fx.GraphModule of ATen operations.
+
+    The captured function returns `returned` tensors to PyTorch. Those after them stay on the devices if no gradient
+    flows to them.
+    """
     from torch._functorch.aot_autograd import make_boxed_func
 
     context = torch._guards.TracingContext.try_get()
     metadata = context.fw_metadata if context else None
     if metadata is None:
         return make_boxed_func(Program(module, kept=math.inf))
-    tokens = len(metadata.tokens)
+    tokens, count = len(metadata.tokens), metadata.num_mutated_inp_runtime_indices
     # What PyTorch's runtime returns to the user or writes to inputs.
-    kept = tokens + metadata.num_mutated_inp_runtime_indices + metadata.num_outputs + metadata.num_intermediate_bases
-    return make_boxed_func(Program(module, kept, {tokens + i for i in metadata.mutated_inp_runtime_indices}))
+    kept = tokens + count + metadata.num_outputs + metadata.num_intermediate_bases
+    written = [(tokens + position, tokens + i) for i, position in enumerate(metadata.mutated_inp_runtime_indices)]
+    held = [tokens + count + i for i, info in enumerate(metadata.output_info)
+            if i >= returned and not info.requires_grad]
+    return make_boxed_func(Program(module, kept, written, held))
 
 
 def compile_backward(module, example_inputs):
@@ -168,19 +201,17 @@ class Compiled:
 
     def __call__(self, *args, **kwargs):
         state = self.state()
-        flat, structure = pytree.tree_flatten((args, kwargs))
-        key = (structure, *map(signature, flat), *((name, signature(each)) for name, each in state.items()),
+        arguments = Arguments(args, kwargs)
+        key = (arguments.description, *map(signature, arguments.tensors),
+               *((name, signature(each)) for name, each in state.items()),
                modes(self.module) if state else (), ambient())
         program = self._programs.get(key)
         if program is None or not program.is_current():
-            program = self._programs[key] = _CompiledCall(self.what, self.module, state, flat, structure)
-        return program([*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))])
+            program = self._programs[key] = _CompiledCall(self.what, self.module, state, arguments)
+        return program(arguments, state)
 
     def __getattr__(self, name):
         return getattr(self.what, name)
-
-
-_CONSTANTS = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, enum.Enum)
 
 
 def flatten_results(result):
@@ -190,22 +221,15 @@ def flatten_results(result):
     """
     leaves, structure = pytree.tree_flatten(result)
     for path, leaf in pytree.tree_flatten_with_path(result)[0]:
-        if not isinstance(leaf, (torch.Tensor, *_CONSTANTS)):
+        if not isinstance(leaf, (torch.Tensor, *CONSTANTS)):
             raise TypeError(f"[torch] the result{pytree.keystr(path)} is a {type(leaf).__module__}."
                             f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register "
                             "its class with torch.utils._pytree.register_pytree_node")
     return leaves, structure
 
 
-_TENSOR = object()
-"""In place of a tensor among results."""
-
-
-def call_with(what, module, state, flat, structure, tensors):
-    """`what(*args, **kwargs)` with other tensors: those of the module's state, by its names, then the arguments'."""
-    given = iter(tensors[len(state):])
-    args, kwargs = pytree.tree_unflatten(
-        [next(given) if isinstance(each, torch.Tensor) else each for each in flat], structure)
+def call_with(what, module, state, tensors, args, kwargs):
+    """`what(*args, **kwargs)` with other tensors in place of those of the module's state."""
     if module is None:
         return what(*args, **kwargs)
     # What the module and others have in closures, too, is replaced there.
@@ -215,28 +239,47 @@ def call_with(what, module, state, flat, structure, tensors):
         return what(*args, **kwargs)
 
 
+def call_of(what, module, state, arguments, keep):
+    """A function of the tensors of a module's state and of Arguments.
+
+    It returns those of the result, then those that it makes part of an argument; `keep` is called with the Results.
+    """
+    def whole(*tensors):
+        own, given = tensors[:len(state)], tensors[len(state):]
+        with arguments.with_tensors(given) as (args, kwargs):
+            results = arguments.results(call_with(what, module, state, own, args, kwargs), given)
+        keep(results)
+        return results.tensors
+
+    return whole
+
+
 class _CompiledCall:
     """The forward and backward programs of one signature."""
 
-    def __init__(self, what, module, state, flat, structure):
-        def whole(*tensors):
-            result = call_with(what, module, state, flat, structure, tensors)
-            results, self._structure = flatten_results(result)
-            self._others = [_TENSOR if isinstance(each, torch.Tensor) else each for each in results]
-            return [each for each in results if isinstance(each, torch.Tensor)]
+    def __init__(self, what, module, state, arguments):
+        def keep(results):
+            self._results = results
 
-        tensors = [*state.values(), *(each for each in flat if isinstance(each, torch.Tensor))]
-        self._run, self._outer = compiled(whole, tensors, compile_forward, compile_backward)
+        def forward_compiler(graph, example_inputs):
+            self._written = torch._guards.TracingContext.get().fw_metadata.mutated_inp_runtime_indices
+            return compile_forward(graph, example_inputs, self._results.state_begin)
+
+        self._written = ()
+        self._run, self._outer = compiled(call_of(what, module, state, arguments, keep),
+                                          [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
         self._outer_signatures = [signature(each) for each in self._outer]
 
     def is_current(self):
         """Whether the tensors from outside are of the types that the programs were compiled for."""
         return all(signature(tensor) == known for tensor, known in zip(self._outer, self._outer_signatures))
 
-    def __call__(self, tensors):
-        results = iter(self._run(*tensors, *self._outer))
-        all_results = [next(results) if each is _TENSOR else each for each in self._others]
-        return pytree.tree_unflatten(all_results, self._structure)
+    def __call__(self, arguments, state):
+        tensors = [*state.values(), *arguments.tensors, *self._outer]
+        if self._written:
+            names = [*state, *arguments.names, *(f"outer[{i}]" for i in range(len(self._outer)))]
+            check_overlaps(self._written, tensors, names)
+        return self._results.repeat(arguments, self._run(*tensors))
 
 
 def compile(what):

@@ -35,6 +35,11 @@ class Held(torch.Tensor):
     def value(self, value):
         self._sides.place(value)
 
+    @property
+    def memory(self):
+        """What identifies the elements: the same for tensors that share them."""
+        return id(self._sides)
+
     def __repr__(self):
         return repr(self._sides.on_host())
 
@@ -55,6 +60,8 @@ class Held(torch.Tensor):
     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
         if str(func) in _SAME_ELEMENTS:
             return args[0]._shared()
+        if str(func) == "aten.copy_.default" and args[0]._takes(args[1]):
+            return args[0]
         kwargs = kwargs or {}
         held = [each for each in pytree.tree_leaves((args, kwargs)) if isinstance(each, cls)]
         for each in held:
@@ -66,6 +73,14 @@ class Held(torch.Tensor):
         other = Held(self._sides.any_value())
         other._sides = self._sides
         return other
+
+    def _takes(self, other):
+        """Takes the value of another tensor of the same type, without host memory; false if it cannot."""
+        can = isinstance(self, Held) and isinstance(other, Held) and self.dtype == other.dtype \
+            and self.shape == other.shape and not self._sides.is_lent
+        if can:
+            self.value = other.value
+        return can
 
     def numpy(self, *, force=False):
         return self._sides.lent().numpy()
@@ -86,13 +101,13 @@ class _Sides:
     def __init__(self, value):
         self._value, self._host = value, None
         self._is_written = False  # the host memory, since it was last placed
-        self._is_lent = False  # others have views of the host memory, through which they may write at any time
+        self.is_lent = False  # others have views of the host memory, through which they may write at any time
 
     def any_value(self):
         return self._value
 
     def on_devices(self):
-        if self._is_written or self._is_lent:
+        if self._is_written or self.is_lent:
             self._value = to_meshard(self._host, like=self._value)
             self._is_written = False
         return self._value
@@ -103,14 +118,14 @@ class _Sides:
         return self._host
 
     def lent(self):
-        self._is_lent = True
+        self.is_lent = True
         return self.on_host()
 
     def used_by(self, operation):
         self._is_written = self._is_written or operation._schema.is_mutable
-        self._is_lent = self._is_lent or operation.is_view
+        self.is_lent = self.is_lent or operation.is_view
 
     def place(self, value):
         # Views of the old host memory keep the old elements, as PyTorch's `.data =` does.
         self._value, self._host = value, None
-        self._is_written = self._is_lent = False
+        self._is_written = self.is_lent = False

@@ -10,8 +10,9 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
+from ._arguments import Arguments
 from ._capture import capture
-from ._compile import Compiled, call_with, flatten_results, input_names, outer_names
+from ._compile import Compiled, call_of, outer_names
 from ._dtypes import to_meshard
 from ._held import Held
 from ._marks import placed, sharding_of
@@ -100,23 +101,13 @@ def _recording(module):
 def _of_module(what, args, kwargs):
     compiled = what if isinstance(what, Compiled) else Compiled(what)
     what, module, state = compiled.what, compiled.module, compiled.state()
-    flat, structure = pytree.tree_flatten((args, kwargs))
-    inputs = [each for each in flat if isinstance(each, torch.Tensor)]
-    results = []
-
-    def whole(*tensors):
-        result = call_with(what, module, state, flat, structure, tensors)
-        flatten_results(result)
-        found = [(path, each) for path, each in pytree.tree_flatten_with_path(result)[0]
-                 if isinstance(each, torch.Tensor)]
-        results[:] = [f"result{pytree.keystr(path)}" for path, _ in found]
-        return [each for _, each in found]
-
-    graph = capture(whole, [*state.values(), *inputs])
-    names = [*state, *input_names(args, kwargs), *outer_names(graph.outer, what)]
+    arguments, results = Arguments(args, kwargs), []
+    tensors = [*state.values(), *arguments.tensors]
+    graph = capture(call_of(what, module, state, arguments, lambda found: results.append(found)), tensors)
+    names = [*state, *arguments.names, *outer_names(graph.outer, what)]
     name = getattr(what, "__name__", "function") if module is None else type(module).__name__
-    return _Program(name, names, [*state.values(), *inputs, *graph.outer], _recording(graph.module),
-                    needs_key(graph.module), [*(names[i] for i in graph.written), *results])
+    return _Program(name, names, [*tensors, *graph.outer], _recording(graph.module), needs_key(graph.module),
+                    [*(names[i] for i in graph.written), *results[-1].names])
 
 
 def _of_exported(program, args, kwargs):

@@ -246,7 +246,10 @@ class _Program:
 
         def whole(*tensors):
             given = [one.argument(each) for one, each in zip(inputs, tensors)]
-            result = call_with(owner.function, owner.module, state, flat, structure, given)
+            own = iter(given[len(state):])
+            args, kwargs = pytree.tree_unflatten(
+                [next(own) if isinstance(each, torch.Tensor) else each for each in flat], structure)
+            result = call_with(owner.function, owner.module, state, given, args, kwargs)
             leaves, self._structure = flatten_results(result)
             specs = pytree._broadcast_to_and_flatten(owner.out_specs, self._structure, _is_spec) \
                 if owner.out_specs is not None else [None] * len(leaves)

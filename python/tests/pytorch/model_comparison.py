@@ -94,7 +94,8 @@ class Errors:
         if list(wanted) != list(got):
             self._found.append((float("inf"), f"{group}: {list(got)} for {list(wanted)}"))
             return
-        largest = max((each.detach().abs().max().item() for each in wanted.values() if each.numel()), default=0.0)
+        largest = max((each.detach()[each.isfinite()].abs().max().item() for each in wanted.values()
+                       if each.is_floating_point() and each.isfinite().any()), default=0.0)
         for name, want in wanted.items():
             self._found.append((self._error(want.detach(), got[name].detach(), largest), f"{group} {name}"))
 
