@@ -1,5 +1,7 @@
 """PyTorch tensors whose elements are on meshard's devices."""
 
+import copy
+
 import torch
 from torch.utils import _pytree as pytree
 
@@ -47,8 +49,8 @@ class Held(torch.Tensor):
         return self._sides.on_host().__reduce_ex__(protocol)  # saved as a plain tensor
 
     def __deepcopy__(self, memo):
-        copy = Held(self.value, requires_grad=self.requires_grad)
-        memo[id(self)] = torch.nn.Parameter(copy, self.requires_grad) if isinstance(self, torch.nn.Parameter) else copy
+        made = Held(copy.deepcopy(self.value), requires_grad=self.requires_grad)  # ours may be donated to a program
+        memo[id(self)] = torch.nn.Parameter(made, self.requires_grad) if isinstance(self, torch.nn.Parameter) else made
         return memo[id(self)]
 
     def __tensor_flatten__(self):
