@@ -5,9 +5,10 @@ from ._annotations import device_mesh_of, distribute_tensor, fully_shard, mesh_o
 from ._compile import backend, compile
 from ._held import Held
 from ._marks import mark_sharding, sharding_of
+from ._pipelines import Pipeline
 from ._ranks import per_rank, simulated_device_mesh
 from ._train import train_step
 
-__all__ = ["Held", "backend", "compile", "device_mesh_of", "distribute_tensor", "fully_shard",
+__all__ = ["Held", "Pipeline", "backend", "compile", "device_mesh_of", "distribute_tensor", "fully_shard",
            "mark_sharding", "mesh_of", "parallelize_module", "per_rank", "shard", "sharding_of",
            "simulated_device_mesh", "spec_of", "train_step"]

@@ -18,7 +18,7 @@ from ._run import run_graph
 from .lowerings.random import keys_from, needs_key, new_key
 
 
-def _targets_of(loss):
+def targets_of(loss):
     """How many of the last positional arguments of a step belong to the loss: all that it takes but the first."""
     function = loss.forward if isinstance(loss, torch.nn.Module) else loss
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -32,7 +32,7 @@ class TrainStep:
 
     def __init__(self, model, loss, optimizer, before_update):
         self._model, self._loss, self._optimizer, self._before = model, loss, optimizer, before_update
-        self._targets = _targets_of(loss)
+        self._targets = targets_of(loss)
         self._programs = {}
 
     def __call__(self, *args, **kwargs):
