@@ -14,7 +14,7 @@ from ._batches import keep_batches
 from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
 from ._held import Held
-from ._marks import placed
+from ._marks import hold, placed
 from ._run import run_graph
 from ._table import decompositions
 from .lowerings.random import keys_from, needs_key, new_key
@@ -83,7 +83,10 @@ class Program:
                 results.append(inputs[self._passed[i]])
             elif not is_tensor:
                 results.append(self._others[i])
-            elif i >= self._kept or i in self._held or self._input_of.get(i) in stays:
+            elif self._input_of.get(i) in stays:
+                results.append(inputs[self._input_of[i]])  # which PyTorch's runtime copies to itself
+                results[-1].assign(next(tensors))
+            elif i >= self._kept or i in self._held:
                 results.append(Held(next(tensors)))
             else:
                 results.append(to_torch(next(tensors)))
@@ -279,6 +282,10 @@ class _CompiledCall:
         if self._written:
             names = [*state, *arguments.names, *(f"outer[{i}]" for i in range(len(self._outer)))]
             check_overlaps(self._written, tensors, names)
+            # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
+            for i in self._written:
+                if not (len(state) <= i < len(state) + len(arguments.tensors) or isinstance(tensors[i], Held)):
+                    hold(tensors[i], placed(tensors[i]))
         return self._results.repeat(arguments, self._run(*tensors))
 
 

@@ -119,9 +119,10 @@ def hold(tensor, value):
     if isinstance(tensor, Held):
         tensor.value = value
         return
-    held = Held(value, requires_grad=tensor.requires_grad)
-    if isinstance(tensor, torch.nn.Parameter):
-        held = torch.nn.Parameter(held, requires_grad=tensor.requires_grad)
+    with torch.inference_mode(False):  # what is made in inference mode cannot be written to outside
+        held = Held(value, requires_grad=tensor.requires_grad)
+        if isinstance(tensor, torch.nn.Parameter):
+            held = torch.nn.Parameter(held, requires_grad=tensor.requires_grad)
     attributes = {k: v for k, v in tensor.__dict__.items() if k != _MARK}
     mark = sharding_of(tensor)
     torch.utils.swap_tensors(tensor, held)

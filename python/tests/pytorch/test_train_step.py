@@ -108,3 +108,14 @@ def test_frozen_parameters_stay(mlp):
                          torch.optim.AdamW([p for p in mlp.parameters() if p.requires_grad]))
     step(torch.randn(6, 8), torch.randn(6, 4))
     assert torch.equal(mlp.up.weight + 0, before)
+
+
+def test_what_was_copied_to_another_parameter_stays(mlp):
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=0.1))
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    step(x, y)
+    average, wanted = copy.deepcopy(mlp), mlp.up.weight.tolist()
+    with torch.no_grad():
+        average.up.weight.copy_(mlp.up.weight)
+    step(x, y)
+    assert average.up.weight.tolist() == wanted != mlp.up.weight.tolist()
