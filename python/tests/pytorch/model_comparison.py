@@ -82,8 +82,9 @@ class Errors:
     """The errors of named tensors.
 
     The error of a tensor is max|got - wanted| / max(max|wanted|, floor): relative to the tensor's largest element. The
-    floor, 1e-3 of the largest element of all tensors of its group (all gradients, all parameters), is for tensors that
-    are zero in exact arithmetic, such as the gradients of biases of keys: both sides have rounding errors there.
+    floor, 1e-2 of the largest element of all tensors of its group (all gradients, all parameters), is for tensors that
+    are zero in exact arithmetic, such as the gradients of biases of keys or of those before a batch normalization: both
+    sides have rounding errors there (PyTorch's in float32 are 2e-6 of the largest gradient, by float64).
     """
 
     def __init__(self):
@@ -113,7 +114,7 @@ class Errors:
                 not torch.equal(want[~finite].nan_to_num(0), got[~finite].nan_to_num(0)):
             return float("inf")
         off = (torch.where(finite, got, 0).double() - torch.where(finite, want, 0)).abs().max().item()
-        return off / max(torch.where(finite, want, 0).abs().max().item(), 1e-3 * largest, 1e-30)
+        return off / max(torch.where(finite, want, 0).abs().max().item(), 1e-2 * largest, 1e-30)
 
     def worst(self):
         """(error, name) of the tensor with the largest error."""
