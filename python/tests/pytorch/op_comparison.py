@@ -112,7 +112,7 @@ class _Sample:
     """One sample as a function of its tensors."""
 
     def __init__(self, entry, sample, gradients):
-        self.entry, self.sample, self.gradients = entry, sample, gradients
+        self.entry, self.sample, self.gradients_wanted = entry, sample, gradients
         self._flat, self._structure = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
         self._places = [i for i, each in enumerate(self._flat) if isinstance(each, torch.Tensor)]
 
@@ -126,7 +126,7 @@ class _Sample:
             flat[place] = tensor
         first, args, kwargs = pytree.tree_unflatten(flat, self._structure)
         result = self.entry.op(first, *args, **kwargs)
-        return self.sample.output_process_fn_grad(result) if self.gradients else result
+        return self.sample.output_process_fn_grad(result) if self.gradients_wanted else result
 
     def is_random(self, wanted):
         """Whether another seed gives other elements; so does memory that nobody has written to."""
@@ -141,55 +141,106 @@ class _Sample:
                 return True
         return False
 
-    def compare(self):
-        """Empty if results, and gradients if wanted, are PyTorch's; None if PyTorch itself refuses the sample."""
-        inputs, own = self.tensors(), self.tensors()
+    def prepare(self):
+        """Computes PyTorch's results; False if it refuses the sample."""
+        self._own = self.tensors()
         try:
-            wanted = pytree.tree_leaves(self(*inputs))
+            self._wanted = pytree.tree_leaves(self(*self._own))
         except Exception:  # noqa: BLE001  (whatever PyTorch raises)
-            return None
-        is_random = self.is_random(wanted)
-        got = pytree.tree_leaves(mt.compile(self)(*own))
-        for x, y in zip(wanted, got, strict=True):
+            return False
+        self._is_random = self.is_random(self._wanted)
+        return True
+
+    def difference(self, got):
+        """Empty if the results are PyTorch's."""
+        got = pytree.tree_leaves(got)
+        if len(got) != len(self._wanted):
+            return f"{len(got)} results for {len(self._wanted)}"
+        for x, y in zip(self._wanted, got):
             found = difference(x, y)
             if found.startswith("values") and (
-                    is_random or _finds_other_equal_elements(self.entry, self.sample, wanted, got)
-                    or _has_other_phases(self.entry, self.sample, wanted, got)):
+                    self._is_random or _finds_other_equal_elements(self.entry, self.sample, self._wanted, got)
+                    or _has_other_phases(self.entry, self.sample, self._wanted, got)):
                 continue
             if found:
                 return found
-        return "" if is_random or not self.gradients else self._compare_gradients(wanted, got, inputs, own)
-
-    @staticmethod
-    def _compare_gradients(wanted, got, inputs, own):
-        pairs = [(x, y) for x, y in zip(wanted, got) if isinstance(x, torch.Tensor) and x.requires_grad]
-        leaves = [(x, y) for x, y in zip(inputs, own) if x.requires_grad]
-        if not pairs or not leaves:
-            return ""
-        seeds = [torch.randn_like(x) for x, _ in pairs]
-        of_pytorch, ours = (torch.autograd.grad([pair[i] for pair in pairs], [leaf[i] for leaf in leaves],
-                                                [seed.clone() for seed in seeds], allow_unused=True) for i in (0, 1))
-        for (leaf, _), x, y in zip(leaves, of_pytorch, ours):
-            found = difference(*(torch.zeros_like(leaf) if each is None else each for each in (x, y)))
-            if found:
-                return f"gradient {found}"
         return ""
+
+    def gradient_pairs(self, got):
+        """The results of PyTorch and their equals in `got` that have a derivative; none if the sample is random."""
+        return [] if self._is_random or not any(each.requires_grad for each in self._own) else [
+            (x, y) for x, y in zip(self._wanted, pytree.tree_leaves(got))
+            if isinstance(x, torch.Tensor) and x.requires_grad]
+
+    def gradients(self, pairs, seeds):
+        """PyTorch's gradients."""
+        leaves = [each for each in self._own if each.requires_grad]
+        return _gradients([x for x, _ in pairs], leaves, seeds)
+
+
+def _gradients(results, leaves, seeds):
+    found = torch.autograd.grad(results, leaves, [seed.clone() for seed in seeds], allow_unused=True)
+    return [torch.zeros_like(leaf) if each is None else each for leaf, each in zip(leaves, found)]
+
+
+def _run(samples):
+    """What became of samples that are compiled as one program: for each, empty if it is right, or a difference."""
+    tensors = [each.tensors() for each in samples]
+    sizes = [len(each) for each in tensors]
+
+    def all_of(*flat):
+        given = iter(flat)
+        return [sample(*(next(given) for _ in range(size))) for sample, size in zip(samples, sizes)]
+
+    got = mt.compile(all_of)(*(each for group in tensors for each in group))
+    found = [sample.difference(each) for sample, each in zip(samples, got)]
+    if not any(sample.gradients_wanted for sample in samples):
+        return found
+    pairs = [[] if bad else sample.gradient_pairs(each) for sample, each, bad in zip(samples, got, found)]
+    seeds = [[torch.randn_like(x) for x, _ in each] for each in pairs]
+    leaves = [[each for each in group if each.requires_grad] if pair else [] for group, pair in zip(tensors, pairs)]
+    if not any(pairs):
+        return found
+    ours = iter(_gradients([y for each in pairs for _, y in each], [each for group in leaves for each in group],
+                           [each for group in seeds for each in group]))
+    for i, (sample, pair, seed, group) in enumerate(zip(samples, pairs, seeds, leaves)):
+        own = [next(ours) for _ in group]
+        for x, y in zip(sample.gradients(pair, seed) if pair else [], own):
+            if (bad := difference(x, y)) and not found[i]:
+                found[i] = f"gradient {bad}"
+    return found
+
+
+_TOGETHER = 8
+"""How many samples are compiled as one program."""
 
 
 def compare(entry, dtype, most_samples, gradients=False):
-    """The Verdict of an entry of op_db, for at most so many of its samples."""
+    """The Verdict of an entry of op_db, for at most so many of its samples; a wrong value counts more than an error."""
     if dtype not in entry.supported_dtypes("cpu"):
         return Verdict("skipped", f"it has no {dtype}")
     if gradients and not entry.supports_autograd:
         return Verdict("skipped", "it has no derivative")
+    torch.manual_seed(0)
+    # Not by sample_inputs(), which seeds PyTorch's generators, at some cost, for each sample.
+    samples = list(entry.sample_inputs_func(entry, "cpu", dtype, gradients))
+    count = min(len(samples), most_samples)
+    samples = [_Sample(entry, samples[i * len(samples) // count], gradients) for i in range(count)]
+    samples = [each for each in samples if each.prepare()]
+    verdicts = [Verdict("right")]
+    for start in range(0, len(samples), _TOGETHER):
+        together = samples[start:start + _TOGETHER]
+        try:
+            verdicts += [Verdict("wrong", found) if found else Verdict("right") for found in _run(together)]
+        except Exception:  # noqa: BLE001  (each by itself says which has the error)
+            verdicts += map(_verdict_of_one, together)
+    return max(verdicts, key=lambda each: ("right", "missing", "error", "wrong").index(each.kind))
+
+
+def _verdict_of_one(sample):
     try:
-        torch.manual_seed(0)
-        samples = list(entry.sample_inputs("cpu", dtype, requires_grad=gradients))
-        for sample in samples[::max(1, len(samples) // most_samples)]:
-            if found := _Sample(entry, sample, gradients).compare():
-                return Verdict("wrong", found)
+        found = _run([sample])[0]
+        return Verdict("wrong", found) if found else Verdict("right")
     except Exception as error:  # noqa: BLE001  (the verdict says what it is)
         text = " ".join(str(error).split())
-        kind = "missing" if "has no lowering" in text else "error"
-        return Verdict(kind, f"{type(error).__name__}: {text[:220]}")
-    return Verdict("right")
+        return Verdict("missing" if "has no lowering" in text else "error", f"{type(error).__name__}: {text[:220]}")
