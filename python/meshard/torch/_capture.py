@@ -150,15 +150,61 @@ _LOST = ("[torch] backward() in a compiled function gives gradients to tensors f
          "torch.autograd.grad() in it")
 
 
+def _ctc_loss_results(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
+    time, batch, _ = log_probs.shape
+    longest = max(target_lengths, default=0) if isinstance(target_lengths, (list, tuple)) else targets.shape[-1]
+    return log_probs.new_empty((batch,)), log_probs.new_empty((batch, time, 2 * longest + 1))
+
+
+def _lstsq_results(a, b, rcond=None, *, driver=None):
+    *leading, rows, columns = a.shape
+    is_vector = b.ndim == 1 or a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]
+    leading = torch.broadcast_shapes(tuple(leading), b.shape[:-1] if is_vector else b.shape[:-2])
+    right = () if is_vector else (b.shape[-1],)
+    if driver in ("gelsd", "gelss") and rows > columns:
+        raise NotImplementedError(f"[torch] the size of the residuals of aten.linalg_lstsq.default with "
+                                  f"driver={driver!r} depends on the elements, and a program has fixed sizes: use "
+                                  "driver='gels' or 'gelsy'")
+    has_residuals = driver == "gels" and rows > columns
+    real = torch.empty((), dtype=a.dtype, device="meta").real.dtype
+    of_batch = a.shape[:-2]
+    return (b.new_empty((*leading, columns, *right)), a.new_empty((*leading, *right) if has_residuals else (0,), dtype=real),
+            a.new_empty(of_batch if driver != "gels" else (0,), dtype=torch.int64),
+            a.new_empty((*of_batch, min(rows, columns)) if driver in ("gelsd", "gelss") else (0,), dtype=real))
+
+
+_RESULTS = {"aten._ctc_loss.default": _ctc_loss_results, "aten._ctc_loss.Tensor": _ctc_loss_results,
+            "aten.linalg_lstsq.default": _lstsq_results}
+"""The types of the results of operations that PyTorch takes to depend on elements, although these do not."""
+
+
+def _fake(tensor):
+    """A tensor without elements of the same type; like the other, it may be a part of a larger storage."""
+    first = tensor.storage_offset()
+    if not first:
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                                   requires_grad=tensor.requires_grad)
+    size = 0 if 0 in tensor.shape else 1 + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride()))
+    storage = torch.empty(first + size, dtype=tensor.dtype)
+    part = storage.as_strided(tensor.shape, tensor.stride(), first).detach()
+    return part.requires_grad_(tensor.requires_grad)
+
+
 def _faked(tensors):
     """A mode of tensors without elements, and such tensors of the same types."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
     mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv(allow_scalar_outputs=True))
+    dispatch = mode.dispatch
+
+    def dispatched(func, types, args=(), kwargs=None):
+        results = _RESULTS.get(str(func))
+        return dispatch(func, types, args, kwargs or {}) if results is None else results(*args, **kwargs or {})
+
+    mode.dispatch = dispatched
     with mode:
-        return mode, [torch.empty_strided(each.shape, each.stride(), dtype=each.dtype, requires_grad=each.requires_grad)
-                      for each in tensors]
+        return mode, [_fake(each) for each in tensors]
 
 
 def compile_graphs(function, tensors, compile_forward, compile_backward):

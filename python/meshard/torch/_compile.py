@@ -27,6 +27,24 @@ class _Place(enum.Enum):
     DONATED = enum.auto()  # a tensor whose memory is used for its new value
 
 
+_OFFSET_AT = {"aten.as_strided.default": 3, "aten.as_strided_copy.default": 3, "aten.as_strided_scatter.default": 4}
+
+
+def _offsets(module, inputs):
+    """For the index of each input whose storage is read from an absolute place: (where it begins, the operation)."""
+    found = {}
+    for node in module.graph.nodes:
+        place = _OFFSET_AT.get(str(node.target))
+        if place is None or (node.args[place] if len(node.args) > place else node.kwargs.get("storage_offset")) is None:
+            continue
+        source = node.args[0]
+        while source.op == "call_function" and getattr(source.target, "is_view", False):
+            source = source.args[0]
+        if source.op == "placeholder" and isinstance(source.meta.get("val"), torch.Tensor):
+            found[inputs.index(source)] = source.meta["val"].storage_offset(), str(node.target)
+    return found
+
+
 class Program:
     """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
 
@@ -44,6 +62,7 @@ class Program:
         results = next(node for node in self._module.graph.nodes if node.op == "output").args[0]
         self._passed = {i: unwritten[node] for i, node in enumerate(results) if i >= kept and node in unwritten}
         self._donates = kept >= len(results)
+        self._offsets = _offsets(self._module, inputs)
         self._needs_key = needs_key(module)
         self._run = ms.jit(self._record, donate_argnums=0)
 
@@ -74,6 +93,14 @@ class Program:
             else:
                 numbers.append(None)
                 given.append(placed(each))
+        for i, (offset, name) in self._offsets.items():
+            if inputs[i].storage_offset() != offset:
+                raise NotImplementedError(
+                    f"[torch] {name} with a storage_offset reads from the storage of an argument that begins at "
+                    f"{inputs[i].storage_offset()} there, but the program was captured for one that begins at {offset}: "
+                    "slice the tensor, or leave the storage_offset out")
+        numbers = tuple(None if isinstance(each, torch.Tensor) else _Order.TOKEN if each is None else each
+                        for each in inputs)
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
         tensors = iter(self._run(donated, given, tuple(numbers), key))

@@ -7,7 +7,7 @@ import meshard as ms
 
 def to_meshard(tensor, like=None):
     """A tensor of meshard with the elements that a PyTorch tensor has now; sharded as `like` is."""
-    value = ms.asarray(tensor.detach())
+    value = ms.asarray(tensor.detach().resolve_conj().resolve_neg())
     sharding = None if like is None else like.sharding
     return value if sharding is None else ms.device_put(value, sharding)
 

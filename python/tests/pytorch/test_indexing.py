@@ -88,3 +88,24 @@ def test_strides_that_leave_the_tensor_are_errors():
 def test_sizes_that_depend_on_elements_are_errors():
     with pytest.raises(Exception, match="nonzero"):
         mt.compile(lambda x: x.nonzero() + 1)(torch.ones(3))
+
+
+def test_places_in_the_storage_of_an_argument():
+    base = torch.arange(12.0)
+
+    def f(x):
+        return x.as_strided((2,), (1,), 5) * 2
+
+    compiled = mt.compile(f)
+    torch.testing.assert_close(compiled(base[4:8]), f(base[4:8]))
+    with pytest.raises(NotImplementedError, match="storage_offset"):
+        compiled(base[5:9])
+    with pytest.raises(NotImplementedError, match="not in the tensor"):
+        mt.compile(f)(base[6:9])
+
+    def g(x):
+        return x.as_strided((2,), (1,)) * 2, x[1:]
+
+    compiled = mt.compile(g)
+    for part in (base[:4], base[4:8], base[5:9]):
+        torch.testing.assert_close(compiled(part), g(part))

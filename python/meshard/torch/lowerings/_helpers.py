@@ -10,8 +10,16 @@ from .._dtypes import Promotion, computed_and_result, to_meshard, to_torch
 def as_dtype(value, dtype):
     """A tensor, or a number, as a tensor of a dtype of PyTorch."""
     if not isinstance(value, ms.Tensor):
-        return ms.full((), value, dtype=to_meshard(dtype))
+        return ms.full((), _in_range(value, dtype), dtype=to_meshard(dtype))
     return value if to_torch(value.dtype) == dtype else cast(value, dtype)
+
+
+def _in_range(number, dtype):
+    """A number as PyTorch converts it: integers that are too large lose their upper bits, as in C++."""
+    if dtype.is_floating_point or dtype.is_complex or dtype == torch.bool or not isinstance(number, int):
+        return number
+    limits = torch.iinfo(dtype)
+    return (number - limits.min) % (limits.max - limits.min + 1) + limits.min
 
 
 def is_number(value, number):
@@ -29,6 +37,12 @@ def cast(value, dtype):
         return ms.not_equal(value, ms.zeros_like(value))
     if present.is_complex and not dtype.is_complex:
         value = ms.real(value)
+    if dtype.itemsize < 4 and present.is_floating_point and not (dtype.is_floating_point or dtype.is_complex):
+        value = ms.astype(value, ms.int64)  # -1.0 becomes 255 in uint8, as in PyTorch
+    if dtype == torch.float8_e4m3fn:
+        # What is too large, even infinity, becomes the largest number; NaN stays.
+        value = value if present.is_floating_point and present.itemsize > 1 else ms.astype(value, ms.float32)
+        value = ms.maximum(ms.minimum(value, ms.full_like(value, 448)), ms.full_like(value, -448))
     return ms.astype(value, wanted)
 
 

@@ -16,6 +16,12 @@ def local_scalar(x):
     return x
 
 
+@lowers("aten._assert_async", "aten._assert_async.msg", "aten._assert_scalar", "aten._functional_assert_async.msg")
+def assert_async(*_):
+    """A program cannot raise errors that depend on elements."""
+    return None
+
+
 @lowers("profiler._record_function_enter_new", "profiler._record_function_exit._RecordFunction")
 def record_function(*_):
     return None
@@ -42,6 +48,11 @@ def _on_numbers(of_tensors, of_numbers):
     return function
 
 
+def _chosen(condition, a, b):
+    return elementwise(lambda a, b: ms.where(condition, a, b), a, b)
+
+
+lowers("torch.sym_ite")(_on_numbers(_chosen, lambda condition, a, b: a if condition else b))
 lowers("torch.sym_max")(_on_numbers(lambda a, b: elementwise(ms.maximum, a, b), max))
 lowers("torch.sym_min")(_on_numbers(lambda a, b: elementwise(ms.minimum, a, b), min))
 lowers("torch.sym_float")(_on_numbers(lambda x: as_dtype(x, torch.float64), float))

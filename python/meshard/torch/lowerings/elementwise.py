@@ -139,14 +139,37 @@ def _truncated_division(x, y):
     return ms.trunc(ms.divide(x, y)) if to_torch(x.dtype).is_floating_point else ms.truncated_divide(x, y)
 
 
+def _floor_quotient(x, y):
+    """Python's quotient, whose product with `y` and the remainder make `x`; with infinities and zeros as PyTorch's."""
+    if not to_torch(x.dtype).is_floating_point:
+        return ms.floor_divide(x, y)
+    zero, rest, plain = ms.zeros_like(y), ms.fmod(x, y), ms.divide(x, y)
+    quotient = ms.divide(ms.subtract(x, rest), y)
+    other_sign = ms.not_equal(ms.less(y, zero), ms.less(rest, zero))
+    quotient = ms.where(ms.logical_and(ms.not_equal(rest, zero), other_sign), ms.subtract(quotient, 1), quotient)
+    whole = ms.floor(quotient)
+    whole = ms.where(ms.greater(ms.subtract(quotient, whole), 0.5), ms.add(whole, 1), whole)
+    whole = ms.where(ms.equal(quotient, ms.zeros_like(quotient)), ms.copysign(ms.zeros_like(plain), plain), whole)
+    return ms.where(ms.equal(y, zero), plain, whole)
+
+
 @lowers("aten.floor_divide.default", "aten.floor_divide.Scalar")
 def floor_divide(a, b):
-    return elementwise(ms.floor_divide, a, b)
+    return elementwise(wide(_floor_quotient), a, b)
+
+
+def _signed_remainder(x, y):
+    """The remainder with the sign of `y`; that of 0 has the sign of `x`."""
+    if not to_torch(x.dtype).is_floating_point:
+        return ms.remainder(x, y)
+    zero, rest = ms.zeros_like(y), ms.fmod(x, y)
+    other_sign = ms.not_equal(ms.less(y, zero), ms.less(rest, zero))
+    return ms.where(ms.logical_and(ms.not_equal(rest, zero), other_sign), ms.add(rest, y), rest)
 
 
 @lowers("aten.remainder.Tensor", "aten.remainder.Scalar", "aten.remainder.Scalar_Tensor", "prims.remainder")
 def remainder(a, b):
-    return elementwise(ms.remainder, a, b)
+    return elementwise(_signed_remainder, a, b)
 
 
 @lowers("aten.fmod.Tensor", "aten.fmod.Scalar", "prims.fmod")

@@ -433,6 +433,31 @@ def linalg_pinv(a, atol=None, rtol=None, hermitian=False):
     return ms.matmul(right * ms.astype(inverse, a.dtype)[..., None, :], _adjoint(left))
 
 
+@lowers("aten.linalg_lstsq")
+def linalg_lstsq(a, b, rcond=None, *, driver=None):
+    """The smallest of the best solutions, by singular values; residuals, rank and singular values if `driver` has them.
+
+    Residuals are those of "gels", which takes the rank to be full; no other driver's size is known.
+    """
+    *_, rows, columns = a.shape
+    is_vector = b.ndim == 1 or a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]
+    b = ms.expand_dims(b, axis=-1) if is_vector else b
+    real = _real_dtype(a)
+    left, values, right = linalg_svd(a)
+    limit = torch.finfo(real).eps * max(rows, columns) if rcond is None else rcond
+    largest = ms.max(values, axis=-1, keepdims=True) if min(rows, columns) else values
+    kept = ms.ones(values.shape, dtype=ms.bool) if driver == "gels" else values > as_dtype(limit, real) * largest
+    inverse = ms.where(kept, 1 / ms.where(kept, values, ms.ones_like(values)), ms.zeros_like(values))
+    solution = ms.matmul(_adjoint(right), ms.astype(inverse, a.dtype)[..., None] * ms.matmul(_adjoint(left), b))
+    residuals = ms.zeros((0,), dtype=values.dtype)
+    if driver == "gels" and rows > columns:
+        residuals = ms.sum(ms.square(ms.abs(ms.matmul(a, solution) - b)), axis=-2)
+        residuals = residuals[..., 0] if is_vector else residuals
+    ranks = ms.zeros((0,), dtype=ms.int64) if driver == "gels" else ms.sum(cast(kept, torch.int64), axis=-1)
+    return (solution[..., 0] if is_vector else solution, residuals, ranks,
+            values if driver in ("gelsd", "gelss") else ms.zeros((0,), dtype=values.dtype))
+
+
 @lowers("aten.linalg_polar")
 def linalg_polar(a):
     left, values, right = linalg_svd(a)

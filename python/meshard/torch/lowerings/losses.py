@@ -9,6 +9,95 @@ from .._table import lowers
 from ._helpers import cast
 
 
+_UNLIKELY = -1e30
+"""In place of the logarithm of 0: infinite ones have no derivative."""
+
+
+def _targets_by_sample(targets, lengths, longest):
+    """Targets [batch, longest], also of those that follow one another in one dimension; anything beyond the lengths."""
+    if targets.ndim == 2:
+        return targets[:, :longest]
+    places = ms.expand_dims(ms.subtract(ms.cumulative_sum(lengths, axis=0), lengths), axis=1)
+    places = ms.add(places, ms.arange(0, longest, 1, dtype=ms.int64))
+    return ms.take(targets, ms.clip(places, 0, max(targets.shape[0] - 1, 0)), axis=0)
+
+
+def _ctc(log_probs, targets, input_lengths, target_lengths, blank):
+    """The negative log likelihoods [batch], which may be infinite, and the forward variables [batch, time, states].
+
+    The states of a sample are its targets, with a blank before, between and after them.
+    """
+    steps, batch, classes = log_probs.shape
+    longest = max(target_lengths, default=0) if isinstance(target_lengths, (list, tuple)) else targets.shape[-1]
+    input_lengths, target_lengths = (ms.astype(ms.asarray(each), ms.int64) for each in (input_lengths, target_lengths))
+    states = 2 * longest + 1
+    labels = ms.full((batch, states), blank, dtype=ms.int64)
+    if longest:
+        inner = cast(_targets_by_sample(targets, target_lengths, longest), torch.int64)
+        pairs = ms.stack([inner, ms.full((batch, longest), blank, dtype=ms.int64)], axis=2)
+        labels = ms.concat([labels[:, :1], ms.reshape(pairs, (batch, 2 * longest))], axis=1)
+    numbers = ms.iota(ms.int64, (batch, states), 1)
+    used = ms.less_equal(numbers, 2 * target_lengths[:, None])
+    low = ms.full((), _UNLIKELY, dtype=log_probs.dtype)
+    # A target may follow another one without a blank between them.
+    two_before = ms.concat([ms.full((batch, min(2, states)), -1, dtype=ms.int64), labels[:, :-2]], axis=1)
+    skips = ms.logical_and(ms.logical_and(ms.equal(numbers % 2, 1), ms.greater(numbers, 1)),
+                           ms.not_equal(labels, two_before))
+
+    def emitted(step_log_probs):
+        found = ms.take_along_axis(step_log_probs, ms.clip(labels, 0, classes - 1), axis=1)
+        return ms.maximum(found, low)
+
+    def shifted(alpha, by):
+        by = min(by, states)
+        return ms.concat([ms.full((batch, by), _UNLIKELY, dtype=alpha.dtype), alpha[:, :states - by]], axis=1)
+
+    def log_sum(*terms):
+        return ms.logsumexp(ms.stack(terms, axis=0), axis=0)
+
+    def step(carry, given):
+        alpha, number = carry
+        found = emitted(given)
+        start = ms.where(ms.logical_and(ms.less(numbers, 2), used), found, low)
+        next_alpha = log_sum(alpha, shifted(alpha, 1), ms.where(skips, shifted(alpha, 2), low)) + found
+        next_alpha = ms.where(ms.equal(number, 0), start, ms.where(used, next_alpha, low))
+        alpha = ms.where(ms.less(number, input_lengths)[:, None], next_alpha, alpha)
+        return (alpha, number + 1), alpha
+
+    start = ms.full((batch, states), _UNLIKELY, dtype=log_probs.dtype), ms.zeros((), dtype=ms.int64)
+    (alpha, _), every = ms.scan(step, start, log_probs)
+
+    def at(place):
+        found = ms.take_along_axis(alpha, ms.maximum(place, ms.zeros_like(place))[:, None], axis=1)[:, 0]
+        return ms.where(ms.less(place, 0), low, found)
+
+    likelihood = log_sum(at(2 * target_lengths), at(2 * target_lengths - 1))
+    nothing = ms.logical_and(ms.equal(input_lengths, 0), ms.equal(target_lengths, 0))
+    likelihood = ms.where(nothing, ms.zeros_like(likelihood), likelihood)
+    likelihood = ms.where(ms.less(likelihood, _UNLIKELY / 2), ms.full_like(likelihood, float("-inf")), likelihood)
+    return -likelihood, ms.swapaxes(every, 0, 1)
+
+
+@lowers("aten._ctc_loss.default", "aten._ctc_loss.Tensor")
+def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
+    losses, alpha = _ctc(log_probs, targets, input_lengths, target_lengths, blank)
+    return losses, ms.where(ms.less(alpha, _UNLIKELY / 2), ms.full_like(alpha, float("-inf")), alpha)
+
+
+@lowers("aten._ctc_loss_backward.default", "aten._ctc_loss_backward.Tensor")
+def ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_lengths, losses, alpha, blank,
+                      zero_infinity=False):
+    """The gradient of the values whose log_softmax `log_probs` is, as PyTorch defines it."""
+    _, pullback = ms.vjp(lambda x: _ctc(x, targets, input_lengths, target_lengths, blank)[0], log_probs)
+    infinite = ms.isinf(losses)
+    made = pullback(ms.where(infinite, ms.zeros_like(gradient), gradient))[0] + ms.exp(log_probs) * gradient[:, None]
+    value = ms.full((), 0 if zero_infinity else float("nan"), dtype=made.dtype)
+    made = ms.where(infinite[:, None], value, made)
+    steps = ms.iota(ms.int64, made.shape, 0)
+    lengths = ms.astype(ms.asarray(input_lengths), ms.int64)[:, None]
+    return ms.where(ms.less(steps, lengths), made, ms.zeros_like(made))
+
+
 def _linear_cross_entropy(x, linear_weight, linear_bias, target, weight, reduction, ignore_index, label_smoothing):
     """The cross entropy of x [samples, features] times the weight [classes, features], in float32 or wider."""
     dtype = torch.float64 if to_torch(x.dtype) == torch.float64 else torch.float32

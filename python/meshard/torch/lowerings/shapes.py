@@ -6,9 +6,11 @@ import torch
 
 import meshard as ms
 
+from .._convert import to_meshard as to_meshard_tensor
 from .._dtypes import promoted, to_meshard, to_torch
 from .._table import lowers
 from ._helpers import as_dtype, dimension, dimensions
+from .dynamic import refuse
 
 
 @lowers("aten.full")
@@ -104,6 +106,8 @@ def cat(tensors, dim=0):
 @lowers("aten.slice.Tensor", "aten.slice_copy.Tensor")
 def slice_of(x, dim=0, start=None, end=None, step=1):
     dim = dimension(dim, x.ndim)
+    if isinstance(start, ms.Tensor) or isinstance(end, ms.Tensor):
+        refuse("a slice between numbers from tensors", "index_select with torch.arange")
     first, last, step = slice(start, end, step).indices(x.shape[dim])
     return x[(slice(None),) * dim + (slice(first, max(last, first), step),)]
 
@@ -124,6 +128,21 @@ def arange(start, end, step=1, dtype=None, **_):
     if dtype is None:
         dtype = torch.int64 if all(isinstance(v, int) for v in (start, end, step)) else torch.get_default_dtype()
     return ms.arange(start, end, step, dtype=to_meshard(dtype))
+
+
+def _constant(name):
+    def made(*args, dtype=None, **_):
+        """What PyTorch computes: all arguments are numbers."""
+        return to_meshard_tensor(getattr(torch, name)(*args, dtype=dtype))
+
+    return made
+
+
+for _name, _overloads in {"range": ("default", "step"), "bartlett_window": ("default", "periodic"),
+                          "blackman_window": ("default", "periodic"), "hann_window": ("default", "periodic"),
+                          "hamming_window": ("default", "periodic", "periodic_alpha", "periodic_alpha_beta"),
+                          "kaiser_window": ("default", "periodic", "beta")}.items():
+    lowers(*(f"aten.{_name}.{each}" for each in _overloads))(_constant(_name))
 
 
 def _space_dtype(dtype, start, end):
