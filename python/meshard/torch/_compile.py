@@ -82,6 +82,12 @@ class Program:
         return [each for each in results if isinstance(each, ms.Tensor)]
 
     def __call__(self, *inputs):
+        for i, (offset, name) in self._offsets.items():
+            if inputs[i].storage_offset() != offset:
+                raise NotImplementedError(
+                    f"[torch] {name} with a storage_offset reads from the storage of an argument that begins at "
+                    f"{inputs[i].storage_offset()} there, but the program was captured for one that begins at {offset}: "
+                    "slice the tensor, or leave the storage_offset out")
         stays = {position for position in self._written if isinstance(inputs[position], Held)}
         donated, given, numbers = [], [], []
         for position, each in enumerate(inputs):
@@ -93,14 +99,6 @@ class Program:
             else:
                 numbers.append(None)
                 given.append(placed(each))
-        for i, (offset, name) in self._offsets.items():
-            if inputs[i].storage_offset() != offset:
-                raise NotImplementedError(
-                    f"[torch] {name} with a storage_offset reads from the storage of an argument that begins at "
-                    f"{inputs[i].storage_offset()} there, but the program was captured for one that begins at {offset}: "
-                    "slice the tensor, or leave the storage_offset out")
-        numbers = tuple(None if isinstance(each, torch.Tensor) else _Order.TOKEN if each is None else each
-                        for each in inputs)
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
         tensors = iter(self._run(donated, given, tuple(numbers), key))
