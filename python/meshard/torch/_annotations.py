@@ -65,10 +65,12 @@ def _spec(split):
     return ms.P(*(tuple(names) if names else None for names in split))
 
 
-def _split_of(tensor):
-    """The names of the axes by which a tensor's mark splits each dimension."""
+def _split_of(tensor, mesh):
+    """The names of the axes by which a tensor's mark on this mesh splits each dimension."""
     sharding = sharding_of(tensor)
-    return [list(sharding.axes(d)) if sharding is not None else [] for d in range(tensor.ndim)]
+    if sharding is None or sharding.mesh != mesh:
+        return [[] for _ in range(tensor.ndim)]
+    return [list(sharding.axes(d)) for d in range(tensor.ndim)]
 
 
 def spec_of(placements, mesh, rank):
@@ -117,16 +119,16 @@ def shard(module, mesh, specs):
 def fully_shard(module, mesh, axis=None):
     """Splits every parameter of a module over an axis, as PyTorch's FSDP does. Returns the module.
 
-    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one stays as
-    it is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a
+    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one, or that
+    the axis splits already, stays as it is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a
     mesh with one axis. The batch is the caller's to mark.
     """
     mesh, axis = _with_axis(mesh, axis)
     size = mesh.axis_size(axis)
     for parameter in module.parameters():
-        split = _split_of(parameter)
+        split = _split_of(parameter, mesh)
         free = [d for d in range(parameter.ndim) if not split[d] and parameter.shape[d] % size == 0]
-        if free:
+        if free and not any(axis in names for names in split):
             split[free[0]] = [axis]
             mark_sharding(parameter, mesh, _spec(split))
     return module
@@ -140,7 +142,8 @@ def _with_axis(mesh, axis):
         axis = mesh.axis_names[0]
     elif axis not in mesh.axis_names:
         raise _unmatched("the axis", axis, list(mesh.axis_names))
-    return mesh, axis
+    # A slice may be marked on the whole mesh, so that the slices of several plans can be used together.
+    return (mesh.base if axis in mesh.base.axis_names else mesh), axis
 
 
 class _Plan:
@@ -151,7 +154,7 @@ class _Plan:
 
     def mark_parameter(self, parameter, dim):
         """Splits a dimension of a parameter, or none, and keeps what other axes split."""
-        split = _split_of(parameter)
+        split = [[name for name in names if name != self.axis] for names in _split_of(parameter, self.mesh)]
         if dim is not None:
             split[dim].append(self.axis)
         mark_sharding(parameter, self.mesh, _spec(split))

@@ -117,3 +117,24 @@ def test_fully_shard(blocks, mesh):
     assert mt.sharding_of(blocks[0].down.weight).spec == P("data", None)
     x = torch.randn(4, 8, 16)
     torch.testing.assert_close(mt.compile(blocks)(x), blocks(x), rtol=1e-5, atol=1e-5)
+
+
+def test_fully_shard_of_layers_and_of_the_whole(blocks):
+    whole = DeviceMesh("cpu", [[0, 1, 2, 3], [4, 5, 6, 7]], mesh_dim_names=("dp", "tp"), _init_backend=False, _rank=0)
+    data, model = mt.mesh_of(whole)["dp"], mt.mesh_of(whole)["tp"]  # as two plans of PyTorch take them
+    mt.parallelize_module(blocks, model, {"*.up": ColwiseParallel(), "*.down": RowwiseParallel()})
+    for block in blocks:
+        mt.fully_shard(block, data)
+    mt.fully_shard(blocks, data)
+    assert mt.sharding_of(blocks[0].up.weight).spec == P("tp", "dp")
+    assert mt.sharding_of(blocks[1].down.weight).spec == P("dp", "tp")
+    assert mt.sharding_of(blocks[1].norm.weight).spec == P("dp")
+
+
+def test_tied_weights_have_one_mark(mesh):
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8, bias=False), torch.nn.Linear(8, 8, bias=False))
+    model[1].weight = model[0].weight
+    mt.parallelize_module(model, mesh, {"0": ColwiseParallel(), "1": ColwiseParallel()}, axis="model")
+    assert mt.sharding_of(model[0].weight).spec == P("model", None)
+    mt.fully_shard(model, ms.Mesh({"other": 8}))  # a mark on another mesh replaces it
+    assert mt.sharding_of(model[0].weight).spec == P("other", None)

@@ -115,3 +115,36 @@ def test_meta_parameters_are_explained(mesh):
     sizes = {argument.name: argument.shard_bytes for argument in report.arguments if hasattr(argument, "shard_bytes")}
     assert not sizes or sizes["up.weight"] == 1024 * 4096
     assert "up.weight: f32[4096,1024]" in str(report)
+
+
+@pytest.fixture
+def decoder():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(vocab_size=64, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                      num_attention_heads=4, num_key_value_heads=4)
+    return transformers.LlamaForCausalLM(config).eval()
+
+
+def test_tensor_parallelism_is_two_all_reduces_per_layer(decoder, mesh):
+    ids = mt.mark_sharding(torch.randint(0, 64, (4, 8)), mesh, P("data"))
+    mt.parallelize_module(decoder, mesh, axis="model")  # its tp_plan: ColwiseParallel and RowwiseParallel
+    report = ms.explain(decoder, ids, use_cache=False, topology="cpu:8")
+    in_layers = sorted(each.purpose.layer for each in report.collectives if "/layers/" in each.purpose.layer)
+    assert in_layers == [f"model/layers/{i}/{name}" for i in range(2) for name in ("mlp/down_proj", "self_attn/o_proj")]
+    assert {each.kind for each in report.collectives if "/layers/" in each.purpose.layer} == {"all-reduce"}
+    assert {place.rpartition(":")[0] for each in report.collectives for place in each.places} == {"modeling_llama.py"}
+
+
+def test_fully_sharded_training_gathers_weights_and_sums_gradients(mlp):
+    mesh = ms.Mesh({"data": 8})
+    mt.fully_shard(mlp, mesh)
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), 0.1))
+    x, y = (mt.mark_sharding(torch.randn(64, size), mesh, P("data")) for size in (8, 4))
+    report = ms.explain(step, x, y, topology="cpu:8")
+    split = {name for name, each in mlp.named_parameters() if mt.sharding_of(each)}
+    moved = {kind: {name for each in report.collectives if each.kind == kind for name in each.purpose.names}
+             for kind in ("all-gather", "all-reduce", "reduce-scatter")}
+    assert split == {"up.weight", "up.bias", "down.weight"}
+    assert moved["all-gather"] <= split  # XLA may compute with a part of a small weight
+    assert dict(mlp.named_parameters()).keys() <= moved["all-reduce"] | moved["reduce-scatter"] | {"loss"}
