@@ -31,6 +31,17 @@ def language_model(name, config, plan=None):
 
 MODELS = [
     language_model("llama", transformers.LlamaConfig(**SIZES)),
+    language_model("qwen3", transformers.Qwen3Config(**SIZES, head_dim=16)),
+    # One layer sees 8 tokens back, the other one all: prompts and generated tokens are longer.
+    language_model("gemma3", transformers.Gemma3TextConfig(
+        **SIZES, head_dim=16, sliding_window=8, layer_types=["sliding_attention", "full_attention"])),
+    language_model("mistral", transformers.MistralConfig(**SIZES, sliding_window=8)),
+    language_model("mixtral", transformers.MixtralConfig(**SIZES, num_local_experts=4, num_experts_per_tok=2)),
+    # The first layer is dense, the second one has experts. Heads have parts with and without rotation.
+    language_model("deepseek_v3", transformers.DeepseekV3Config(
+        **{**SIZES, "num_key_value_heads": 8}, moe_intermediate_size=32, n_routed_experts=8, num_experts_per_tok=2,
+        n_group=4, topk_group=2, n_shared_experts=1, first_k_dense_replace=1, kv_lora_rank=16, q_lora_rank=24,
+        qk_rope_head_dim=8, qk_nope_head_dim=8, v_head_dim=16)),
     language_model("gpt2", transformers.GPT2Config(
         vocab_size=128, n_embd=64, n_layer=2, n_head=8, n_positions=64, resid_pdrop=0, embd_pdrop=0, attn_pdrop=0,
         bos_token_id=1, eos_token_id=2, pad_token_id=0), patterns({

@@ -3,4 +3,5 @@
 from . import attention, contractions, convolutions, fourier, linear_algebra, losses
 from . import pooling, resampling, special
 from . import control, elementwise, reductions, shapes
-from . import cumulative, dynamic, embeddings, histograms, indexing, padding, random, segments, sorting, weights
+from . import cumulative, dynamic, embeddings, grouped, histograms, indexing, padding, random, segments, sorting
+from . import weights
