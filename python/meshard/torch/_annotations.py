@@ -211,12 +211,32 @@ class _Plan:
         elif kind == "PrepareModuleInputOutput":
             self.apply(name, module, style.prepare_module_input)
             self.apply(name, module, style.prepare_module_output)
-        elif kind == "AllReduceParallel":
+        elif kind in ("PackedColwiseParallel", "PackedRowwiseParallel"):
+            for own, parameter in module.named_parameters(recurse=False):
+                self.apply_to_parameter(f"{name}.{own}", parameter, style)
+        elif kind in ("AllReduceParallel", "MoeExpertsParallel", "EpDispatchExpertsParallel"):
             self.add_hooks(module, None, _replicate())
-        elif kind not in ("ReplicatedWithGradAllReduce", "TensorParallelLayer", "NoParallel"):
+        elif kind not in ("ReplicatedWithGradAllReduce", "TensorParallelLayer", "NoParallel", "MlaKvAProjParallel",
+                          "MoeIdentityParallel", "LocalParamsParallel"):
             # What is replicated needs no mark: the compiler sums its gradient.
             raise NotImplementedError(f"[torch] the style {kind} of {name} has no mark: give its parameters specs by "
                                       "shard()")
+
+    def apply_to_parameter(self, name, parameter, style):
+        """Marks a parameter that a plan names, such as the weights of all experts [experts, out, in]."""
+        kind = _kind(style)
+        if kind in ("ColwiseParallel", "PackedColwiseParallel"):
+            # Of packed weights, such as those of a gate and of what it scales, transformers gives each rank the same
+            # part of both. Tensors are whole here, so it is the compiler's to move the parts together.
+            self.mark_parameter(parameter, max(parameter.ndim - 2, 0))
+        elif kind in ("RowwiseParallel", "PackedRowwiseParallel"):
+            replicated = name.endswith(".bias") or kind == "PackedRowwiseParallel" and parameter.ndim == 1
+            self.mark_parameter(parameter, None if replicated else parameter.ndim - 1)
+        elif kind == "MoEParamShard":
+            self.mark_parameter(parameter, style.placement.dim)
+        elif kind not in ("ReplicatedWithGradAllReduce", "TensorParallelLayer"):
+            raise NotImplementedError(f"[torch] the style {kind} of the parameter {name} has no mark: give it a spec "
+                                      "by shard()")
 
     def _linear(self, name, module, style, by_columns):
         if isinstance(module, torch.nn.Linear):
@@ -251,10 +271,17 @@ def _modules_of(module, path):
     """The modules that a path of a plan names, each part a pattern as in PyTorch's parallelize_module."""
     if path == "":
         return {"": module}
-    parts = path.split(".")
-    return {name: each for name, each in module.named_modules()
-            if len(name.split(".")) == len(parts) and name
-            and all(fnmatch.fnmatchcase(own, part) for own, part in zip(name.split("."), parts))}
+    return {name: each for name, each in module.named_modules() if name and _matches(name, path)}
+
+
+def _parameters_of(module, path):
+    """The parameters that a path names; those of transformers' plans do."""
+    return {name: each for name, each in module.named_parameters() if _matches(name, path)}
+
+
+def _matches(name, path):
+    own, parts = name.split("."), path.split(".")
+    return len(own) == len(parts) and all(map(fnmatch.fnmatchcase, own, parts))
 
 
 def _plan_of_transformers(module):
@@ -274,9 +301,11 @@ def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None)
 
     Without a plan, a model of `transformers` is marked by its own (`tp_plan`). Weights are marked as the styles split
     them, and inputs and outputs of the modules as their layouts say, along `axis` only; it may be left out for a mesh
-    with one axis. Tensors stay whole: a module sees all heads, whatever `use_local_output` says.
+    with one axis. Tensors stay whole: a module sees all heads, whatever `use_local_output` says. A path may name a
+    parameter, too, which is split as the style splits weights.
 
-    Raises ValueError for a path that matches no module, NotImplementedError for a style that no mark expresses.
+    Raises ValueError for a path that matches nothing, unless it is of the model's own plan, and NotImplementedError for
+    a style that no mark expresses.
     """
     mesh, axis = _with_axis(device_mesh, axis)
     plan = _plan_of_transformers(module) if parallelize_plan is None else parallelize_plan
@@ -285,8 +314,12 @@ def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None)
     marks = _Plan(mesh, axis)
     for path, style in plan.items():
         modules = _modules_of(module, path)
-        if not modules:
+        parameters = {} if modules else _parameters_of(module, path)
+        # The plans of transformers are those of all models with a configuration: one may lack experts, for example.
+        if not modules and not parameters and parallelize_plan is not None:
             raise _unmatched("the path", path, [name for name, _ in module.named_modules() if name])
         for name, each in modules.items():
             marks.apply(name or _kind(module), each, style)
+        for name, each in parameters.items():
+            marks.apply_to_parameter(name, each, style)
     return module

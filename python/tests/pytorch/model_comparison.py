@@ -239,5 +239,9 @@ class Comparison:
 
         wanted, module = self._once("generate", plain), self.module(on_mesh).eval()
         module.forward = mt.compile(module.forward)
-        got = module.generate(**self.inputs(on_mesh, arguments))
-        return (0.0 if torch.equal(wanted, got) else float("inf")), f"tokens {got.tolist()} for {wanted.tolist()}", 0.0
+        # A static cache takes a program for the prompt and one for each further token, other caches one per length.
+        for cache in ({"cache_implementation": "static"}, {}):
+            got = module.generate(**self.inputs(on_mesh, arguments), **cache)
+            if not torch.equal(wanted, got):
+                return float("inf"), f"tokens {got.tolist()} for {wanted.tolist()} with {cache}", 0.0
+        return 0.0, "tokens", 0.0

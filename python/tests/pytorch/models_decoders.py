@@ -25,7 +25,7 @@ def language_model(name, config, plan=None):
 
     prompt = tokens(4, 7, seed=2)
     return Model(name, build, inputs, plan or plan_of(),
-                 generate=dict(inputs=prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=8,
+                 generate=dict(inputs=prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=4,
                                do_sample=False))
 
 

@@ -138,3 +138,27 @@ def test_tied_weights_have_one_mark(mesh):
     assert mt.sharding_of(model[0].weight).spec == P("model", None)
     mt.fully_shard(model, ms.Mesh({"other": 8}))  # a mark on another mesh replaces it
     assert mt.sharding_of(model[0].weight).spec == P("other", None)
+
+
+class Experts(torch.nn.Module):
+    """Weights of four experts, of which transformers' plans name the parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.up = torch.nn.Parameter(torch.randn(4, 32, 16))
+        self.down = torch.nn.Parameter(torch.randn(4, 16, 32))
+
+    def forward(self, x):
+        return torch.einsum("eoi,bei->bo", self.down, torch.relu(torch.einsum("eoi,bi->beo", self.up, x)))
+
+
+def test_paths_of_parameters(mesh):
+    torch.manual_seed(0)
+    model, x = torch.nn.Sequential(Experts()), torch.randn(4, 16)
+    wanted = model(x)
+    with pytest.raises(ValueError, match=r"'0\.upp' matches nothing"):
+        mt.parallelize_module(model, mesh, {"0.upp": ColwiseParallel()}, axis="model")
+    mt.parallelize_module(model, mesh, {"*.up": ColwiseParallel(), "*.down": RowwiseParallel()}, axis="model")
+    assert mt.sharding_of(model[0].up).spec == P(None, "model", None)
+    assert mt.sharding_of(model[0].down).spec == P(None, None, "model")
+    torch.testing.assert_close(mt.compile(model)(x), wanted, rtol=1e-4, atol=1e-4)

@@ -76,39 +76,6 @@ def linear(x, weight, bias=None):
     return product if bias is None else product + bias
 
 
-def _members(ends, size):
-    """Which places of a dimension each group has, bools [groups, size]; the groups follow one another."""
-    ends = ms.expand_dims(ms.astype(ends, ms.int64), axis=1)
-    starts = ms.concat([ms.zeros((1, 1), dtype=ms.int64), ends[:-1]], axis=0)
-    places = ms.iota(ms.int64, (ends.shape[0], size), 1)
-    return ms.logical_and(ms.greater_equal(places, starts), ms.less(places, ends))
-
-
-@lowers("aten._grouped_mm")
-def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
-    """The products of groups of rows, columns or inner places with matrices of their own; 0 for what is in no group.
-
-    Each group is multiplied with everything, and the others' results are dropped.
-    """
-    if bias is not None:
-        raise NotImplementedError("[torch] _grouped_mm with a bias")
-
-    def computed(a, b):
-        if offs is None:
-            return ms.matmul(a, b)
-        if a.ndim == b.ndim:
-            inside = _members(offs, a.shape[-1])
-            zero = ms.zeros((), dtype=a.dtype)
-            return ms.matmul(ms.where(inside[:, None, :], a, zero), ms.where(inside[:, :, None], b, zero))
-        products = ms.matmul(a, b)
-        inside = _members(offs, products.shape[-2 if a.ndim == 2 else -1])
-        inside = ms.expand_dims(inside, axis=2 if a.ndim == 2 else 1)
-        return ms.sum(ms.where(inside, products, ms.zeros_like(products)), axis=0)
-
-    made = wide(computed)(a, b)
-    return made if out_dtype is None else cast(made, out_dtype)
-
-
 @lowers("aten._trilinear")
 def trilinear(a, b, c, expand1, expand2, expand3, sumdim, unroll_dim=1):
     """The sum over `sumdim` of the product of three tensors, each with dimensions of size 1 inserted at `expand`."""

@@ -79,6 +79,8 @@ def _sums_over_rows(x, y, ends):
 
 @lowers("aten._grouped_mm")
 def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
+    if bias is not None:
+        raise NotImplementedError("[torch] _grouped_mm with a bias")
     if offs is None:
         made = ms.matmul(a, b)
     elif (a.ndim, b.ndim) == (2, 3):
@@ -87,7 +89,6 @@ def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
         made = ms.swapaxes(_rows_by_matrices(ms.swapaxes(b, 0, 1), ms.swapaxes(a, 1, 2), offs), 0, 1)
     else:
         made = _sums_over_rows(ms.swapaxes(a, 0, 1), b, offs)
-    made = made if bias is None else made + bias
     return made if out_dtype is None else cast(made, out_dtype)
 
 
