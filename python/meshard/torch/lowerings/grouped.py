@@ -5,7 +5,7 @@ import torch
 import meshard as ms
 
 from .._table import lowers
-from ._helpers import cast
+from ._helpers import cast, wide
 
 
 class _Blocks:
@@ -81,14 +81,17 @@ def _sums_over_rows(x, y, ends):
 def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
     if bias is not None:
         raise NotImplementedError("[torch] _grouped_mm with a bias")
-    if offs is None:
-        made = ms.matmul(a, b)
-    elif (a.ndim, b.ndim) == (2, 3):
-        made = _rows_by_matrices(a, b, offs)
-    elif (a.ndim, b.ndim) == (3, 2):
-        made = ms.swapaxes(_rows_by_matrices(ms.swapaxes(b, 0, 1), ms.swapaxes(a, 1, 2), offs), 0, 1)
-    else:
-        made = _sums_over_rows(ms.swapaxes(a, 0, 1), b, offs)
+
+    def computed(a, b):
+        if offs is None:
+            return ms.matmul(a, b)
+        if (a.ndim, b.ndim) == (2, 3):
+            return _rows_by_matrices(a, b, offs)
+        if (a.ndim, b.ndim) == (3, 2):
+            return ms.swapaxes(_rows_by_matrices(ms.swapaxes(b, 0, 1), ms.swapaxes(a, 1, 2), offs), 0, 1)
+        return _sums_over_rows(ms.swapaxes(a, 0, 1), b, offs)
+
+    made = wide(computed)(a, b)
     return made if out_dtype is None else cast(made, out_dtype)
 
 
