@@ -133,7 +133,15 @@ def _update_scale(scale, growth_tracker, found_inf, growth_factor, backoff_facto
     return torch.where(skipped, scale * backoff_factor, after), torch.where(skipped, torch.zeros_like(tracker), tracker)
 
 
-_FUSED = {
+def _random_from(x, low, high, *, generator=None):
+    """Its name is a keyword of Python, so that no graph can have it."""
+    if generator is not None:
+        raise NotImplementedError("[torch] random numbers from a generator; seed with torch.manual_seed")
+    return torch.ops.aten.randint.low(low, 2**63 - 1 if high is None else high, x.shape, dtype=x.dtype)
+
+
+_OTHERS = {
+    "random.from": _random_from,
     "_fused_adam.default": _fused_adam(False), "_fused_adam.tensor_lr": _fused_adam(False),
     "_fused_adamw.default": _fused_adam(True), "_fused_adamw.tensor_lr": _fused_adam(True),
     "_fused_sgd.default": _fused_sgd, "_fused_sgd.tensor_lr": _fused_sgd,
@@ -156,7 +164,7 @@ def own_decompositions():
         one = name.removeprefix("_foreach_")
         if one in _OF_ONE or hasattr(torch, one):
             table[found] = _of_lists(one, found._schema)
-    for full, function in _FUSED.items():
+    for full, function in _OTHERS.items():
         name, overload = full.split(".")
         packet = getattr(torch.ops.aten, name, None)
         if packet is not None and overload in packet.overloads():

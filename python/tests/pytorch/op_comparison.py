@@ -15,6 +15,8 @@ class Verdict:
 
     kind: str
     reason: str = ""
+    of_all: bool = False
+    """Whether all samples of the entry were compared."""
 
 
 def name_of(entry):
@@ -251,7 +253,7 @@ def compare(entry, dtype, most_samples, gradients=False):
     torch.manual_seed(0)
     # Not by sample_inputs(), which seeds PyTorch's generators, at some cost, for each sample.
     samples = list(entry.sample_inputs_func(entry, "cpu", dtype, gradients))
-    count = min(len(samples), most_samples)
+    total, count = len(samples), min(len(samples), most_samples)
     samples = [_Sample(entry, samples[i * len(samples) // count], gradients) for i in range(count)]
     samples = [each for each in samples if each.prepare()]
     verdicts = [Verdict("right")]
@@ -261,7 +263,8 @@ def compare(entry, dtype, most_samples, gradients=False):
             verdicts += [Verdict("wrong", found) if found else Verdict("right") for found in _run(together)]
         except Exception:  # noqa: BLE001  (each by itself says which has the error)
             verdicts += map(_verdict_of_one, together)
-    return max(verdicts, key=lambda each: ("right", "missing", "error", "wrong").index(each.kind))
+    worst = max(verdicts, key=lambda each: ("right", "missing", "error", "wrong").index(each.kind))
+    return dataclasses.replace(worst, of_all=count == total)
 
 
 def _verdict_of_one(sample):

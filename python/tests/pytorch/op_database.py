@@ -2,14 +2,17 @@
 
 usage: op_database.py [--only NAME,...] [--dtype float32] [--samples 8] [--grad] [--part I/N] [--verbose] [--out FILE]
 
-It prints the entries that are not right with their reasons, and how many are what. --part 1/4 takes the second of four
-parts; --out writes the verdicts as JSON.
+It prints the entries that are not right with their reasons, and how many are what. The entries that are known not to be
+right are those of the table in docs/guides/pytorch-limits.md: an entry that is not right and not there, or there and
+right in all its samples, is a failure. --part 1/4 takes the second of four parts; --out writes the verdicts as JSON.
 """
 
 import argparse
 import collections
 import json
 import os
+import pathlib
+import re
 import sys
 import warnings
 
@@ -19,6 +22,17 @@ warnings.filterwarnings("ignore")
 import torch  # noqa: E402
 from op_comparison import compare, name_of  # noqa: E402
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+
+LIMITS = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guides" / "pytorch-limits.md"
+
+
+def listed(run):
+    """The names of the entries that the table of limits has for a run: "forward", "gradient", or another dtype."""
+    section = LIMITS.read_text(encoding="utf-8").split("\n## Operations\n")[1].split("\n## ")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()
+            if line.startswith("| `")]
+    return {name for names, runs, _ in rows if run in re.split(", *", runs) or "all" in re.split(", *", runs)
+            for name in re.findall("`([^`]+)`", names)}
 
 
 def main():
@@ -33,10 +47,13 @@ def main():
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     only = set(filter(None, options.only.split(",")))
+    run = "gradient" if options.grad else "forward" if options.dtype == "float32" else options.dtype
+    limits = listed(run)
     known = {name for entry in op_db for name in (entry.name, name_of(entry))}
-    if only - known:
-        parser.error(f"op_db has no entry {', '.join(sorted(only - known))}")
-    counts, verdicts = collections.Counter(), {}
+    for names, source in ((only, "--only"), (limits, LIMITS.name)):
+        if names - known:
+            parser.error(f"op_db has no entry {', '.join(sorted(names - known))} ({source})")
+    counts, verdicts, failures = collections.Counter(), {}, []
     for entry in op_db[part::parts]:
         name = name_of(entry)
         if only and not only & {entry.name, name}:
@@ -46,11 +63,16 @@ def main():
         verdicts[name] = (verdict.kind, verdict.reason)
         if options.verbose or verdict.kind not in ("right", "skipped"):
             print(f"{verdict.kind:8}{name:45}{verdict.reason}", flush=True)
+        if verdict.kind not in ("right", "skipped") and name not in limits:
+            failures.append(f"{name} is not right, and not in {LIMITS.name}")
+        elif verdict.kind == "right" and verdict.of_all and name in limits and run in ("forward", "gradient"):
+            failures.append(f"{name} is right, but in {LIMITS.name}")
     print(", ".join(f"{count} {kind}" for kind, count in sorted(counts.items())))
+    print("\n".join(failures))
     if options.out:
         with open(options.out, "w", encoding="utf-8") as file:
             json.dump(verdicts, file, indent=1)
-    return 1 if counts["wrong"] else 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -127,3 +127,11 @@ def test_a_generator_is_refused():
     generator = torch.Generator()
     with pytest.raises(Exception, match="enerator"):
         mt.compile(lambda x: torch.randn(3, generator=generator) + x)(torch.ones(3))
+
+
+def test_integers_written_in_place():
+    def f(x):
+        return torch.zeros(64, dtype=torch.long).random_(5, 9), x.new_zeros(64).random_(7)
+
+    low, high = mt.compile(f)(torch.zeros(1))
+    assert set(low.tolist()) == {5, 6, 7, 8} and set(high.tolist()) == set(range(7))

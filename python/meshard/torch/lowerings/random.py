@@ -156,11 +156,6 @@ def random(key, x):
                      dtype)
 
 
-@_draws("aten.random.from")
-def random_from(key, x, low, high):
-    return _integers(key, low, 2**63 - 1 if high is None else high, x.shape, to_torch(x.dtype))
-
-
 @_draws("aten.random.to")
 def random_to(key, x, high):
     return _integers(key, 0, high, x.shape, to_torch(x.dtype))
