@@ -29,6 +29,22 @@ def int_mm(a, b):
     return ms.dot_general(a, b, lhs_contracting=(1,), rhs_contracting=(0,), result_dtype=ms.int32)
 
 
+def _scaled(x, scale):
+    """A matrix times one scale, or one for each row or column."""
+    if scale.ndim == 2 and any(n not in (1, m) for n, m in zip(scale.shape, x.shape)):
+        raise NotImplementedError(f"[torch] _scaled_mm with scales {tuple(scale.shape)} of a matrix {tuple(x.shape)}")
+    return cast(x, torch.float32) * cast(scale, torch.float32)
+
+
+@lowers("aten._scaled_mm")
+def scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
+    if scale_result is not None:
+        raise NotImplementedError("[torch] _scaled_mm with scale_result")
+    made = ms.matmul(_scaled(a, scale_a), _scaled(b, scale_b))
+    made = made if bias is None else made + cast(bias, torch.float32)
+    return cast(made, out_dtype or to_torch(a.dtype))
+
+
 def _added(bias, product, beta, alpha):
     """`beta * bias + alpha * product`; the bias is not read if beta is 0, not even its NaN."""
     dtype = to_torch(product.dtype)
