@@ -31,8 +31,8 @@ def int_mm(a, b):
 
 def _scaled(x, scale):
     """A matrix times one scale, or one for each row or column."""
-    if scale.ndim == 2 and any(n not in (1, m) for n, m in zip(scale.shape, x.shape)):
-        raise NotImplementedError(f"[torch] _scaled_mm with scales {tuple(scale.shape)} of a matrix {tuple(x.shape)}")
+    if scale.shape not in ((), (1,)) and (scale.ndim != 2 or any(n not in (1, m) for n, m in zip(scale.shape, x.shape))):
+        raise NotImplementedError(f"[torch] scaled_mm with scales {tuple(scale.shape)} of a matrix {tuple(x.shape)}")
     return cast(x, torch.float32) * cast(scale, torch.float32)
 
 
@@ -43,6 +43,17 @@ def scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=No
     made = ms.matmul(_scaled(a, scale_a), _scaled(b, scale_b))
     made = made if bias is None else made + cast(bias, torch.float32)
     return cast(made, out_dtype or to_torch(a.dtype))
+
+
+@lowers("aten._scaled_mm_v2")
+def scaled_mm_with_recipes(a, b, scale_a, recipe_a, swizzle_a, scale_b, recipe_b, swizzle_b, bias, out_dtype,
+                           contraction_dim=(), use_fast_accum=False):
+    """Recipes 0 and 1 are one scale, and one for each row of `a` or column of `b`."""
+    if {*recipe_a, *recipe_b} - {0, 1} or any((*swizzle_a, *swizzle_b, *contraction_dim)) or len(scale_a) != 1 \
+            or len(scale_b) != 1:
+        raise NotImplementedError(f"[torch] scaled_mm with recipes {list(recipe_a)} and {list(recipe_b)}, swizzles "
+                                  f"{list(swizzle_a)} and {list(swizzle_b)}, contraction_dim {list(contraction_dim)}")
+    return scaled_mm(a, b, scale_a[0], scale_b[0], bias, out_dtype=out_dtype)
 
 
 def _added(bias, product, beta, alpha):
