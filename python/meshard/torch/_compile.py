@@ -1,6 +1,8 @@
 """Functions and modules of PyTorch as compiled programs."""
 
+import copy
 import enum
+import functools
 import inspect
 import math
 
@@ -217,29 +219,54 @@ def modes(module):
 class Compiled:
     """A module or function of PyTorch that runs as compiled programs; see compile()."""
 
+    _OWN = ("_what", "_owner", "_programs")
+
     def __init__(self, what):
         owner = getattr(what, "__self__", what)
-        self.what, self.module = what, owner if isinstance(owner, torch.nn.Module) else None
+        self._what, self._owner = what, owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
 
-    def state(self):
+    def _state(self):
         """The parameters and buffers of the module, by name."""
-        return {} if self.module is None else {**dict(self.module.named_parameters()),
-                                               **dict(self.module.named_buffers())}
+        return {} if self._owner is None else {**dict(self._owner.named_parameters()),
+                                               **dict(self._owner.named_buffers())}
 
     def __call__(self, *args, **kwargs):
-        state = self.state()
+        state = self._state()
         arguments = Arguments(args, kwargs)
         key = (arguments.description, *map(signature, arguments.tensors),
                *((name, signature(each)) for name, each in state.items()),
-               modes(self.module) if state else (), ambient())
+               modes(self._owner) if state else (), ambient())
         program = self._programs.get(key)
         if program is None or not program.is_current():
-            program = self._programs[key] = _CompiledCall(self.what, self.module, state, arguments)
+            program = self._programs[key] = _CompiledCall(self._what, self._owner, state, arguments)
         return program(arguments, state)
 
     def __getattr__(self, name):
-        return getattr(self.what, name)
+        if name in Compiled._OWN:  # of an instance that is not initialized yet
+            raise AttributeError(name)
+        value = getattr(self._what, name)
+        if not inspect.ismethod(value) or value.__self__ is not self._what:
+            return value
+
+        @functools.wraps(value)
+        def method(*args, **kwargs):
+            result = value(*args, **kwargs)
+            return self if result is self._what else result  # eval(), train(), to(), ...
+
+        return method
+
+    def __setattr__(self, name, value):
+        if name in Compiled._OWN:
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._what, name, value)
+
+    def __deepcopy__(self, memo):
+        return Compiled(copy.deepcopy(self._what, memo))
+
+    def __reduce__(self):
+        return Compiled, (self._what,)
 
 
 def flatten_results(result):

@@ -100,7 +100,7 @@ def _recording(module):
 
 def _of_module(what, args, kwargs):
     compiled = what if isinstance(what, Compiled) else Compiled(what)
-    what, module, state = compiled.what, compiled.module, compiled.state()
+    what, module, state = compiled._what, compiled._owner, compiled._state()
     arguments, results = Arguments(args, kwargs), []
     tensors = [*state.values(), *arguments.tensors]
     graph = capture(call_of(what, module, state, arguments, lambda found: results.append(found)), tensors)

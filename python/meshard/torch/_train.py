@@ -9,7 +9,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._capture import Replaced, capture
-from ._compile import ambient, input_names, modes, outer_names, signature
+from ._compile import Compiled, ambient, input_names, modes, outer_names, signature
 from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._lines import prepare_backward
@@ -282,4 +282,5 @@ def train_step(model, loss, optimizer, *, before_update=None):
     reads them from there when it needs them (state_dict, printing, another forward pass). The learning rate is an input
     of the program, so that schedulers cost nothing; another value of another option is another program.
     """
+    model = model._what if isinstance(model, Compiled) else model
     return TrainStep(model, loss, optimizer, before_update)

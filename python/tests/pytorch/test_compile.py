@@ -1,6 +1,7 @@
 """mt.compile and torch.compile(backend=...): values, gradients, buffers, structures, as PyTorch's own."""
 
 import copy
+import pickle
 
 import pytest
 
@@ -83,6 +84,24 @@ def test_inputs_are_written():
     x, total, wanted = torch.ones(3), torch.zeros(()), torch.zeros(())
     close(mt.compile(f)(x, total), f(x, wanted))
     close(total, wanted)
+
+
+def test_a_compiled_module_acts_as_the_module(mlp):
+    compiled = mt.compile(mlp).eval().requires_grad_(True)
+    assert compiled is not mlp and not mlp.training
+    compiled.up.weight = torch.nn.Parameter(torch.zeros(16, 8))
+    compiled.scale = 2
+    assert mlp.scale == 2
+    x = torch.randn(3, 8)
+    close(compiled(x), mlp(x))
+    other = copy.deepcopy(compiled)
+    with torch.no_grad():
+        other.down.bias.add_(1)
+    close(other(x), mlp(x) + 1)
+    close(pickle.loads(pickle.dumps(compiled))(x), mlp(x))
+    step = mt.train_step(compiled, torch.nn.functional.mse_loss, torch.optim.SGD(compiled.parameters(), 0.1))
+    wanted = mlp(x).square().mean().item()
+    close(step(x, torch.zeros(3, 4)).item(), wanted)
 
 
 def test_a_decision_by_elements_is_an_error():
