@@ -29,15 +29,20 @@ class Graph:
 @contextlib.contextmanager
 def _as_compiled():
     """While active, torch.compiler.is_compiling() is true: libraries then avoid decisions that depend on elements, and
-    optimizers keep their step counts in tensors. Python's max and min of numbers that tensors hold are recorded."""
+    optimizers keep their step counts in tensors. Python's max and min of numbers that tensors hold are recorded.
+    torch.distributions check no elements, unless validate_args=True asks for it, as with torch.compile."""
     before = torch.compiler._is_compiling_flag
+    distribution = torch.distributions.Distribution
+    checks = distribution._validate_args
     extremes = builtins.max, builtins.min
     torch.compiler._is_compiling_flag = True
+    distribution.set_default_validate_args(False)
     builtins.max, builtins.min = _recorded(max, torch.sym_max), _recorded(min, torch.sym_min)
     try:
         yield
     finally:
         builtins.max, builtins.min = extremes
+        distribution.set_default_validate_args(checks)
         torch.compiler._is_compiling_flag = before
 
 

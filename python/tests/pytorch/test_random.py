@@ -135,3 +135,26 @@ def test_integers_written_in_place():
 
     low, high = mt.compile(f)(torch.zeros(1))
     assert set(low.tolist()) == {5, 6, 7, 8} and set(high.tolist()) == set(range(7))
+
+
+def test_distributions_are_compiled():
+    def policy(mean, spread, logits, action):
+        normal = torch.distributions.Normal(mean, spread)
+        chosen = torch.distributions.Independent(torch.distributions.Categorical(logits=logits), 1)
+        return normal.log_prob(mean + 1).sum() + chosen.log_prob(action), chosen.entropy()
+
+    generator = torch.Generator().manual_seed(0)
+    args = (torch.randn(4, generator=generator), torch.rand(4, generator=generator) + 0.5,
+            torch.randn(2, 3, 5, generator=generator), torch.randint(0, 5, (2, 3), generator=generator))
+    torch.distributions.Distribution.set_default_validate_args(True)
+    for got, wanted in zip(mt.compile(policy)(*args), policy(*args), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+    with pytest.raises(ValueError, match="satisfy the constraint"):  # PyTorch itself still checks
+        torch.distributions.Normal(args[0], -args[1])
+    samples = drawn(lambda mean: torch.distributions.Normal(mean, 2.0).rsample(), torch.full((COUNT,), 3.0))
+    assert abs(float(samples.mean()) - 3) < 0.1 and abs(float(samples.std()) - 2) < 0.1
+
+
+def test_distributions_that_are_told_to_check_elements_are_errors():
+    with pytest.raises(ValueError, match="a decision in Python depends on the elements"):
+        mt.compile(lambda x: torch.distributions.Normal(x, 1.0, validate_args=True).log_prob(x))(torch.ones(2))
