@@ -173,7 +173,8 @@ def _lstsq_results(a, b, rcond=None, *, driver=None):
     has_residuals = driver == "gels" and rows > columns
     real = torch.empty((), dtype=a.dtype, device="meta").real.dtype
     of_batch = a.shape[:-2]
-    return (b.new_empty((*leading, columns, *right)), a.new_empty((*leading, *right) if has_residuals else (0,), dtype=real),
+    return (b.new_empty((*leading, columns, *right)),
+            a.new_empty((*leading, *right) if has_residuals else (0,), dtype=real),
             a.new_empty(of_batch if driver != "gels" else (0,), dtype=torch.int64),
             a.new_empty((*of_batch, min(rows, columns)) if driver in ("gelsd", "gelss") else (0,), dtype=real))
 
@@ -205,7 +206,8 @@ def _faked(tensors):
 
     def dispatched(func, types, args=(), kwargs=None):
         results = _RESULTS.get(str(func))
-        return dispatch(func, types, args, kwargs or {}) if results is None else results(*args, **kwargs or {})
+        kwargs = kwargs or {}
+        return dispatch(func, types, args, kwargs) if results is None else results(*args, **kwargs)
 
     mode.dispatch = dispatched
     with mode:

@@ -88,8 +88,8 @@ class Program:
             if inputs[i].storage_offset() != offset:
                 raise NotImplementedError(
                     f"[torch] {name} with a storage_offset reads from the storage of an argument that begins at "
-                    f"{inputs[i].storage_offset()} there, but the program was captured for one that begins at {offset}: "
-                    "slice the tensor, or leave the storage_offset out")
+                    f"{inputs[i].storage_offset()} there, but the program was captured for one that begins at "
+                    f"{offset}: slice the tensor, or leave the storage_offset out")
         stays = {position for position in self._written if isinstance(inputs[position], Held)}
         donated, given, numbers = [], [], []
         for position, each in enumerate(inputs):

@@ -31,7 +31,8 @@ def int_mm(a, b):
 
 def _scaled(x, scale):
     """A matrix times one scale, or one for each row or column."""
-    if scale.shape not in ((), (1,)) and (scale.ndim != 2 or any(n not in (1, m) for n, m in zip(scale.shape, x.shape))):
+    fits = scale.ndim == 2 and all(n in (1, m) for n, m in zip(scale.shape, x.shape))
+    if not fits and scale.shape not in ((), (1,)):
         raise NotImplementedError(f"[torch] scaled_mm with scales {tuple(scale.shape)} of a matrix {tuple(x.shape)}")
     return cast(x, torch.float32) * cast(scale, torch.float32)
 
