@@ -33,7 +33,7 @@ def _sharding_of(tensor):
 
 def is_program(what):
     """Whether this is a module, a method of one, a compiled one, a training step, or an exported program of PyTorch."""
-    return isinstance(what, (torch.nn.Module, Compiled, TrainStep, PerRank, torch.export.ExportedProgram)) \
+    return isinstance(what, (torch.nn.Module, Compiled, TrainStep, PerRank, torch.export.ExportedProgram, _Program)) \
         or isinstance(getattr(what, "__self__", None), torch.nn.Module)
 
 
@@ -85,6 +85,8 @@ def as_function(what, args, kwargs, with_values=False):
 
 
 def _program_of(what, args, kwargs, with_values=False):
+    if isinstance(what, _Program):
+        return what
     if isinstance(what, TrainStep):
         return _of_step(what, args, kwargs, with_values)
     return (_of_exported if isinstance(what, torch.export.ExportedProgram) else _of_module)(what, args, kwargs)
@@ -134,6 +136,41 @@ def _of_step(step, args, kwargs, with_values):
         return program.record(inputs[:size], inputs[size:], key)
 
     return _Program("train_step", names, tensors, record, program.needs_key, results, size, shardings)
+
+
+def compare_with_marks(program, whole, *args, topology, **options):
+    """A program for ranks beside what the partitioner inserts where its inputs are only marked, as a ReportDiff.
+
+        f = mt.per_rank(step, mesh, in_specs=P("data"), module=model)      # model has DTensors, step has collectives
+        print(mt.compare_with_marks(f, plain_step, tokens, targets, topology="v5p:2x2x2"))
+
+    `whole` is the same module or function without collectives, for whole tensors: it is called with the same arguments.
+    Each of its parameters and arguments is sharded as that of the same name is in the program; the name of the variable
+    that a function has a module in does not count. The first side of the difference is the program, the second one has
+    the marks. `options` are those of explain(). Raises ValueError for an input of the program that is split, where
+    `whole` has none with this name and shape.
+    """
+    if not isinstance(program, PerRank):
+        raise TypeError(f"[torch] expected what per_rank() returns, not a {type(program).__qualname__}")
+    inputs = program.inputs(args)
+    made = _program_of(whole if is_program(whole) else Compiled(whole), args, {})
+    places = {}
+    for i, (name, tensor) in enumerate(zip(made.names, made.tensors)):
+        for each in (name, name.partition(".")[2]):
+            places.setdefault((each, tuple(tensor.shape)), i)
+    names, shardings = list(made.names), [None] * len(made.tensors)
+    for one in inputs:
+        place = places.get((one.name, one.shape))
+        if one.stacked:
+            raise ValueError(f"[torch] {one.name} has a value of each rank, so that there is no whole tensor to mark")
+        if place is not None:
+            names[place], shardings[place] = one.name, one.sharding
+        elif not one.sharding.is_fully_replicated:
+            raise ValueError(f"[torch] {one.name} of shape {one.shape} is {one.spec} in the program, but the one of "
+                             f"whole tensors has no such input, only {', '.join(made.names)}")
+    marked = dataclasses.replace(made, names=names, shardings=shardings)
+    written = ms.explain(program, *args, topology=topology, **options)
+    return written.diff(ms.explain(marked, topology=topology, **options))
 
 
 # --- modules of StableHLO -----------------------------------------------------------------------------

@@ -186,8 +186,8 @@ class _Exchange:
         sent, received = self._sent.pop((group, tag), []), self._received.pop((group, tag), [])
         if len(sent) != len(received):
             raise NotImplementedError(f"{self._place}[torch] isend() and irecv() are supported where every rank of a "
-                                      f"group does both: {len(sent)} isend and {len(received)} irecv were called before "
-                                      "wait()")
+                                      f"group does both: {len(sent)} isend and {len(received)} irecv were called "
+                                      "before wait()")
         if sent:
             made = exchange([each for each, _ in sent], [peer for _, peer in sent], [each for each, _ in received],
                             [peer for _, peer in received], functional._resolve_group_name(group))

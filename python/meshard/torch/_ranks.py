@@ -362,6 +362,10 @@ class PerRank:
         program, _, tensors = self._program(args, kwargs)
         return program(tensors)
 
+    def inputs(self, args):
+        """The inputs of a call: their names, shapes and shardings."""
+        return self._program(args, {})[1]
+
     def as_function(self, args, kwargs, with_values):
         """(function, args, kwargs) of meshard, as _programs.as_function() returns them."""
         program, inputs, tensors = self._program(args, kwargs)
