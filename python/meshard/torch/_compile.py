@@ -171,6 +171,8 @@ def backend(module, example_inputs, **options):
 def signature(value):
     """What of an argument is part of a compiled program: the type of a tensor, and any other value itself."""
     if isinstance(value, torch.Tensor):
+        if value.is_nested:
+            raise TypeError("[torch] nested tensors are not supported: pad them (to_padded_tensor)")
         if value.layout != torch.strided:
             raise TypeError(f"[torch] tensors of layout {value.layout} are not supported: use to_dense()")
         if value.is_quantized:

@@ -1,5 +1,7 @@
 """Where the elements of PyTorch tensors are on a mesh."""
 
+import functools
+
 import torch
 import torch._dynamo
 from torch._subclasses.fake_tensor import FakeTensor
@@ -94,6 +96,25 @@ def sharding_of(tensor):
     """The sharding that a tensor was marked with; None if it was not."""
     mark = getattr(tensor, _MARK, None)
     return mark and mark.sharding
+
+
+def _with_marks(deepcopy):
+    """Copies of a module's parameters are marked as the parameters are; PyTorch copies no attributes of them."""
+
+    @functools.wraps(deepcopy)
+    def copied(tensor, memo):
+        made = deepcopy(tensor, memo)
+        sharding = sharding_of(tensor)
+        if sharding is not None and made is not tensor:
+            setattr(made, _MARK, _Mark(sharding))
+        return made
+
+    return copied
+
+
+for _class in (torch.nn.Parameter, Held):
+    if "__deepcopy__" in vars(_class) and not hasattr(vars(_class)["__deepcopy__"], "__wrapped__"):
+        _class.__deepcopy__ = _with_marks(vars(_class)["__deepcopy__"])
 
 
 def placed(tensor):

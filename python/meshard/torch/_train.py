@@ -71,6 +71,12 @@ class TrainStep:
         return program, names, tensors, results, state.shardings()
 
 
+def _hooks_of(parameter):
+    """The functions that PyTorch calls with a parameter's gradient, and after it has a gradient."""
+    return tuple(parameter._backward_hooks.values() if parameter._backward_hooks else ()), \
+        tuple(parameter._post_accumulate_grad_hooks.values() if parameter._post_accumulate_grad_hooks else ())
+
+
 class _State:
     """The tensors that a step reads and writes: parameters, buffers, and the state of the optimizer."""
 
@@ -117,7 +123,8 @@ class _State:
         kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
                      for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
         return repr((options, kept, self.shardings())), tuple(self.slots), \
-            tuple(p.requires_grad for p in self.parameters.values()), tuple(signature(each) for each in self.tensors())
+            tuple((p.requires_grad, _hooks_of(p)) for p in self.parameters.values()), \
+            tuple(signature(each) for each in self.tensors())
 
 
 class _StepProgram:
@@ -165,6 +172,11 @@ class _StepProgram:
         names = list(state.parameters)
         leaves = [tensor.detach().requires_grad_(parameter.requires_grad)
                   for tensor, parameter in zip(tensors, state.parameters.values())]
+        for leaf, parameter in zip(leaves, state.parameters.values()):
+            for register, hooks in zip((leaf.register_hook, leaf.register_post_accumulate_grad_hook),
+                                       _hooks_of(parameter)):
+                for hook in hooks:
+                    register(hook)
         buffers = dict(zip(state.buffers, tensors[len(leaves):]))
         slots = tensors[len(leaves) + len(buffers):]
         inputs = iter(rest)

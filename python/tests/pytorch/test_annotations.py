@@ -1,5 +1,7 @@
 """Marks by patterns, placements and plans."""
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -19,6 +21,15 @@ def test_patterns(mlp, mesh):
     assert mt.sharding_of(mlp.up.weight).spec == P("model", None)
     assert mt.sharding_of(mlp.down.weight).is_fully_replicated
     assert mt.sharding_of(mlp.up.bias) is None
+
+
+def test_copies_of_modules_are_marked(mlp, mesh):
+    mt.shard(mlp, mesh, {"up.weight": P("model", None)})
+    assert mt.sharding_of(copy.deepcopy(mlp).up.weight).spec == P("model", None)
+    mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), 0.1))(torch.ones(2, 8),
+                                                                                            torch.ones(2, 4))
+    copied = copy.deepcopy(mlp)  # of parameters on the devices
+    assert mt.sharding_of(copied.up.weight).spec == P("model", None) and mt.sharding_of(copied.up.bias) is None
 
 
 def test_a_pattern_that_matches_nothing(mlp, mesh):

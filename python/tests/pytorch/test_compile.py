@@ -358,6 +358,11 @@ def test_quantized_tensors_are_errors():
         mt.compile(torch.relu)(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))
 
 
+def test_nested_tensors_are_errors():
+    with pytest.raises(TypeError, match="nested tensors are not supported"):
+        mt.compile(lambda x: x + 1)(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+
+
 def test_sparse_tensors_are_errors():
     with pytest.raises(TypeError, match="layout torch.sparse_coo"):
         mt.compile(lambda x: x + 1)(torch.eye(3).to_sparse())

@@ -119,3 +119,18 @@ def test_what_was_copied_to_another_parameter_stays(mlp):
         average.up.weight.copy_(mlp.up.weight)
     step(x, y)
     assert average.up.weight.tolist() == wanted != mlp.up.weight.tolist()
+
+
+def test_hooks_on_gradients(mlp):
+    before = [each.detach().clone() for each in mlp.parameters()]
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=1.0))
+    mlp.up.weight.register_hook(lambda gradient: gradient * 0)
+    mlp.up.bias.register_post_accumulate_grad_hook(lambda parameter: setattr(parameter, "grad", None))
+    for _ in range(2):  # the second one with parameters that are on the devices
+        step(torch.randn(6, 8), torch.randn(6, 4))
+    changed = [not torch.equal(each.detach() + 0, old) for each, old in zip(mlp.parameters(), before, strict=True)]
+    assert changed == [False, False, True, True]
+    mlp.down.bias.register_hook(lambda gradient: gradient * 0)
+    kept = mlp.down.bias.detach().clone()
+    step(torch.randn(6, 8), torch.randn(6, 4))
+    assert torch.equal(mlp.down.bias.detach() + 0, kept)
