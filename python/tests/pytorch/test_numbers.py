@@ -54,9 +54,10 @@ def test_nan_and_ties():
 
     def f(x):
         return (x.max(), x.min(), x.max(1), x.min(0), x.argmax(), x.argmin(1), x.amax((0, 1)),
-                x.sort(dim=1, stable=True), x.sort(dim=1, descending=True, stable=True),
-                x.topk(2, 1)[0], x.median(), x.nanmedian(), x.median(1)[0], x.mode(1), x.cummax(1), x.cummin(1), x.nansum(0), x.logcumsumexp(1), torch.maximum(x, x.flip(1)),
-                torch.fmin(x, x.flip(1)), x.clamp(0, 1), x.sign(), x.relu(), x.nan_to_num())
+                x.sort(dim=1, stable=True), x.sort(dim=1, descending=True, stable=True), x.topk(2, 1)[0],
+                x.median(), x.nanmedian(), x.median(1)[0], x.mode(1), x.cummax(1), x.cummin(1), x.nansum(0),
+                x.logcumsumexp(1), torch.maximum(x, x.flip(1)), torch.fmin(x, x.flip(1)), x.clamp(0, 1), x.sign(),
+                x.relu(), x.nan_to_num())
 
     agree(f, x)
 
