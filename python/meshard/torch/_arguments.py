@@ -1,4 +1,4 @@
-"""The tensors inside arguments and results: in tuples, lists, dictionaries, and in attributes of objects such as caches."""
+"""The tensors inside arguments and results: in tuples, lists, dictionaries, and objects such as caches."""
 
 import collections
 import contextlib
@@ -189,7 +189,7 @@ class Arguments:
 
     @contextlib.contextmanager
     def with_tensors(self, tensors):
-        """(args, kwargs) with other tensors, also inside the same lists, dictionaries and objects while this is active."""
+        """(args, kwargs) with other tensors, which the same lists, dictionaries and objects have while this is active."""
         owners = self._walk.owners
         before = [_content(each)[1:] for each in owners]
         try:
@@ -242,8 +242,8 @@ class Results:
         for number in self._new:
             cls = type(self._owners[number])
             if cls not in _LISTS + _DICTS and cls.__new__ is not object.__new__:
-                raise TypeError(f"[torch] a result has a {_text(cls)}, which cannot be made again for each call: return "
-                                "tensors, or register its class with torch.utils._pytree.register_pytree_node")
+                raise TypeError(f"[torch] a result has a {_text(cls)}, which cannot be made again for each call: "
+                                "return tensors, or register its class with torch.utils._pytree.register_pytree_node")
 
     def repeat(self, arguments, tensors):
         """Changes the arguments of another call, and returns its result."""

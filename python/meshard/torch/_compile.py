@@ -1,5 +1,6 @@
 """Functions and modules of PyTorch as compiled programs."""
 
+import contextlib
 import copy
 import enum
 import functools
@@ -66,7 +67,8 @@ class Program:
         self._donates = kept >= len(results)
         self._offsets = _offsets(self._module, inputs)
         self._needs_key = needs_key(module)
-        self._run = ms.jit(self._record, donate_argnums=0)
+        # Sizes are integers: other ones are another program.
+        self._run = ms.jit(self._record, donate_argnums=0, static_argnums=2)
 
     def _record(self, donated, tensors, numbers, key):
         donated, tensors = iter(donated), iter(tensors)
@@ -93,14 +95,14 @@ class Program:
         stays = {position for position in self._written if isinstance(inputs[position], Held)}
         donated, given, numbers = [], [], []
         for position, each in enumerate(inputs):
-            if not isinstance(each, torch.Tensor):
+            if not isinstance(each, torch.Tensor | float):
                 numbers.append(_Place.TOKEN if each is None else each)
             elif position in stays and self._donates:
                 numbers.append(_Place.DONATED)
                 donated.append(each.value)
             else:
                 numbers.append(None)
-                given.append(placed(each))
+                given.append(each if isinstance(each, float) else placed(each))
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
         tensors = iter(self._run(donated, given, tuple(numbers), key))
@@ -221,12 +223,13 @@ def modes(module):
 class Compiled:
     """A module or function of PyTorch that runs as compiled programs; see compile()."""
 
-    _OWN = ("_what", "_owner", "_programs")
+    _OWN = ("_what", "_owner", "_programs", "_forward")
 
     def __init__(self, what):
         owner = getattr(what, "__self__", what)
         self._what, self._owner = what, owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
+        self._forward = None  # for methods of the module
 
     def _state(self):
         """The parameters and buffers of the module, by name."""
@@ -253,10 +256,30 @@ class Compiled:
 
         @functools.wraps(value)
         def method(*args, **kwargs):
-            result = value(*args, **kwargs)
+            with self._compiled_forward():
+                result = value(*args, **kwargs)
             return self if result is self._what else result  # eval(), train(), to(), ...
 
         return method
+
+    @contextlib.contextmanager
+    def _compiled_forward(self):
+        """While active, calls of the module run as compiled programs, as those in its method `generate`."""
+        if self._what is not self._owner:
+            yield
+            return
+        attributes = self._owner.__dict__
+        if self._forward is None:
+            self._forward = Compiled(self._owner.forward)
+        before = attributes.get("forward", self)
+        attributes["forward"] = self._forward
+        try:
+            yield
+        finally:
+            if before is self:
+                attributes.pop("forward", None)
+            else:
+                attributes["forward"] = before
 
     def __setattr__(self, name, value):
         if name in Compiled._OWN:
@@ -350,5 +373,9 @@ def compile(what):
     modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an
     error at its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into
     several programs. Results take part in PyTorch's autograd.
+
+    Tensors may also be in lists, dictionaries and objects among the arguments, such as the caches of `transformers`,
+    and may change there; they stay on the devices. Methods of a module, such as `mt.compile(model).generate(...)`, run
+    in Python, and the forward passes in them as compiled programs.
     """
     return Compiled(what)

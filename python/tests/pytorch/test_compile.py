@@ -303,6 +303,31 @@ def test_graph_breaks_work(mlp):
     close(torch.compile(f, backend="meshard")(x), torch.tanh(mlp(x)))
 
 
+def test_other_sizes_by_torch_compile(mlp):
+    def f(x):
+        return mlp(x) + torch.arange(x.shape[0]).unsqueeze(1)
+
+    compiled = torch.compile(f, backend="meshard", dynamic=True)
+    for rows in (2, 3, 5):
+        x = torch.randn(rows, 8)
+        close(compiled(x), f(x))
+
+
+def test_methods_of_a_module_call_its_programs():
+    class Steps(torch.nn.Linear):
+        def repeat(self, x, count):
+            for _ in range(count):
+                x = self(x)
+            return x
+
+    torch.manual_seed(0)
+    module, x = Steps(4, 4), torch.randn(2, 4)
+    compiled = mt.compile(module)
+    close(compiled.repeat(x, 3), module.repeat(x, 3))
+    assert len(compiled._forward._programs) == 2  # x has no gradient, what the first call makes of it has one
+    assert "forward" not in vars(module) and compiled.out_features == 4
+
+
 def test_autocast(mlp):
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y, wanted = mt.compile(mlp)(torch.ones(2, 8)), mlp(torch.ones(2, 8))
