@@ -8,8 +8,8 @@ from ._marks import mark_sharding, sharding_of
 from ._pipelines import Pipeline
 from ._programs import compare_with_marks
 from ._ranks import per_rank, simulated_device_mesh
-from ._train import train_step
+from ._train import shard_state, train_step
 
 __all__ = ["Held", "Pipeline", "backend", "compare_with_marks", "compile", "device_mesh_of", "distribute_tensor",
-           "fully_shard", "mark_sharding", "mesh_of", "parallelize_module", "per_rank", "shard", "sharding_of",
-           "simulated_device_mesh", "spec_of", "train_step"]
+           "fully_shard", "mark_sharding", "mesh_of", "parallelize_module", "per_rank", "shard", "shard_state",
+           "sharding_of", "simulated_device_mesh", "spec_of", "train_step"]

@@ -120,21 +120,28 @@ def fully_shard(module, mesh, axis=None):
     """Splits every parameter of a module over an axis, as PyTorch's FSDP does. Returns the module.
 
     It splits the first dimension that the axis divides and that no other axis splits; a parameter without one, or that
-    the axis splits already, stays as it is. The compiler gathers a parameter where it is used and scatters its gradient. `axis` may be left out for a
-    mesh with one axis. The batch is the caller's to mark.
+    the axis splits already, stays as it is. The compiler gathers a parameter where it is used and scatters its
+    gradient. `axis` may be left out for a mesh with one axis. The batch is the caller's to mark.
     """
-    mesh, axis = _with_axis(mesh, axis)
-    size = mesh.axis_size(axis)
+    mesh, axis = with_axis(mesh, axis)
     for parameter in module.parameters():
-        split = _split_of(parameter, mesh)
-        free = [d for d in range(parameter.ndim) if not split[d] and parameter.shape[d] % size == 0]
-        if free and not any(axis in names for names in split):
-            split[free[0]] = [axis]
-            mark_sharding(parameter, mesh, _spec(split))
+        spec = spec_split_further(parameter, mesh, axis)
+        if spec is not None:
+            mark_sharding(parameter, mesh, spec)
     return module
 
 
-def _with_axis(mesh, axis):
+def spec_split_further(tensor, mesh, axis):
+    """A tensor's spec that also splits the first dimension that can be; None if there is none, or the axis is used."""
+    split, size = _split_of(tensor, mesh), mesh.axis_size(axis)
+    free = [d for d in range(tensor.ndim) if not split[d] and tensor.shape[d] % size == 0]
+    if not free or any(axis in names for names in split):
+        return None
+    split[free[0]] = [axis]
+    return _spec(split)
+
+
+def with_axis(mesh, axis):
     mesh = mesh_of(mesh)
     if axis is None:
         if len(mesh.axis_names) != 1:
@@ -307,7 +314,7 @@ def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None)
     Raises ValueError for a path that matches nothing, unless it is of the model's own plan, and NotImplementedError for
     a style that no mark expresses.
     """
-    mesh, axis = _with_axis(device_mesh, axis)
+    mesh, axis = with_axis(device_mesh, axis)
     plan = _plan_of_transformers(module) if parallelize_plan is None else parallelize_plan
     if not isinstance(plan, dict):
         plan = {"": plan}

@@ -17,7 +17,9 @@ from ._batches import keep_batches
 from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
 from ._held import Held
-from ._marks import hold, placed
+from ._lines import is_own
+from ._marks import hold, is_captured, placed
+from ._modules import ModuleState, tensor_type
 from ._run import run_graph
 from ._table import decompositions
 from .lowerings.random import keys_from, needs_key, new_key
@@ -173,14 +175,7 @@ def backend(module, example_inputs, **options):
 def signature(value):
     """What of an argument is part of a compiled program: the type of a tensor, and any other value itself."""
     if isinstance(value, torch.Tensor):
-        if value.is_nested:
-            raise TypeError("[torch] nested tensors are not supported: pad them (to_padded_tensor)")
-        if value.layout != torch.strided:
-            raise TypeError(f"[torch] tensors of layout {value.layout} are not supported: use to_dense()")
-        if value.is_quantized:
-            raise TypeError("[torch] quantized tensors are not supported: use dequantize()")
-        # Of the strides, which only as_strided and its like can see, those of contiguous tensors are one case.
-        return value.dtype, tuple(value.shape), value.requires_grad, None if value.is_contiguous() else value.stride()
+        return tensor_type(value)
     return type(value), value
 
 
@@ -223,29 +218,36 @@ def modes(module):
 class Compiled:
     """A module or function of PyTorch that runs as compiled programs; see compile()."""
 
-    _OWN = ("_what", "_owner", "_programs", "_forward")
+    _OWN = ("_what", "_owner", "_module", "_programs", "_forward")
 
     def __init__(self, what):
         owner = getattr(what, "__self__", what)
         self._what, self._owner = what, owner if isinstance(owner, torch.nn.Module) else None
+        self._module = None if self._owner is None else ModuleState(self._owner)
         self._programs = {}
         self._forward = None  # for methods of the module
 
     def _state(self):
         """The parameters and buffers of the module, by name."""
-        return {} if self._owner is None else {**dict(self._owner.named_parameters()),
-                                               **dict(self._owner.named_buffers())}
+        if self._module is None:
+            return {}
+        self._module.number()
+        return self._module.by_name()
 
     def __call__(self, *args, **kwargs):
-        state = self._state()
+        module = self._module
+        number = None if module is None else module.number()
         arguments = Arguments(args, kwargs)
-        key = (arguments.description, *map(signature, arguments.tensors),
-               *((name, signature(each)) for name, each in state.items()),
-               modes(self._owner) if state else (), ambient())
-        program = self._programs.get(key)
-        if program is None or not program.is_current():
-            program = self._programs[key] = _CompiledCall(self._what, self._owner, state, arguments)
-        return program(arguments, state)
+        key = (number, arguments.description, *map(signature, arguments.tensors), ambient())
+        for program in self._programs.get(key, ()):
+            if program.is_current():
+                break
+        else:
+            program = _CompiledCall(self._what, self._owner, {} if module is None else module.by_name(), arguments)
+            if module is not None:
+                module.add_alias(number)
+            self._programs.setdefault(key, []).append(program)
+        return program(arguments, [] if module is None else module.tensors)
 
     def __getattr__(self, name):
         if name in Compiled._OWN:  # of an instance that is not initialized yet
@@ -314,9 +316,65 @@ def call_with(what, module, state, tensors, args, kwargs):
         return what(*args, **kwargs)
     # What the module and others have in closures, too, is replaced there.
     others = {id(tensor): other for tensor, other in zip(state.values(), tensors)}
-    with torch.nn.utils.stateless._reparametrize_module(module, dict(zip(state, tensors)), tie_weights=True), \
-            Replaced(others):
-        return what(*args, **kwargs)
+    own = dict(zip(state, tensors))
+    with torch.nn.utils.stateless._reparametrize_module(module, own, tie_weights=True), Replaced(others):
+        result = what(*args, **kwargs)
+    _write_assigned(module, own, state, tensors)
+    return result
+
+
+def _write_assigned(module, own, names, tensors):
+    """Writes what a module assigned to its buffers, `self.mean = ...`, to the tensors in their places."""
+    for name, tensor in zip(names, tensors):
+        value = own[name]
+        if value is tensor:
+            continue
+        if not isinstance(value, torch.Tensor) or value.shape != tensor.shape or value.dtype != tensor.dtype:
+            raise TypeError(f"[torch] {type(module).__name__} assigns {name} another type or shape than it has")
+        with torch.no_grad():
+            tensor.copy_(value)
+
+
+class CalledModules:
+    """The modules that are called while a function is captured; a context manager."""
+
+    def __enter__(self):
+        self._called = {}
+        self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._add)
+        return self
+
+    def _add(self, module, args):
+        if not is_own(module):
+            self._called[id(module)] = module
+
+    def __exit__(self, *error):
+        self._handle.remove()
+
+    def refuse_leaks(self, owner):
+        """Raises an error for an attribute that became a value of the program, which has no elements outside of it."""
+        for module in (*self._called.values(), *(owner.modules() if owner is not None else ())):
+            for name, value in module.__dict__.items():
+                if isinstance(value, torch.Tensor) and is_captured(value):
+                    delattr(module, name)
+                    raise TypeError(f"[torch] {type(module).__name__} keeps a value of the program as its attribute "
+                                    f"{name}: return it, or register a buffer with register_buffer()")
+
+    def others(self, owner):
+        """The states of the modules that are not the owner's."""
+        own = {id(each) for each in owner.modules()} if owner is not None else set()
+        return Outer([each for key, each in self._called.items() if key not in own])
+
+
+class Outer:
+    """Modules from outside that a captured function calls."""
+
+    def __init__(self, modules):
+        self._states = [ModuleState(each) for each in modules]
+        self._numbers = [each.number() for each in self._states]
+
+    def is_current(self):
+        """Whether they are as they were when the function was captured."""
+        return [each.number() for each in self._states] == self._numbers
 
 
 def call_of(what, module, state, arguments, keep):
@@ -345,19 +403,23 @@ class _CompiledCall:
             self._written = torch._guards.TracingContext.get().fw_metadata.mutated_inp_runtime_indices
             return compile_forward(graph, example_inputs, self._results.state_begin)
 
-        self._written = ()
-        self._run, self._outer = compiled(call_of(what, module, state, arguments, keep),
-                                          [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
+        self._written, self._names = (), list(state)
+        with CalledModules() as called:
+            self._run, self._outer = compiled(call_of(what, module, state, arguments, keep),
+                                              [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
+        called.refuse_leaks(module)
+        self._modules = called.others(module)
         self._outer_signatures = [signature(each) for each in self._outer]
 
     def is_current(self):
-        """Whether the tensors from outside are of the types that the programs were compiled for."""
-        return all(signature(tensor) == known for tensor, known in zip(self._outer, self._outer_signatures))
+        """Whether tensors and modules from outside are such that the programs were compiled for them."""
+        return self._modules.is_current() \
+            and all(signature(tensor) == known for tensor, known in zip(self._outer, self._outer_signatures))
 
     def __call__(self, arguments, state):
-        tensors = [*state.values(), *arguments.tensors, *self._outer]
+        tensors = [*state, *arguments.tensors, *self._outer]
         if self._written:
-            names = [*state, *arguments.names, *(f"outer[{i}]" for i in range(len(self._outer)))]
+            names = [*self._names, *arguments.names, *(f"outer[{i}]" for i in range(len(self._outer)))]
             check_overlaps(self._written, tensors, names)
             # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
             for i in self._written:

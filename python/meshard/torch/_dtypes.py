@@ -29,7 +29,10 @@ def to_meshard(dtype):
 
 def to_torch(dtype):
     """The dtype of PyTorch for one of meshard."""
-    return _TO_TORCH[str(dtype)]
+    found = _TO_TORCH.get(dtype)
+    if found is None:  # by its name, which is slow to make
+        found = _TO_TORCH[dtype] = _TO_TORCH[str(dtype)]
+    return found
 
 
 class Promotion(enum.Enum):

@@ -37,6 +37,33 @@ class Held(torch.Tensor):
     def value(self, value):
         self._sides.place(value)
 
+    def value_on_devices(self):
+        """The same as `value`, at once where PyTorch has not read the elements."""
+        sides = self._sides
+        return sides._value if sides._host is None else sides.on_devices()
+
+    def place(self, value):
+        """The same as setting `value`."""
+        sides = self._sides
+        if sides._host is None:
+            sides._value = value
+        else:
+            sides.place(value)
+
+    @property
+    def data(self):
+        """As of any tensor: the same elements, without a derivative. What it is set to replaces the elements."""
+        return self._shared()
+
+    @data.setter
+    def data(self, other):
+        if other.shape != self.shape or other.dtype != self.dtype:
+            raise RuntimeError(f"[torch] .data of a tensor on meshard's devices, {tuple(self.shape)} {self.dtype}, cannot "
+                               f"be set to {tuple(other.shape)} {other.dtype}: make another parameter")
+        value = other.value if isinstance(other, Held) else to_meshard(other)
+        sharding = self._sides.any_value().sharding
+        self._sides = _Sides(value if sharding is None else ms.device_put(value, sharding))
+
     @property
     def memory(self):
         """What identifies the elements: the same for tensors that share them."""

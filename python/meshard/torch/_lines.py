@@ -33,7 +33,7 @@ def user_place():
 _CALL = torch.nn.Module._call_impl.__code__
 
 
-def _is_own(module):
+def is_own(module):
     return type(module).__module__.startswith(__package__)
 
 
@@ -63,7 +63,7 @@ class _Lines(TorchFunctionMode):
         """The path of the innermost module that is being called, from the outermost one."""
         frame, called = sys._getframe(2), []
         while frame is not None:
-            if frame.f_code is _CALL and not _is_own(frame.f_locals["self"]):
+            if frame.f_code is _CALL and not is_own(frame.f_locals["self"]):
                 called.append(frame.f_locals["self"])
                 if id(called[0]) in self._paths:
                     break

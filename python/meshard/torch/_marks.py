@@ -21,6 +21,7 @@ class _Mark:
 
     def __init__(self, sharding):
         self.sharding, self.version, self.value = sharding, None, None
+        self.state_sharding = None  # of the states that an optimizer keeps for a parameter, if not as the parameter
         self.data = None  # of the tensor, with a version of its own
 
     def version_of(self, tensor):
@@ -88,8 +89,35 @@ def mark_sharding(tensor, mesh, spec):
         return sharding_constraint(tensor, number_of(sharding))
     if isinstance(tensor, Held):
         tensor.value = ms.device_put(tensor.value, sharding)
-    setattr(tensor, _MARK, _Mark(sharding))
+    _set_mark(tensor, sharding, state_sharding_of(tensor))
     return tensor
+
+
+_count = 0
+
+
+def _set_mark(tensor, sharding, state_sharding):
+    global _count
+    _count += 1
+    mark = _Mark(sharding)
+    mark.state_sharding = state_sharding
+    setattr(tensor, _MARK, mark)
+
+
+def marks_made():
+    """How often any tensor was marked."""
+    return _count
+
+
+def set_state_sharding(parameter, sharding):
+    """Says how the states of a parameter's optimizer are sharded, if not as the parameter."""
+    _set_mark(parameter, sharding_of(parameter), sharding)
+
+
+def state_sharding_of(parameter):
+    """What set_state_sharding() said; None if nothing."""
+    mark = getattr(parameter, _MARK, None)
+    return mark and mark.state_sharding
 
 
 def sharding_of(tensor):
@@ -119,8 +147,8 @@ for _class in (torch.nn.Parameter, Held):
 
 def placed(tensor):
     """The value of a tensor as programs take it: marked and moved once, or with the elements that it has now."""
-    if isinstance(tensor, Held):
-        return tensor.value
+    if type(tensor) is Held:
+        return tensor.value_on_devices()
     mark = getattr(tensor, _MARK, None)
     if mark is None:
         if not isinstance(tensor, torch.nn.Parameter):
@@ -137,15 +165,15 @@ def placed(tensor):
 
 def hold(tensor, value):
     """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value."""
-    if isinstance(tensor, Held):
-        tensor.value = value
+    if type(tensor) is Held:
+        tensor.place(value)
         return
     with torch.inference_mode(False):  # what is made in inference mode cannot be written to outside
         held = Held(value, requires_grad=tensor.requires_grad)
         if isinstance(tensor, torch.nn.Parameter):
             held = torch.nn.Parameter(held, requires_grad=tensor.requires_grad)
     attributes = {k: v for k, v in tensor.__dict__.items() if k != _MARK}
-    mark = sharding_of(tensor)
+    mark = getattr(tensor, _MARK, None)
     torch.utils.swap_tensors(tensor, held)
     tensor.__dict__.update(attributes)
-    setattr(tensor, _MARK, _Mark(mark))
+    _set_mark(tensor, mark and mark.sharding, mark and mark.state_sharding)

@@ -2,18 +2,21 @@
 
 import contextlib
 import inspect
+from itertools import chain
 
 import torch
 from torch.utils import _pytree as pytree
 
 import meshard as ms
 
+from ._annotations import spec_split_further, with_axis
 from ._capture import Replaced, capture
-from ._compile import Compiled, ambient, input_names, modes, outer_names, signature
-from ._convert import to_meshard, to_torch
+from ._compile import CalledModules, Compiled, ambient, call_with, input_names, outer_names, signature
+from ._convert import to_host, to_meshard
 from ._held import Held
 from ._lines import prepare_backward
-from ._marks import hold, placed, sharding_of
+from ._marks import hold, marks_made, placed, sharding_of, state_sharding_of, set_state_sharding
+from ._modules import ModuleState, gradient_hooks, tensor_type
 from ._run import run_graph
 from .lowerings.random import keys_from, needs_key, new_key
 
@@ -27,130 +30,235 @@ def targets_of(loss):
     return max(len(needed) - 1, 0)
 
 
+def _needs_closure(optimizer):
+    """Whether the optimizer evaluates the loss itself, as LBFGS does."""
+    closure = inspect.signature(optimizer.step).parameters.get("closure")
+    return closure is not None and closure.default is inspect.Parameter.empty
+
+
 class TrainStep:
     """A training step; see train_step()."""
 
-    def __init__(self, model, loss, optimizer, before_update):
+    def __init__(self, model, loss, optimizer, before_update, accumulate, scaler):
+        if accumulate < 1:
+            raise ValueError(f"[torch] accumulate={accumulate}: it is the number of calls for each update")
+        if any(group.get("differentiable") for group in optimizer.param_groups):
+            raise ValueError("[torch] an optimizer with differentiable=True cannot train parameters, which are leaves")
+        self._needs_closure = _needs_closure(optimizer)
+        if self._needs_closure and (accumulate > 1 or scaler is not None):
+            raise ValueError(f"[torch] {type(optimizer).__name__} evaluates the loss itself: accumulate= and scaler= "
+                             "are not possible with it")
         self._model, self._loss, self._optimizer, self._before = model, loss, optimizer, before_update
+        self._accumulate, self._scaler = accumulate, scaler
+        self._pending = 0  # calls since the last update
         self._targets = targets_of(loss)
+        self._state = _State(model, optimizer, scaler)
         self._programs = {}
 
     def __call__(self, *args, **kwargs):
-        state = _State(self._model, self._optimizer)
+        if self._needs_closure:
+            return self._optimizer.step(lambda: self._evaluate(args, kwargs))
+        updates = self._pending + 1 == self._accumulate
+        loss = self._run(args, kwargs, adds=self._pending > 0, updates=updates)
+        self._pending = 0 if updates else self._pending + 1
+        return loss
+
+    def _evaluate(self, args, kwargs):
+        """The loss, as the closure of an optimizer: the gradients are the parameters'."""
+        loss = self._run(args, kwargs, adds=False, updates=False)
+        if self._before is not None:
+            self._before([each for each in self._state.parameters if each.requires_grad])
+        return loss
+
+    def _run(self, args, kwargs, adds, updates):
         inputs, structure = pytree.tree_flatten((args, kwargs))
-        key = (structure, tuple(signature(each) for each in inputs), state.signature(), modes(self._model), ambient())
-        program = self._programs.get(key)
-        if program is None:
-            program = self._programs[key] = _StepProgram(self, state, inputs, structure)
+        state = self._state
+        added = state.refresh(adds)
+        number = state.number
+        key = (structure, number, added, updates, ambient(), *map(signature, inputs))
+        for program in self._programs.get(key, ()):
+            if program.is_current():
+                break
+        else:
+            program = _StepProgram(self, state, inputs, structure, added, updates)
+            state.module.add_alias(state.module_number)
+            self._programs.setdefault(key, []).append(program)
         return program.run(state, inputs)
 
     def program_of(self, args, kwargs, with_values):
         """(program, names of its inputs, inputs, names of its results, shardings of the state) for these arguments.
 
         It is the next step's, or without values that of all steps after the first, in which an optimizer makes its
-        state.
+        state; with accumulation, that of a step of one call.
         """
         inputs, structure = pytree.tree_flatten((args, kwargs))
-        state = _State(self._model, self._optimizer)
-        program = _StepProgram(self, state, inputs, structure)
+        state = _State(self._model, self._optimizer, self._scaler)
+        program = _StepProgram(self, state, inputs, structure, (), True)
         with contextlib.nullcontext() if with_values else program.with_made_state(state):
             if program.made and not with_values:
-                state = _State(self._model, self._optimizer)
-                program = _StepProgram(self, state, inputs, structure)
+                state = _State(self._model, self._optimizer, self._scaler)
+                program = _StepProgram(self, state, inputs, structure, (), True)
             return self._described(program, state, inputs, args, kwargs)
 
     def _described(self, program, state, inputs, args, kwargs):
         tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
         rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
-        own = state.names()
-        names = [*own, *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates))),
-                 *outer_names(program.graph.outer, self._loss)]
+        outer = program.graph.outer
+        names = [*state.names(), *input_names(args, kwargs), *(f"lr[{i}]" for i in range(len(rates))),
+                 *outer_names(outer, self._loss)]
         results = [*(names[i] for i in program.graph.written), "loss",
                    *(f"{name} of {state.name_of(i)}" for i, name in program.made)]
-        tensors = [*state.tensors(), *tensors, *rates, *program.graph.outer]
-        return program, names, tensors, results, state.shardings()
-
-
-def _hooks_of(parameter):
-    """The functions that PyTorch calls with a parameter's gradient, and after it has a gradient."""
-    return tuple(parameter._backward_hooks.values() if parameter._backward_hooks else ()), \
-        tuple(parameter._post_accumulate_grad_hooks.values() if parameter._post_accumulate_grad_hooks else ())
+        return program, names, [*state.tensors(), *tensors, *rates, *outer], results, state.shardings()
 
 
 class _State:
-    """The tensors that a step reads and writes: parameters, buffers, and the state of the optimizer."""
+    """The tensors that a step reads and writes: parameters, buffers, and the state of the optimizer.
 
-    def __init__(self, model, optimizer):
-        self.optimizer = optimizer
-        self.parameters = dict(model.named_parameters())
-        self.buffers = dict(model.named_buffers())
+    `number` stands for everything else of the model and the optimizer that a program depends on.
+    """
+
+    def __init__(self, model, optimizer, scaler):
+        self.optimizer, self.scaler, self.module = optimizer, scaler, ModuleState(model)
+        self._numbers = {}
+        self._ids = self._options = None
+        self._rates = {}
+        self._read()
+
+    def refresh(self, adds):
+        """Reads what has changed. Returns the indices of the parameters that have a gradient, if one `adds` to them."""
+        number = self.module.number()
+        if number != self.module_number or marks_made() != self._marks or self._option_values() != self._options \
+                or list(map(id, self._objects())) != self._ids:
+            self._read()
+        return tuple(i for i, each in enumerate(self.parameters) if each.grad is not None) if adds else ()
+
+    def _objects(self):
+        """The parameters of the optimizer and what it keeps for each of them."""
+        state = self.optimizer.state
+        return chain(*(group["params"] for group in self.optimizer.param_groups), (state,), state.values(),
+                     chain.from_iterable(map(dict.values, state.values())))
+
+    def _option_values(self):
+        """The options of each group. Those that are tensors are part of the program, too."""
+        return [[(name, _number(option)) for name, option in group.items() if name not in _RATES]
+                for group in self.optimizer.param_groups]
+
+    def _read(self):
+        optimizer = self.optimizer
+        self.module_number = self.module.number()
+        self._marks, self._options = marks_made(), self._option_values()
+        self._kept = list(self._objects())  # so that no other object has their ids
+        self._ids = list(map(id, self._kept))
+        self.parameters = list(self.module.parameters.values())
         self.in_groups = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        # (index of the parameter, name) of each tensor of the optimizer's state.
-        self._names = {id(parameter): name for name, parameter in self.parameters.items()}
+        self._names = {id(parameter): name for name, parameter in self.module.parameters.items()}
         if any(id(parameter) not in self._names for parameter in self.in_groups):
             raise ValueError("[torch] the optimizer has a parameter that the model does not have")
+        # (index of the parameter, name) of each tensor of the optimizer's state.
         self.slots = [(i, name) for i, parameter in enumerate(self.in_groups)
                       for name, value in optimizer.state.get(parameter, {}).items() if isinstance(value, torch.Tensor)]
+        others = tuple((i, name, value) for i, parameter in enumerate(self.in_groups)
+                       for name, value in optimizer.state.get(parameter, {}).items()
+                       if not isinstance(value, torch.Tensor))
+        places = {id(each): i for i, each in enumerate(self.parameters)}
+        self._tensors = [*self.module.tensors,
+                         *(optimizer.state[self.in_groups[i]][name] for i, name in self.slots)]
+        key = (self.module_number, repr((self._options, others, self.shardings())), tuple(self.slots),
+               tuple(places[id(each)] for each in self.in_groups),
+               tuple(map(tensor_type, self._tensors[len(self.module.tensors):])))
+        self.number = self._numbers.setdefault(key, len(self._numbers))
 
     def name_of(self, i):
         """The name of a parameter of the optimizer."""
         return self._names[id(self.in_groups[i])]
 
     def names(self):
-        return [*self.parameters, *self.buffers, *(f"{name} of {self.name_of(i)}" for i, name in self.slots)]
+        return [*self.module.names, *(f"{name} of {self.name_of(i)}" for i, name in self.slots),
+                *(["scale", "growth tracker"] if self.scaler is not None else [])]
 
     def tensors(self):
-        state = self.optimizer.state
-        return [*self.parameters.values(), *self.buffers.values(),
-                *(state[self.in_groups[i]][name] for i, name in self.slots)]
+        if self.scaler is None:
+            return self._tensors
+        if self.scaler._scale is None:
+            self.scaler._lazy_init_scale_growth_tracker(torch.device("cpu"))
+        return [*self._tensors, self.scaler._scale, self.scaler._growth_tracker]
+
+    def slot_sharding(self, i, value):
+        """How a state of the optimizer is sharded: as its parameter, or further, if it has its shape."""
+        parameter = self.in_groups[i]
+        if value.shape != parameter.shape:
+            return None
+        return state_sharding_of(parameter) or sharding_of(parameter)
 
     def shardings(self):
         """What the tensors are marked with; the optimizer's states as their parameters, if they have their shape."""
-        def of_slot(i, name):
-            parameter = self.in_groups[i]
-            value = self.optimizer.state[parameter][name]
-            return sharding_of(value) or (sharding_of(parameter) if value.shape == parameter.shape else None)
-
-        return [*map(sharding_of, self.parameters.values()), *map(sharding_of, self.buffers.values()),
-                *(of_slot(i, name) for i, name in self.slots)]
+        states = self._tensors[len(self.module.tensors):]
+        return [*map(sharding_of, self.module.tensors),
+                *(sharding_of(each) or self.slot_sharding(i, each) for each, (i, _) in zip(states, self.slots)),
+                *([None, None] if self.scaler is not None else [])]
 
     def rates(self):
         return [float(group["lr"]) for group in self.optimizer.param_groups]
 
-    def signature(self):
-        options = tuple(tuple((k, _number(v)) for k, v in group.items() if k not in ("params", "lr", "initial_lr"))
-                        for group in self.optimizer.param_groups)
-        kept = tuple((i, k, v) for i, parameter in enumerate(self.in_groups)
-                     for k, v in self.optimizer.state.get(parameter, {}).items() if not isinstance(v, torch.Tensor))
-        return repr((options, kept, self.shardings())), tuple(self.slots), \
-            tuple((p.requires_grad, _hooks_of(p)) for p in self.parameters.values()), \
-            tuple(signature(each) for each in self.tensors())
+    def placed_rates(self):
+        """The learning rates as tensors of meshard; the same ones as long as they do not change."""
+        rates = self.rates()
+        self._rates = {rate: self._rates.get(rate) or ms.asarray(rate, dtype=ms.float64) for rate in rates}
+        return [self._rates[rate] for rate in rates]
+
+
+_TENSOR = object()
+"""In place of a tensor among the arguments."""
+
+_RATES = ("params", "lr", "initial_lr")
 
 
 class _StepProgram:
     """The program of one signature.
 
+    It adds to the gradients of the parameters with the indices `added`, and returns gradients unless it `updates`.
     `made` has (index of the parameter, name) of each state that the optimizer makes in its first step.
     """
 
-    def __init__(self, step, state, inputs, structure):
-        self._step, self._structure = step, structure
-        self._shardings, self._in_groups = state.shardings(), state.in_groups
-        tensors = state.tensors()
-        self.state_size = len(tensors)
-        given = [*tensors, *(each for each in inputs if isinstance(each, torch.Tensor)),
+    def __init__(self, step, state, inputs, structure, added, updates):
+        self._optimizer, self._scaler, self._updates = step._optimizer, step._scaler, updates
+        tensors, self._added = state.tensors(), added
+        self._shardings = [*state.shardings(), *(sharding_of(state.parameters[i]) for i in added)]
+        self._sharding_of_made = [state.slot_sharding(i, each) for i, each in enumerate(state.in_groups)]
+        self._shapes = [tuple(each.shape) for each in state.in_groups]
+        self._parameter_shardings = [sharding_of(each) for each in state.parameters]
+        self._by_name = state.module.by_name()
+        self._hooks = list(map(gradient_hooks, state.parameters))
+        self._differentiable = [each.requires_grad for each in state.parameters]
+        self.state_size = len(tensors) + len(added)
+        given = [*tensors, *(torch.empty_like(state.parameters[i], requires_grad=False) for i in added),
+                 *(each for each in inputs if isinstance(each, torch.Tensor)),
                  *(torch.tensor(rate, dtype=torch.float64) for rate in state.rates())]
-        self._options = _tensor_options(state.optimizer.param_groups)
-        self._is_input = [isinstance(each, torch.Tensor) for each in inputs]
-        self._others = inputs
+        flat = [_TENSOR if isinstance(each, torch.Tensor) else each for each in inputs]
 
-        def whole(*flat):
-            flat = list(flat)
-            return self._trace(state, flat[:len(tensors)], flat[len(tensors):])
+        def whole(*given):
+            given = list(given)
+            return self._trace(step, state, flat, structure, given[:len(tensors)], given[len(tensors):])
 
-        self.graph = capture(whole, given)
+        with CalledModules() as called:
+            self.graph = capture(whole, given)
+        called.refuse_leaks(step._model)
+        self._modules = called.others(step._model)
+        self._outer_types = list(map(tensor_type, self.graph.outer))
         self.needs_key = needs_key(self.graph.module)
-        self._run = ms.jit(self.record, donate_argnums=0)
+        # What is not written, such as frozen parameters, has to stay. Gradients that are added to are always replaced.
+        count = len(tensors)
+        replaced = {index for index in self.graph.written if index < count} | set(range(count, self.state_size))
+        self._replaced, self._kept = sorted(replaced), [i for i in range(count) if i not in replaced]
+        self._run = ms.jit(self._merged, donate_argnums=0)
+
+    def _merged(self, replaced, kept, rest, key):
+        by_index = {**dict(zip(self._replaced, replaced)), **dict(zip(self._kept, kept))}
+        return self.record([by_index[i] for i in range(self.state_size)], rest, key)
+
+    def is_current(self):
+        """Whether tensors and modules from outside are such that the program was compiled for them."""
+        return self._modules.is_current() and list(map(tensor_type, self.graph.outer)) == self._outer_types
 
     @contextlib.contextmanager
     def with_made_state(self, state):
@@ -167,97 +275,146 @@ class _StepProgram:
         finally:
             state.optimizer.state = kept
 
-    def _trace(self, state, tensors, rest):
-        step, optimizer = self._step, self._step._optimizer
-        names = list(state.parameters)
-        leaves = [tensor.detach().requires_grad_(parameter.requires_grad)
-                  for tensor, parameter in zip(tensors, state.parameters.values())]
-        for leaf, parameter in zip(leaves, state.parameters.values()):
-            for register, hooks in zip((leaf.register_hook, leaf.register_post_accumulate_grad_hook),
-                                       _hooks_of(parameter)):
-                for hook in hooks:
-                    register(hook)
-        buffers = dict(zip(state.buffers, tensors[len(leaves):]))
-        slots = tensors[len(leaves) + len(buffers):]
-        inputs = iter(rest)
-        flat = [next(inputs) if is_input else other for is_input, other in zip(self._is_input, self._others)]
-        args, kwargs = pytree.tree_unflatten(flat, self._structure)
-        rates = [rate.item() for rate in inputs]
-        count = self._step._targets
-        model_args, targets = (args[:-count], args[-count:]) if count else (args, ())
-        of = {id(parameter): leaf for parameter, leaf in zip(state.parameters.values(), leaves)}
-        swapped = {**dict(zip(names, leaves)), **buffers}
-        others = dict(zip(map(id, [*state.parameters.values(), *state.buffers.values()]), [*leaves, *buffers.values()]))
-        with torch.enable_grad(), Replaced(others):
-            output = torch.func.functional_call(step._model, swapped, model_args, kwargs, tie_weights=True)
-            loss = step._loss(output, *targets)
-            prepare_backward(loss)
-            loss.backward()
+    def _trace(self, step, state, flat, structure, tensors, rest):
+        optimizer, scaler = step._optimizer, step._scaler
+        leaves = [tensor.detach().requires_grad_(flag) for tensor, flag in zip(tensors, self._differentiable)]
+        for leaf, hooks in zip(leaves, self._hooks):
+            for register, functions in zip((leaf.register_hook, leaf.register_post_accumulate_grad_hook), hooks):
+                for function in functions:
+                    register(function)
+        own = [*leaves, *tensors[len(leaves):len(self._by_name)]]
+        states = tensors[len(own):len(own) + len(state.slots)]
+        for i, gradient in zip(self._added, rest):
+            leaves[i].grad = gradient.clone()
+        rest = rest[len(self._added):]
+        count = len(rest) - len(optimizer.param_groups)
+        rates = [rate.item() for rate in rest[count:]]
+        scale = tensors[-2] if scaler is not None and scaler.is_enabled() else None
+        targets = ()
+
+        def call(*args, **kwargs):
+            nonlocal targets
+            own_args = len(args) - step._targets
+            args, targets = args[:own_args], args[own_args:]
+            return step._model(*args, **kwargs)
+
+        with torch.enable_grad():
+            given = iter(rest[:count])
+            args, kwargs = pytree.tree_unflatten([next(given) if each is _TENSOR else each for each in flat], structure)
+            output = call_with(call, step._model, self._by_name, own, args, kwargs)
+            with Replaced(dict(zip(map(id, self._by_name.values()), own))):
+                loss = step._loss(output, *targets)
+            whole = loss if step._accumulate == 1 else loss / step._accumulate
+            whole = whole if scale is None else whole * scale.to(whole.dtype)
+            prepare_backward(whole)
+            whole.backward()
         self.made = []
-        with _swapped(optimizer, of, state, slots, rates, self._options):
+        if not self._updates:
+            gradients = [(i, leaf.grad) for i, leaf in enumerate(leaves) if leaf.grad is not None]
+            self._with_gradient = [i for i, _ in gradients]
+            return [loss.detach(), *(each.detach() for _, each in gradients)]
+        of = {id(parameter): leaf for parameter, leaf in zip(state.parameters, leaves)}
+        made = []
+        with _swapped(optimizer, of, state, states, rates):
+            found = None if scale is None else _unscale([each.grad for each in leaves if each.grad is not None], scale)
+            before = [each.clone() for each in (*leaves, *states)] if found is not None else []
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
             optimizer.step()
-            made = []
             for i, parameter in enumerate(state.in_groups):
                 for name, value in optimizer.state.get(of[id(parameter)], {}).items():
                     if isinstance(value, torch.Tensor) and (i, name) not in state.slots:
                         self.made.append((i, name))
                         made.append(value)
+        if found is not None:
+            _update_scale(scaler, found, before, [*leaves, *states], *tensors[-2:])
         return [loss.detach(), *made]
 
     def record(self, state, rest, key):
-        """The results for tensors of meshard: the new state, the loss, and the state that is made."""
+        """The results for tensors of meshard: the new state, the loss, and gradients or the state that is made."""
         with keys_from(key):
-            results = run_graph(self.graph.module, [*state, *rest])
-        # What is marked stays so; the state that an optimizer makes is sharded as its parameter.
-        parameters = [self._in_groups[i] for i, _ in self.made]
-        shardings = [*(self._shardings[i] if i < len(self._shardings) else None for i in self.graph.written), None,
-                     *(sharding_of(each) for each in parameters)]
-        shapes = [*(None for _ in self.graph.written), None, *(tuple(each.shape) for each in parameters)]
-        return [value if sharding is None or shape not in (None, tuple(value.shape))
-                else ms.sharding_constraint(value, sharding)
-                for value, sharding, shape in zip(results, shardings, shapes, strict=True)]
+            loss_at, results = len(self.graph.written), list(run_graph(self.graph.module, [*state, *rest]))
+        # What is marked stays so; gradients are sharded as their parameters, and so is the state that is made.
+        for at, index in enumerate(self.graph.written):
+            results[at] = _constrained(results[at], self._shardings[index] if index < self.state_size else None)
+        for at, (i, _) in enumerate(self.made, loss_at + 1):
+            if tuple(results[at].shape) == self._shapes[i]:
+                results[at] = _constrained(results[at], self._sharding_of_made[i])
+        if not self._updates:
+            for at, i in enumerate(self._with_gradient, loss_at + 1):
+                results[at] = _constrained(results[at], self._parameter_shardings[i])
+        return results
 
     def run(self, state, inputs):
         tensors = state.tensors()
-        values = [placed(each) for each in tensors]
-        others = [each for each in inputs if isinstance(each, torch.Tensor)]
-        rates = [torch.tensor(rate, dtype=torch.float64) for rate in state.rates()]
-        others += [*rates, *self.graph.outer]
-        results = self._run(values, [placed(each) for each in others], to_meshard(new_key()) if self.needs_key else None)
+        owned = [*tensors, *(state.parameters[i].grad for i in self._added)]
+        given = [each for each in inputs if isinstance(each, torch.Tensor)]
+        values = [each.value_on_devices() if type(each) is Held else placed(each) for each in owned]
+        rest = [*map(placed, given), *state.placed_rates(), *map(placed, self.graph.outer)]
+        results = self._run([values[i] for i in self._replaced], [values[i] for i in self._kept], rest,
+                            to_meshard(new_key()) if self.needs_key else None)
         written = self.graph.written
         for index, value in zip(written, results):
             if index < len(tensors):
                 hold(tensors[index], value)
-            else:
-                with torch.no_grad():
-                    others[index - len(tensors)].copy_(to_torch(value))
+            elif index >= self.state_size:
+                _write([*given, *state.rates(), *self.graph.outer][index - self.state_size], value)
         loss, *made = results[len(written):]
-        optimizer = self._step._optimizer
+        if not self._updates:
+            for i, value in zip(self._with_gradient, made):
+                state.parameters[i].grad = Held(value)
+            return Held(loss)
         for (i, name), value in zip(self.made, made):
-            optimizer.state[state.in_groups[i]][name] = Held(value)
+            self._optimizer.state[state.in_groups[i]][name] = Held(value)
+        for i in self._added:
+            state.parameters[i].grad = None
         return Held(loss)
+
+
+def _constrained(value, sharding):
+    return value if sharding is None else ms.sharding_constraint(value, sharding)
+
+
+def _write(tensor, value):
+    """Writes to an argument of a step what the model wrote to it."""
+    if isinstance(tensor, Held):
+        tensor.value = value
+    else:
+        with torch.no_grad():
+            tensor.copy_(to_host(value))
+
+
+def _unscale(gradients, scale):
+    """Divides gradients by the scale of a GradScaler. Returns 1 if one of them is not finite, else 0."""
+    found = torch.zeros((), dtype=torch.float32)
+    torch._amp_foreach_non_finite_check_and_unscale_(gradients, found, scale.double().reciprocal().float())
+    return found
+
+
+def _update_scale(scaler, found, before, after, scale, growth_tracker):
+    """What GradScaler does after a step: no update where gradients are not finite, and another scale."""
+    with torch.no_grad():
+        for old, new in zip(before, after):
+            new.copy_(torch.where(found != 0, old, new))
+        torch._amp_update_scale_(scale, growth_tracker, found, scaler.get_growth_factor(),
+                                 scaler.get_backoff_factor(), scaler.get_growth_interval())
 
 
 def _number(option):
     """An option of an optimizer, with the numbers of its tensors."""
-    return pytree.tree_map_only(torch.Tensor, lambda each: each.item() if each.numel() == 1 else each, option)
-
-
-def _tensor_options(groups):
-    """For each group, the options but the learning rate that have tensors, with their numbers."""
-    return [{name: _number(option) for name, option in group.items() if name not in ("params", "lr")
-             and any(isinstance(each, torch.Tensor) for each in pytree.tree_leaves(option))} for group in groups]
+    if isinstance(option, torch.Tensor):
+        return option.item() if option.numel() == 1 else option.tolist()
+    return type(option)(map(_number, option)) if type(option) in (tuple, list) else option
 
 
 @contextlib.contextmanager
-def _swapped(optimizer, of, state, slots, rates, options):
-    """While active, the optimizer's parameters, states, learning rates and other options are those of the trace."""
+def _swapped(optimizer, of, state, slots, rates):
+    """While active, the optimizer's parameters, states and learning rates are those of the trace.
+
+    Raises NotImplementedError if the optimizer changes numbers of Python, which a program cannot.
+    """
     groups, before = optimizer.param_groups, optimizer.state
-    # "capturable" computes with tensors what depends on the step, instead of numbers; a program is fused by itself.
-    changed = {"params", "lr", "capturable", "fused"}.union(*options)
-    kept = [{name: group[name] for name in changed if name in group} for group in groups]
+    kept = [dict(group) for group in groups]
     traced = type(before)(before.default_factory)
     for parameter in state.in_groups:
         if parameter in before:
@@ -265,20 +422,61 @@ def _swapped(optimizer, of, state, slots, rates, options):
                                          if not isinstance(v, torch.Tensor)}
     for (i, name), value in zip(state.slots, slots):
         traced[of[id(state.in_groups[i])]][name] = value
+    numbers = _numbers_of(groups, traced)
     try:
-        for group, rate, numbers in zip(groups, rates, options):
-            own = {"params": [of[id(parameter)] for parameter in group["params"]], "lr": rate, "capturable": True,
-                   "fused": False, **numbers}
-            group.update({name: value for name, value in own.items() if name in group})
+        for group, rate in zip(groups, rates):
+            # "capturable" computes with tensors what depends on the step, instead of numbers; a program needs no
+            # fused kernels.
+            own = {"capturable": True, "fused": False}
+            group.update({name: own.get(name, _number(option)) for name, option in group.items()
+                          if name not in _RATES})
+            group.update(params=[of[id(parameter)] for parameter in group["params"]], lr=rate)
         optimizer.state = traced
         yield
+        changed = sorted(name for name, value in _numbers_of(groups, traced).items() if numbers.get(name) != value)
+        if changed:
+            raise NotImplementedError(f"[torch] {type(optimizer).__name__} keeps {', '.join(map(repr, changed))} as a "
+                                      "number that changes in each step: a program needs a tensor for it")
     finally:
         optimizer.state = before
         for group, own in zip(groups, kept):
+            group.clear()
             group.update(own)
 
 
-def train_step(model, loss, optimizer, *, before_update=None):
+def _numbers_of(groups, states):
+    """From names to the numbers of Python that an optimizer keeps in its groups and its state, in order."""
+    numbers = {}
+    for each in (*groups, *states.values()):
+        for name, value in each.items():
+            if isinstance(value, (int, float)) and name not in _RATES and name not in ("capturable", "fused"):
+                numbers.setdefault(name, []).append(value)
+    return numbers
+
+
+def shard_state(optimizer, mesh, axis=None):
+    """Splits the states of an optimizer over an axis, besides the axes that split their parameters (ZeRO).
+
+    Returns the optimizer. A state that has its parameter's shape is split in the first dimension that the axis divides
+    and that no other axis splits, as fully_shard() splits parameters; one without such a dimension stays as its parameter.
+    The compiler scatters gradients for the update, and gathers what it gave. `axis` may be left out for a mesh with one
+    axis.
+    """
+    mesh, axis = with_axis(mesh, axis)
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            spec = spec_split_further(parameter, mesh, axis)
+            if spec is None:
+                continue
+            sharding = ms.Sharding(mesh, spec, parameter.ndim)
+            set_state_sharding(parameter, sharding)
+            for value in optimizer.state.get(parameter, {}).values():
+                if isinstance(value, Held) and value.shape == parameter.shape:
+                    value.value = ms.device_put(value.value, sharding)
+    return optimizer
+
+
+def train_step(model, loss, optimizer, *, before_update=None, accumulate=1, scaler=None):
     """A function that trains `model` for one step in one compiled program, and returns the loss.
 
         step = train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
@@ -290,9 +488,18 @@ def train_step(model, loss, optimizer, *, before_update=None):
     `before_update` is called between the backward pass and the update with the parameters, whose gradients it may
     change: `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
 
+    With `accumulate=k`, each call takes one micro-batch and adds the gradients of `loss / k`; every k-th call updates.
+    Until then the gradients are the parameters' `grad`, on the devices. The returned loss is that of the call.
+    `scaler`, a torch.amp.GradScaler, scales the loss and skips updates whose gradients are not finite; its scale is
+    updated by the program.
+
     Parameters, buffers and the optimizer's state stay on the devices, sharded as the parameters are marked; PyTorch
     reads them from there when it needs them (state_dict, printing, another forward pass). The learning rate is an input
-    of the program, so that schedulers cost nothing; another value of another option is another program.
+    of the program, so that schedulers cost nothing; another value of another option is another program. An optimizer
+    that evaluates the loss itself (LBFGS) runs in Python, with a program for the loss and its gradients.
+
+    Raises ValueError for an optimizer whose parameters are not the model's, and NotImplementedError at the first call
+    for one that counts steps with numbers of Python.
     """
     model = model._what if isinstance(model, Compiled) else model
-    return TrainStep(model, loss, optimizer, before_update)
+    return TrainStep(model, loss, optimizer, before_update, accumulate, scaler)

@@ -72,22 +72,23 @@ def plain_step(model, optimizer, x, y):
     return optimizer.step(closure).item()
 
 
-def close(got, wanted, what):
-    torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5, msg=lambda text: f"{what}: {' '.join(text.split())}")
+def close(got, wanted, what, tolerance):
+    torch.testing.assert_close(got, wanted, rtol=10 * tolerance, atol=tolerance,
+                               msg=lambda text: f"{what}: {' '.join(text.split())}")
 
 
-def same_state(ours, wanted):
+def same_state(ours, wanted, tolerance):
     """Asserts that two states of optimizers have the same entries with the same elements."""
     def compare(got, want, what):
         assert type(got) is type(want) or isinstance(got, torch.Tensor) == isinstance(want, torch.Tensor), what
         if isinstance(want, torch.Tensor):
             assert got.dtype == want.dtype, f"{what}: {got.dtype} for {want.dtype}"
-            close(got + 0, want, what)
+            close(got + 0, want, what, tolerance)
         elif isinstance(want, list):
             for one, other in zip(got, want, strict=True):
                 compare(one, other, what)
         elif isinstance(want, float):
-            assert abs(got - want) <= 1e-4 * max(1.0, abs(want)), f"{what}: {got} for {want}"
+            assert abs(got - want) <= 10 * tolerance * max(1.0, abs(want)), f"{what}: {got} for {want}"
         else:
             assert got == want, f"{what}: {got} for {want}"
 
@@ -108,14 +109,16 @@ def check(make, options, sharded):
     optimizer = make(model.parameters(), **copy.deepcopy(options))
     other = make(plain.parameters(), **copy.deepcopy(of_pytorch(options)))
     step = mt.train_step(model, torch.nn.functional.mse_loss, optimizer)
+    tolerance = 1e-3 if make is torch.optim.Muon else 1e-5  # Muon makes matrices orthogonal in bfloat16
 
     def train():
         for _ in range(STEPS):
             x, y = torch.randn(8, 6), torch.randn(8, 4)
-            close(torch.tensor(float(step(x, y))), torch.tensor(plain_step(plain, other, x, y)), "loss")
+            close(torch.tensor(float(step(x, y))), torch.tensor(plain_step(plain, other, x, y)), "loss",
+                  tolerance)
         for name, parameter in model.named_parameters():
-            close(parameter.detach() + 0, plain.get_parameter(name).detach(), name)
-        same_state(optimizer.state_dict(), other.state_dict())
+            close(parameter.detach() + 0, plain.get_parameter(name).detach(), name, tolerance)
+        same_state(optimizer.state_dict(), other.state_dict(), tolerance)
 
     train()
     ours = copy.deepcopy(optimizer.state_dict()["state"])

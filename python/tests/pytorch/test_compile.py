@@ -1,7 +1,9 @@
 """mt.compile and torch.compile(backend=...): values, gradients, buffers, structures, as PyTorch's own."""
 
 import copy
+import gc
 import pickle
+import weakref
 
 import pytest
 
@@ -455,3 +457,125 @@ def test_a_buffer_that_the_backward_program_needs_keeps_its_old_value():
         x = torch.ones(3, requires_grad=True)
         compiled(x).backward()
         assert x.grad.tolist() == [step] * 3
+
+
+def test_a_changed_module_is_another_program(mlp):
+    compiled, x = mt.compile(mlp), torch.randn(3, 8)
+    close(compiled(x), mlp(x))
+    mlp.up.weight = torch.nn.Parameter(torch.randn(16, 8))
+    close(compiled(x), mlp(x))
+    hook = mlp.up.register_forward_hook(lambda module, args, output: output * 2)
+    close(compiled(x), mlp(x))
+    hook.remove()
+    close(compiled(x), mlp(x))
+    mlp.up.weight.data = torch.randn(16, 8)
+    close(compiled(x), mlp(x))
+    mlp.up = torch.nn.Linear(8, 16, bias=False)
+    mlp.down.weight.requires_grad_(False)
+    y = compiled(x)
+    y.sum().backward()
+    assert mlp.down.weight.grad is None and mlp.up.weight.grad is not None
+    close(y, mlp(x))
+
+
+def test_attributes_are_part_of_a_program():
+    class Counting(torch.nn.Module):
+        calls, scale = 0, 2.0
+
+        def forward(self, x):
+            self.calls = self.calls + 1
+            return x * self.scale
+
+    module, x = Counting(), torch.ones(3)
+    compiled = mt.compile(module)
+    for _ in range(3):
+        close(compiled(x), x * 2)
+    assert module.calls == 2  # PyTorch runs a function twice to capture it
+    module.scale = 5.0
+    close(compiled(x), x * 5)
+
+
+def test_tensors_of_closures_are_inputs(mlp):
+    plain, x = copy.deepcopy(mlp), torch.randn(3, 8)
+    total, drop = torch.zeros(()), torch.nn.Dropout(0.5).eval()
+
+    def scaled(x):
+        total.add_(1)
+        return drop(mlp(x)) * total
+
+    compiled = mt.compile(scaled)
+    for count in (1, 2):
+        y, wanted = compiled(x), plain(x) * count
+        close(y, wanted)
+        y.sum().backward()
+        wanted.sum().backward()
+        assert total == count
+    close(mlp.up.weight.grad, plain.up.weight.grad)
+    with torch.no_grad():
+        mlp.down.bias.fill_(7.0)
+    close(compiled(x), mlp(x) * 3)
+    drop.train()
+    assert (compiled(x) == 0).any()
+
+
+def test_assigned_buffers_change():
+    class Average(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(4))
+
+        def forward(self, x):
+            self.mean = 0.9 * self.mean + x.mean(0)
+            return x - self.mean
+
+    module, plain = Average(), Average()
+    compiled = mt.compile(module)
+    for _ in range(3):
+        x = torch.randn(3, 4)
+        close(compiled(x), plain(x))
+        close(module.mean, plain.mean)
+
+
+def test_a_value_kept_as_an_attribute_is_an_error():
+    class Keeping(torch.nn.Module):
+        def forward(self, x):
+            self.kept = x * 2
+            return self.kept
+
+    with pytest.raises(TypeError, match="Keeping keeps a value of the program as its attribute kept"):
+        mt.compile(Keeping())(torch.ones(3))
+
+
+def test_arguments_are_not_kept(mlp):
+    compiled, x = mt.compile(mlp), torch.randn(3, 8, requires_grad=True)
+    compiled(x).sum().backward()
+    alive = weakref.ref(x)
+    del x
+    gc.collect()
+    assert alive() is None
+
+
+@pytest.mark.parametrize("dynamic", [True, None])
+def test_each_size_is_a_program_of_torch_compile(dynamic, mlp):
+    torch._dynamo.reset()
+
+    def f(x):
+        return mlp(x).reshape(-1).view(4, -1) * x.shape[0]
+
+    compiled = torch.compile(f, backend="meshard", dynamic=dynamic)
+    for size in (2, 3, 5):
+        x = torch.randn(size, 8)
+        y, wanted = compiled(x), f(x)
+        close(y, wanted)
+        gradients = [torch.autograd.grad(each.square().sum(), mlp.up.weight)[0] for each in (y, wanted)]
+        close(*gradients)
+
+
+def test_torch_compile_of_parameters_on_the_devices(mlp):
+    torch._dynamo.reset()
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=0.1))
+    compiled, x = torch.compile(mlp, backend="meshard"), torch.randn(3, 8)
+    for _ in range(2):
+        close(compiled(x), mlp(x))
+        close(mt.compile(mlp)(x), mlp(x))
+        step(x, torch.zeros(3, 4))

@@ -1,6 +1,8 @@
 """mt.train_step: the losses and parameters of PyTorch's own loop, and where the state is."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 
@@ -17,12 +19,18 @@ OPTIMIZERS = {
 }
 
 
+def close(got, wanted):
+    torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-6)
+
+
 def plain_step(model, optimizer, loss, *batch):
-    optimizer.zero_grad()
-    value = loss(model(*batch[:-1]), batch[-1])
-    value.backward()
-    optimizer.step()
-    return value.item()
+    def closure():
+        optimizer.zero_grad()
+        value = loss(model(*batch[:-1]), batch[-1])
+        value.backward()
+        return value
+
+    return optimizer.step(closure).item()
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
@@ -106,7 +114,8 @@ def test_frozen_parameters_stay(mlp):
     before = mlp.up.weight.clone()
     step = mt.train_step(mlp, torch.nn.functional.mse_loss,
                          torch.optim.AdamW([p for p in mlp.parameters() if p.requires_grad]))
-    step(torch.randn(6, 8), torch.randn(6, 4))
+    for _ in range(2):
+        step(torch.randn(6, 8), torch.randn(6, 4))
     assert torch.equal(mlp.up.weight + 0, before)
 
 
@@ -134,3 +143,139 @@ def test_hooks_on_gradients(mlp):
     kept = mlp.down.bias.detach().clone()
     step(torch.randn(6, 8), torch.randn(6, 4))
     assert torch.equal(mlp.down.bias.detach() + 0, kept)
+
+
+def test_gradients_are_accumulated_over_calls(mlp, mesh):
+    plain = copy.deepcopy(mlp)
+    mt.mark_sharding(mlp.up.weight, mesh, P("model", None))
+    optimizer, other = (torch.optim.SGD([{"params": [each.up.weight], "lr": 0.1, "weight_decay": 0.5},
+                                         {"params": [each.up.bias, each.down.weight, each.down.bias]}], lr=0.01,
+                                        momentum=0.9) for each in (mlp, plain))
+    loss = torch.nn.functional.mse_loss
+    step = mt.train_step(mlp, loss, optimizer, accumulate=3, before_update=lambda parameters:
+                         torch.nn.utils.clip_grad_norm_(parameters, 0.5))
+    for i in range(6):
+        x, y = torch.randn(2 + i % 3, 8), torch.randn(2 + i % 3, 4)  # micro-batches of other sizes
+        value = loss(plain(x), y)
+        (value / 3).backward()
+        assert float(step(x, y)) == pytest.approx(value.item(), rel=1e-5)
+        if i % 3 == 1:
+            close(mlp.up.weight.grad + 0, plain.up.weight.grad)
+        if i % 3 == 2:
+            torch.nn.utils.clip_grad_norm_(plain.parameters(), 0.5)
+            other.step()
+            other.zero_grad()
+            assert mlp.up.weight.grad is None
+        for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+            close(one.detach() + 0, wanted.detach())
+
+
+def test_an_optimizer_that_evaluates_the_loss(mlp):
+    plain = copy.deepcopy(mlp)
+    optimizer, other = (torch.optim.LBFGS(each.parameters(), max_iter=4, line_search_fn="strong_wolfe")
+                        for each in (mlp, plain))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    for _ in range(2):
+        assert float(step(x, y)) == pytest.approx(plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-3)
+    with pytest.raises(ValueError, match="LBFGS evaluates the loss itself"):
+        mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer, accumulate=2)
+
+
+def test_a_scaled_loss(mlp):
+    plain = copy.deepcopy(mlp)
+    optimizer, other = (torch.optim.AdamW(each.parameters(), lr=0.01) for each in (mlp, plain))
+    ours, scaler = (torch.amp.GradScaler("cpu", init_scale=1024.0, growth_interval=2) for _ in range(2))
+    loss = torch.nn.functional.mse_loss
+    step = mt.train_step(mlp, loss, optimizer, scaler=ours)
+    for i in range(5):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        if i == 1:
+            x[0, 0] = float("inf")
+        other.zero_grad()
+        scaler.scale(loss(plain(x), y)).backward()
+        scaler.step(other)
+        scaler.update()
+        step(x, y)
+        assert ours.state_dict() == scaler.state_dict()
+        for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+            close(one.detach() + 0, wanted.detach())
+
+
+def test_states_are_sharded_further(mlp, mesh):
+    plain = copy.deepcopy(mlp)
+    mt.mark_sharding(mlp.up.weight, mesh, P("model", None))
+    optimizer, other = (torch.optim.AdamW(each.parameters(), lr=0.01) for each in (mlp, plain))
+    mt.shard_state(optimizer, mesh, axis="data")
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    for _ in range(3):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        assert float(step(x, y)) == pytest.approx(plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-5)
+    assert optimizer.state[mlp.up.weight]["exp_avg"].value.sharding.spec == P("model", "data")
+    assert optimizer.state[mlp.down.bias]["exp_avg_sq"].value.sharding.spec == P("data")
+    assert mlp.up.weight.value.sharding.spec == P("model", None)
+
+
+def test_an_average_of_the_parameters(mlp):
+    plain = copy.deepcopy(mlp)
+    averages = [torch.optim.swa_utils.AveragedModel(each, multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.9))
+                for each in (mlp, plain)]
+    optimizer, other = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (mlp, plain))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    for _ in range(3):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        step(x, y)
+        plain_step(plain, other, torch.nn.functional.mse_loss, x, y)
+        averages[0].update_parameters(mlp)
+        averages[1].update_parameters(plain)
+    for one, wanted in zip(averages[0].parameters(), averages[1].parameters(), strict=True):
+        close(one.detach() + 0, wanted.detach())
+
+
+def test_numbers_that_an_optimizer_counts_are_an_error(mlp):
+    class Counting(torch.optim.SGD):
+        def step(self, closure=None):
+            super().step()
+            for group in self.param_groups:
+                group["steps"] = group.get("steps", 0) + 1
+
+    optimizer = Counting(mlp.parameters(), lr=0.1)
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    with pytest.raises(NotImplementedError, match="Counting keeps 'steps' as a number"):
+        step(torch.ones(2, 8), torch.ones(2, 4))
+    assert "steps" not in optimizer.param_groups[0]
+
+
+def test_data_of_a_parameter_on_the_devices(mlp, mesh):
+    mt.mark_sharding(mlp.up.weight, mesh, P("model", None))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=0.0))
+    x, y = torch.ones(2, 8), torch.zeros(2, 4)
+    step(x, y)
+    mlp.up.weight.data = torch.zeros(16, 8)
+    mlp.up.bias.data.zero_()
+    mlp.down.bias.data.fill_(3.0)
+    assert float(step(x, y)) == pytest.approx(9.0)
+    assert mlp.up.weight.value.sharding.spec == P("model", None)
+    with pytest.raises(RuntimeError, match="cannot be set"):
+        mlp.up.weight.data = torch.zeros(3)
+
+
+def test_a_loss_with_weights_sees_them_change(mlp):
+    weights = torch.ones(4)
+    step = mt.train_step(mlp, lambda output, target: (weights * (output - target) ** 2).mean(),
+                         torch.optim.SGD(mlp.parameters(), lr=0.0))
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    first = float(step(x, y))
+    weights.mul_(2.0)
+    assert float(step(x, y)) == pytest.approx(2 * first, rel=1e-5)
+    assert len(step._programs) == 1
+
+
+def test_arguments_of_a_step_are_not_kept(mlp):
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, torch.optim.SGD(mlp.parameters(), lr=0.1))
+    x, y = torch.randn(6, 8), torch.randn(6, 4)
+    step(x, y)
+    alive = weakref.ref(x)
+    del x
+    gc.collect()
+    assert alive() is None

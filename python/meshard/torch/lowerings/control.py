@@ -37,6 +37,16 @@ def with_effects(token, operation, *args, **kwargs):
     return (token, *made) if isinstance(made, (tuple, list)) else (token, made)
 
 
+@lowers("aten.sym_size.int")
+def size_of(x, dim):
+    return x.shape[dim]
+
+
+@lowers("aten.sym_numel")
+def element_count(x):
+    return math.prod(x.shape)
+
+
 def _on_numbers(of_tensors, of_numbers):
     """A function of numbers, some of which are known only when the program runs."""
 
