@@ -102,10 +102,14 @@ class Replaced(torch.overrides.TorchFunctionMode):
 
 
 class _OuterTensors(Replaced):
-    """Replaces tensors from outside by inputs, and notes those that have none yet."""
+    """Replaces tensors from outside by inputs, and notes those that have none yet.
 
-    def __init__(self, others):
+    Is it the first run, these are replaced, too, so that nothing is written to them.
+    """
+
+    def __init__(self, others, is_first):
         super().__init__(others)
+        self._is_first = is_first
         self.used, self.new = set(), {}
 
     def other(self, tensor):
@@ -114,6 +118,9 @@ class _OuterTensors(Replaced):
                 self.used.add(id(tensor))
             else:
                 self.new[id(tensor)] = tensor
+                if self._is_first:
+                    self._others[id(tensor)] = torch.empty_strided(
+                        tensor.shape, tensor.stride(), dtype=tensor.dtype, requires_grad=tensor.requires_grad)
         return super().other(tensor)
 
 
@@ -123,13 +130,14 @@ def _with_outer(run, function, tensors):
     Tensors with elements that the function itself makes are other ones each time it runs; they stay constants.
     """
     outer, before = {}, None
+    count = len(tensors)  # PyTorch's runtime keeps the function, which must not keep the tensors
     while True:
-        modes = [_OuterTensors({})]
+        modes = [_OuterTensors({}, False)]
 
         def whole(*given):
-            modes.append(_OuterTensors(dict(zip(outer, given[len(tensors):]))))
+            modes.append(_OuterTensors(dict(zip(outer, given[count:])), before is None))
             with modes[-1]:
-                return function(*given[:len(tensors)])
+                return function(*given[:count])
 
         error = None
         try:

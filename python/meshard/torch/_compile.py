@@ -6,6 +6,7 @@ import enum
 import functools
 import inspect
 import math
+import weakref
 
 import torch
 from torch.utils import _pytree as pytree
@@ -404,9 +405,12 @@ class _CompiledCall:
             return compile_forward(graph, example_inputs, self._results.state_begin)
 
         self._written, self._names = (), list(state)
+        # PyTorch's runtime keeps the function, which must not keep the arguments of the first call.
+        function = [call_of(what, module, state, arguments, keep)]
         with CalledModules() as called:
-            self._run, self._outer = compiled(call_of(what, module, state, arguments, keep),
+            self._run, self._outer = compiled(lambda *tensors: function[0](*tensors),
                                               [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
+        function.clear()
         called.refuse_leaks(module)
         self._modules = called.others(module)
         self._outer_signatures = [signature(each) for each in self._outer]
@@ -423,7 +427,8 @@ class _CompiledCall:
             check_overlaps(self._written, tensors, names)
             # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
             for i in self._written:
-                if not (len(state) <= i < len(state) + len(arguments.tensors) or isinstance(tensors[i], Held)):
+                if not (len(state) <= i < len(state) + len(arguments.tensors) or isinstance(tensors[i], Held)
+                        or weakref.getweakrefcount(tensors[i])):  # which PyTorch cannot swap
                     hold(tensors[i], placed(tensors[i]))
         return self._results.repeat(arguments, self._run(*tensors))
 
