@@ -69,11 +69,16 @@ def _files(folder):
     return _FILES[folder]
 
 
+def collectives(report):
+    """The collectives, without the later fragments of those that a compiler writes as several instructions."""
+    return [each for each in report.collectives if not each.continues]
+
+
 def unknown(report, module):
     """What is not known of a report's collectives, as lines of text."""
     axes, modules, files = set(report.mesh_axes), dict(module.named_modules()), own_files(module)
     found = []
-    for each in report.collectives:
+    for each in collectives(report):
         problems = []
         if not each.axes or any(axis.partition(":")[0].strip('"') not in axes for axis in each.axes):
             problems.append(f"axes {each.axes}")
@@ -93,7 +98,7 @@ def unknown(report, module):
 def named(report, module):
     """How many collectives have a parameter or result, a module, and only a value."""
     counts = collections.Counter()
-    for each in report.collectives:
+    for each in collectives(report):
         counts["named" if each.purpose.names else "in a module" if each.purpose.layer else "a value"] += 1
     return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
 
@@ -117,8 +122,8 @@ def main():
                     report, module = explained(model, topology, what == "train")
                     problems = unknown(report, module)
                     kind = "lacks" if problems else "known"
-                    text = f"{len(report.collectives)} collectives: {named(report, module)}"
-                    totals["collectives"] += len(report.collectives)
+                    text = f"{len(collectives(report))} collectives: {named(report, module)}"
+                    totals["collectives"] += len(collectives(report))
                     totals["collectives that lack something"] += len(problems)
                 except Exception as error:  # noqa: BLE001  (the line says what it is)
                     kind, text, problems = "error", f"{type(error).__name__}: {' '.join(str(error).split())[:300]}", []

@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import explained_models  # noqa: E402
 import torch_support  # noqa: E402
 
 import meshard as ms  # noqa: E402
@@ -134,6 +135,7 @@ def test_tensor_parallelism_is_two_all_reduces_per_layer(decoder, mesh):
     assert in_layers == [f"model/layers/{i}/{name}" for i in range(2) for name in ("mlp/down_proj", "self_attn/o_proj")]
     assert {each.kind for each in report.collectives if "/layers/" in each.purpose.layer} == {"all-reduce"}
     assert {place.rpartition(":")[0] for each in report.collectives for place in each.places} == {"modeling_llama.py"}
+    assert not explained_models.unknown(report, decoder)
 
 
 def test_fully_sharded_training_gathers_weights_and_sums_gradients(mlp):
