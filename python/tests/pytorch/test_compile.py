@@ -346,6 +346,11 @@ def test_results_share_memory_with_the_device():
     assert ms is not None
 
 
+def test_operands_with_other_strides():
+    x, y = torch.randn(3, 4).t(), torch.randn(4, 3)
+    close(mt.compile(torch.lerp)(x, y, 0.3), torch.lerp(x, y, 0.3))
+
+
 @pytest.mark.parametrize("layer", [torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN])
 def test_recurrent_layers(layer):
     torch.manual_seed(0)
