@@ -388,9 +388,14 @@ def call_of(what, module, state, arguments, keep):
         with arguments.with_tensors(given) as (args, kwargs):
             results = arguments.results(call_with(what, module, state, own, args, kwargs), given)
         keep(results)
-        return results.tensors
+        return [_without_unknown_offset(each) for each in results.tensors]
 
     return whole
+
+
+def _without_unknown_offset(tensor):
+    """A copy of a view whose place is known only when the program runs: PyTorch would make it a view of an argument."""
+    return tensor if isinstance(tensor.storage_offset(), int) else tensor.clone()
 
 
 class _CompiledCall:

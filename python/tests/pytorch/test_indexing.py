@@ -59,6 +59,34 @@ def test_masks_select_where_a_write_goes():
     check(lambda x, m: x.masked_scatter(m, torch.arange(20.0)), x, mask)
 
 
+def test_masks_beside_other_indices():
+    x, mask = torch.arange(24.0).reshape(3, 4, 2), torch.tensor([True, False, True])
+
+    def written(index, values, accumulate=False):
+        def f(x, m, i, values):
+            places = tuple(m if each == "m" else i if each == "i" else each for each in index)
+            return torch.ops.aten.index_put(x, list(places), values, accumulate)
+
+        check(f, x, mask, torch.tensor(1), values)
+
+    written(["m", "i"], torch.tensor(9.0))
+    written(["m", "i"], torch.tensor([[1.0, 2], [3, 4]]))
+    written(["m", None, "i"], torch.arange(8.0).reshape(2, 4), accumulate=True)
+    with pytest.raises(NotImplementedError, match="several elements"):
+        mt.compile(lambda x, m: x.index_put((m, torch.tensor([0, 1])), torch.tensor(1.0)))(x, mask)
+
+
+def test_places_that_a_tensor_has():
+    def f(x, i):
+        y = x.clone()
+        y[i] = 7
+        y[:, i] += 1
+        return y, x[i], x[:, i]
+
+    for i in (1, -1):
+        check(f, torch.arange(12.0).reshape(3, 4), torch.tensor(i))
+
+
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
 @pytest.mark.parametrize("include_self", [True, False])
 def test_scatters_combine_with_what_was_there(reduce, include_self):

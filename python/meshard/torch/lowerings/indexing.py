@@ -243,6 +243,8 @@ def index(x, indices):
 
 def _put_mask(x, at, mask, values, accumulate):
     """x[..., mask, ...] = values: the values follow one another in the order of the true elements."""
+    if 0 in x.shape:
+        return x
     mask = cast(mask, torch.bool)
     rank, rest = mask.ndim, x.ndim - mask.ndim
     # One dimension for the elements of the mask, followed by the values' other dimensions.
@@ -259,14 +261,38 @@ def _put_mask(x, at, mask, values, accumulate):
     return ms.reshape(ms.where(chosen, added, flat), x.shape)
 
 
+def _mask_as_places(x, indices, values):
+    """A mask among indices of one element as indices of all its places, of which the false ones are out of range."""
+    masks = [each for each in indices if _is_mask(each)]
+    others = [each for each in indices if each is not None and not _is_mask(each)]
+    if len(masks) > 1 or any(tuple(each.shape) not in ((), (1,)) for each in others):
+        raise NotImplementedError("[torch] index_put with a mask and indices of several elements")
+    mask = cast(masks[0], torch.bool)
+    made = []
+    for each in indices:
+        if not _is_mask(each):
+            made.append(each)
+            continue
+        first = len(made)
+        made += [ms.reshape(ms.where(mask, ms.iota(ms.int64, mask.shape, d), x.shape[first + d]), (-1,))
+                 for d in range(mask.ndim)]
+    # The values follow one another in the order of the true elements.
+    at = [d for d, each in enumerate(made) if each is not None]
+    axis = at[0] if at == list(range(at[0], at[0] + len(at))) else 0
+    axis += values.ndim - (x.ndim - len(at) + 1)
+    if axis >= 0 and values.shape[axis] != 1:
+        values = ms.take(values, ms.clip(_places_in_source(mask), 0, values.shape[axis] - 1), axis=axis)
+    return made, values
+
+
 @lowers("aten.index_put", "aten._unsafe_index_put", "aten._index_put_impl")
 def index_put(x, indices, values, accumulate=False, unsafe=False):
     values = cast(values, to_torch(x.dtype))
     if any(_is_mask(each) for each in indices):
         given = [(d, each) for d, each in enumerate(indices) if each is not None]
-        if len(given) > 1:
-            raise NotImplementedError("[torch] index_put with a mask and other indices")
-        return _put_mask(x, *given[0], values, accumulate)
+        if len(given) == 1:
+            return _put_mask(x, *given[0], values, accumulate)
+        indices, values = _mask_as_places(x, indices, values)
     if all(each is None for each in indices):
         values = ms.broadcast_to(values, x.shape)
         plus = ms.logical_or if to_torch(x.dtype) == torch.bool else ms.add
@@ -387,6 +413,11 @@ def slice_scatter(x, source, dim=0, start=None, end=None, step=1):
 @lowers("aten.select_scatter")
 def select_scatter(x, source, dim, index):
     dim = dimension(dim, x.ndim)
+    if isinstance(index, ms.Tensor):
+        shape = tuple(1 if d == dim else n for d, n in enumerate(x.shape))
+        source = ms.broadcast_to(ms.expand_dims(cast(source, to_torch(x.dtype)), axis=dim), shape)
+        index = _from_front(index, x.shape[dim])
+        return ms.dynamic_update_slice(x, source, [index if d == dim else 0 for d in range(x.ndim)])
     index %= x.shape[dim]
     source = ms.broadcast_to(source, tuple(n for d, n in enumerate(x.shape) if d != dim))
     return slice_scatter(x, ms.expand_dims(source, axis=dim), dim, index, index + 1)
@@ -402,6 +433,8 @@ def slice_backward(gradient, input_sizes, dim, start, end, step):
 @lowers("aten.select_backward")
 def select_backward(gradient, input_sizes, dim, index):
     dim = dimension(dim, gradient.ndim + 1)
+    if isinstance(index, ms.Tensor):
+        return select_scatter(ms.zeros(tuple(input_sizes), dtype=gradient.dtype), gradient, dim, index)
     return _padded(ms.expand_dims(gradient, axis=dim), dim, input_sizes, index % input_sizes[dim], 1)
 
 

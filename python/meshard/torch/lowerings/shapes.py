@@ -115,6 +115,9 @@ def slice_of(x, dim=0, start=None, end=None, step=1):
 @lowers("aten.select.int", "aten.select_copy.int")
 def select(x, dim, index):
     dim = dimension(dim, x.ndim)
+    if isinstance(index, ms.Tensor):
+        index = ms.where(ms.less(index, 0), ms.add(index, x.shape[dim]), index)
+        return ms.squeeze(ms.take(x, ms.reshape(index, (1,)), axis=dim), axis=dim)
     return x[(slice(None),) * dim + (index,)]
 
 
