@@ -439,7 +439,7 @@ class _CompiledCall:
 
 
 def compile(what):
-    """A module or function of PyTorch as one compiled program for each signature of its arguments.
+    """A module, function or exported program of PyTorch as one compiled program for each signature of its arguments.
 
     The Python code runs once for a signature: the types of the tensors, the values of all other arguments, and whether
     modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an
@@ -450,4 +450,4 @@ def compile(what):
     and may change there; they stay on the devices. Methods of a module, such as `mt.compile(model).generate(...)`, run
     in Python, and the forward passes in them as compiled programs.
     """
-    return Compiled(what)
+    return Compiled(what.module() if isinstance(what, torch.export.ExportedProgram) else what)

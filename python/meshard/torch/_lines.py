@@ -1,6 +1,7 @@
 """The user's lines in graphs that are captured without torch.compile, which knows them by itself."""
 
 import contextlib
+import itertools
 import os
 import sys
 import traceback
@@ -44,6 +45,19 @@ def place_in(error):
     return places[-1] if places else ""
 
 
+def _trace_of_node(frame):
+    """The stack trace that a torch.fx.GraphModule, whose generated code a frame runs, has of the user's code."""
+    module = frame.f_locals.get("self") if frame.f_code.co_filename.startswith("<eval_with_key>") else None
+    if not isinstance(module, torch.fx.GraphModule):
+        return None
+    index = (module._lineno_map or {}).get(frame.f_lineno - frame.f_code.co_firstlineno)
+    node = next(itertools.islice(module.graph.nodes, index, None), None) if index is not None else None
+    if node is None or not node.meta.get("stack_trace"):
+        return None
+    calls = list((node.meta.get("nn_module_stack") or {}).values())
+    return [f'in module "{calls[-1][0] if calls else ""}"\n', node.meta["stack_trace"]]
+
+
 class _Lines(TorchFunctionMode):
     """Names the innermost line outside of PyTorch and meshard for each call of PyTorch, and the module that makes it."""
 
@@ -55,8 +69,9 @@ class _Lines(TorchFunctionMode):
         frame = _user_frame()
         if frame is not None:
             code = frame.f_code
-            fx_traceback.set_stack_trace([f'in module "{self._path()}"\n',
-                                          f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'])
+            fx_traceback.set_stack_trace(_trace_of_node(frame) or [
+                f'in module "{self._path()}"\n',
+                f'File "{code.co_filename}", line {frame.f_lineno}, in {code.co_name}'])
         return func(*args, **(kwargs or {}))
 
     def _path(self):

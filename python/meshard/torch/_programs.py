@@ -6,19 +6,17 @@ import re
 from collections.abc import Callable
 
 import torch
-from torch.utils import _pytree as pytree
 
 import meshard as ms
 
 from ._arguments import Arguments
 from ._capture import capture
-from ._compile import Compiled, call_of, outer_names
+from ._compile import Compiled, call_of, compile, outer_names
 from ._dtypes import to_meshard
 from ._held import Held
 from ._marks import placed, sharding_of
 from ._ranks import PerRank
 from ._run import NUMBERS, module_of, numbered, place_of, run_graph
-from ._table import decompositions
 from ._train import TrainStep
 from .lowerings.random import keys_from, needs_key, new_key
 
@@ -89,7 +87,9 @@ def _program_of(what, args, kwargs, with_values=False):
         return what
     if isinstance(what, TrainStep):
         return _of_step(what, args, kwargs, with_values)
-    return (_of_exported if isinstance(what, torch.export.ExportedProgram) else _of_module)(what, args, kwargs)
+    if isinstance(what, torch.export.ExportedProgram) and not args and not kwargs and what.example_inputs is not None:
+        args, kwargs = what.example_inputs
+    return _of_module(what, args, kwargs)
 
 
 def _recording(module):
@@ -101,7 +101,7 @@ def _recording(module):
 
 
 def _of_module(what, args, kwargs):
-    compiled = what if isinstance(what, Compiled) else Compiled(what)
+    compiled = what if isinstance(what, Compiled) else compile(what)
     what, module, state = compiled._what, compiled._owner, compiled._state()
     arguments, results = Arguments(args, kwargs), []
     tensors = [*state.values(), *arguments.tensors]
@@ -110,22 +110,6 @@ def _of_module(what, args, kwargs):
     name = getattr(what, "__name__", "function") if module is None else type(module).__name__
     return _Program(name, names, [*tensors, *graph.outer], _recording(graph.module), needs_key(graph.module),
                     [*(names[i] for i in graph.written), *results[-1].names])
-
-
-def _of_exported(program, args, kwargs):
-    if not args and not kwargs and program.example_inputs is not None:
-        args, kwargs = program.example_inputs
-    program = program.run_decompositions(decompositions())
-    state = {**program.state_dict, **program.constants}
-    flat = iter(pytree.tree_flatten((args, kwargs))[0])
-    names, tensors = [], []
-    for spec in program.graph_signature.input_specs:
-        names.append(spec.target or spec.arg.name)
-        tensors.append(state[spec.target] if spec.target is not None else next(flat))
-    results = [spec.target or spec.arg.name for spec in program.graph_signature.output_specs
-               if isinstance(spec.arg, torch.export.graph_signature.TensorArgument)]
-    module = program.graph_module
-    return _Program("forward", names, tensors, _recording(module), needs_key(module), results)
 
 
 def _of_step(step, args, kwargs, with_values):

@@ -584,3 +584,29 @@ def test_torch_compile_of_parameters_on_the_devices(mlp):
         close(compiled(x), mlp(x))
         close(mt.compile(mlp)(x), mlp(x))
         step(x, torch.zeros(3, 4))
+
+
+def test_exported_programs(mlp, mesh, tmp_path):
+    module = torch.nn.Sequential(mlp, torch.nn.BatchNorm1d(4))
+    mt.shard(module, mesh, {"0.up.weight": P("model", None)})
+    x = torch.randn(6, 8)
+    torch.export.save(torch.export.export(module, (x,)), tmp_path / "module.pt2")
+    wanted = copy.deepcopy(module)(x).square().sum()
+    for program in (torch.export.export(module, (x,)), torch.export.load(tmp_path / "module.pt2")):
+        own = program.module()
+        mean = own.get_buffer("1.running_mean")
+        before = mean.clone()
+        loss = mt.compile(program)(x).square().sum()
+        close(loss, wanted)
+        loss.backward()
+        weight = own.get_parameter("0.up.weight")
+        close(weight.grad, torch.autograd.grad(torch.func.functional_call(
+            copy.deepcopy(module), {"0.up.weight": weight}, x).square().sum(), weight)[0])
+        assert not torch.equal(mean, before)
+        weight.grad = None
+
+
+def test_an_exported_program_has_the_sizes_it_was_exported_for(mlp):
+    program = torch.export.export(mlp, (torch.randn(6, 8),))
+    with pytest.raises(Exception, match="6"):
+        mt.compile(program)(torch.randn(5, 8))
