@@ -91,15 +91,16 @@ def refuse_torch(function):
     modules = [getattr(one, "__module__", None) or type(one).__module__ for one in (function, owner)]
     if any(name.partition(".")[0] == "torch" for name in modules):
         name = getattr(function, "__qualname__", None) or type(function).__qualname__
-        raise TypeError(f"[explain] {name} is a function of PyTorch, which meshard does not record: pass the "
-                        "module that uses it")
+        raise TypeError(f"[explain] {name} is a function of PyTorch, which meshard does not record: pass "
+                        f"meshard.torch.compile({name}), or the module that uses it")
 
 
 def note_on_torch(error, args, kwargs):
     """Adds to an error of a function what may be its cause: arguments of PyTorch."""
     if any(_from(value, "torch") for value in (*args, *kwargs.values())):
         error.add_note("the function is called with tensors of meshard: to explain a program of PyTorch, pass the "
-                       "torch.nn.Module, or meshard.torch.train_step(...), and its arguments")
+                       "torch.nn.Module, meshard.torch.compile(function) or meshard.torch.train_step(...), and its "
+                       "arguments")
 
 
 # --- the user's lines ---------------------------------------------------------------------------------

@@ -60,6 +60,20 @@ def test_nothing_is_marked(mlp):
     assert [argument.name for argument in report.arguments] == sorted([*dict(mlp.named_parameters()), "args[0]"])
 
 
+def test_functions(mlp):
+    def f(x):
+        return torch.relu(mlp.up(x))
+
+    x = torch.randn(6, 8)
+    report = ms.explain(mt.compile(f), x, topology="cpu:1")
+    assert {argument.name for argument in report.arguments} == {"mlp.up.weight", "mlp.up.bias", "args[0]"}
+    with pytest.raises(TypeError) as found:
+        ms.explain(f, x, topology="cpu:1")
+    assert "meshard.torch.compile(function)" in found.value.__notes__[0]
+    with pytest.raises(TypeError, match=r"pass meshard\.torch\.compile\(relu\)"):
+        ms.explain(torch.nn.functional.relu, x, topology="cpu:1")
+
+
 def test_plan_names_parameters(mlp):
     candidates, _ = ms.plan_candidates(mlp, torch.randn(8, 8), topology="cpu:4", axes="data",
                                        free=["up.weight", "args[0]"])
