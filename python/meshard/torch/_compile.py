@@ -69,6 +69,9 @@ class Program:
         self._passed = {i: unwritten[node] for i, node in enumerate(results) if i >= kept and node in unwritten}
         self._donates = kept >= len(results)
         self._offsets = _offsets(self._module, inputs)
+        numbers = (torch.SymInt, torch.SymFloat, torch.SymBool)
+        self._numbers = {i for i, node in enumerate(results) if isinstance(node, torch.fx.Node)
+                         and isinstance(node.meta.get("val"), numbers)}
         self._needs_key = needs_key(module)
         # Sizes are integers: other ones are another program.
         self._run = ms.jit(self._record, donate_argnums=0, static_argnums=2)
@@ -115,6 +118,8 @@ class Program:
                 results.append(inputs[self._passed[i]])
             elif not is_tensor:
                 results.append(self._others[i])
+            elif i in self._numbers:
+                results.append(to_torch(next(tensors)).item())
             elif self._input_of.get(i) in stays:
                 results.append(inputs[self._input_of[i]])  # which PyTorch's runtime copies to itself
                 results[-1].assign(next(tensors))

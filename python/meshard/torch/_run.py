@@ -114,3 +114,10 @@ def _call(node, values):
         if user is None:
             raise
         raise NotImplementedError(f"{user[0]}:{user[1]}: {error}") from error
+    except Exception as error:
+        symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)
+        if not any(isinstance(each.meta.get("val"), symbols) for each in node.all_input_nodes):
+            raise
+        where = f"{user[0]}:{user[1]}: " if user else ""
+        raise NotImplementedError(f"{where}[torch] {node.target} takes a number that is read from a tensor, which is "
+                                  "known only when the program runs") from error

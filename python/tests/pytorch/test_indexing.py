@@ -137,3 +137,13 @@ def test_places_in_the_storage_of_an_argument():
     compiled = mt.compile(g)
     for part in (base[:4], base[4:8], base[5:9]):
         torch.testing.assert_close(compiled(part), g(part))
+
+
+def test_gradients_at_a_place_that_a_tensor_has():
+    x, y = (torch.arange(12.0).reshape(3, 4).requires_grad_() for _ in range(2))
+    f, i = lambda x, i: x[i] * x[:, 0].sum(), torch.tensor(-1)
+    f(x, i).sum().backward()
+    mt.compile(f)(y, i).sum().backward()
+    torch.testing.assert_close(y.grad, x.grad)
+    with pytest.raises(NotImplementedError, match="read from a tensor"):
+        mt.compile(lambda x, i: x.roll(i.item(), 0))(torch.ones(3), i)

@@ -50,10 +50,24 @@ _register("bitwise_not", lambda x: ms.bitwise_invert(x))
 _register("isnan", lambda x: ms.not_equal(x, x), BOOL)
 _register("atan2", ms.atan2, FLOAT)
 _register("hypot", ms.hypot)
-_register("fmax", lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, ms.maximum(a, b))))
-_register("fmin", lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, ms.minimum(a, b))))
-_register("maximum", lambda a, b: ms.logical_or(a, b) if to_torch(a.dtype) == torch.bool else ms.maximum(a, b))
-_register("minimum", lambda a, b: ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.minimum(a, b))
+
+
+def _larger(a, b):
+    return ms.logical_or(a, b) if to_torch(a.dtype) == torch.bool else ms.maximum(a, b)
+
+
+def _smaller(a, b):
+    return ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.minimum(a, b)
+
+
+def _of_numbers(function):
+    """A function of two elements, of which NaN is none."""
+    return lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, function(a, b)))
+
+
+for _name, _function in {"maximum": _larger, "minimum": _smaller, "fmax": _of_numbers(_larger),
+                         "fmin": _of_numbers(_smaller)}.items():
+    _register(_name, _function)
 _register("nextafter", ms.nextafter)
 _register("copysign", ms.copysign, FLOAT, ("Tensor", "Scalar"))
 _register("mul", lambda a, b: ms.logical_and(a, b) if to_torch(a.dtype) == torch.bool else ms.multiply(a, b),
