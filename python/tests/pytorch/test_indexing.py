@@ -147,3 +147,8 @@ def test_gradients_at_a_place_that_a_tensor_has():
     torch.testing.assert_close(y.grad, x.grad)
     with pytest.raises(NotImplementedError, match="read from a tensor"):
         mt.compile(lambda x, i: x.roll(i.item(), 0))(torch.ones(3), i)
+
+
+def test_inverse_short_time_fourier_transform_of_a_batch():
+    torch.manual_seed(0)
+    check(lambda x: torch.istft(x, 8), torch.randn(3, 5, 6, dtype=torch.complex64))

@@ -521,6 +521,8 @@ def unfold_backward(gradient, input_sizes, dim, size, step):
     if 0 in gradient.shape:
         return zeros
     count = gradient.shape[dim]
+    # A dimension of size 1 stands for all: istft() has one window for all of a batch.
+    gradient = ms.broadcast_to(gradient, (*(count if d == dim else n for d, n in enumerate(input_sizes)), size))
     rows = ms.moveaxis(gradient, gradient.ndim - 1, dim + 1)
     rows = ms.reshape(rows, rows.shape[:dim] + (count * size,) + rows.shape[dim + 2:])
     return _scattered_slices("sum", zeros, dim, ms.reshape(_windows(count, size, step), (-1,)), rows)
