@@ -74,7 +74,7 @@ class Captured(Exception):
     pass
 
 
-def _is_outside(tensor):
+def is_outside(tensor):
     """Whether a tensor that a function uses while it is captured was not made from its arguments."""
     return type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer, Held) \
         and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
@@ -101,7 +101,7 @@ class Replaced(torch.overrides.TorchFunctionMode):
         return self._others.get(id(tensor), tensor)
 
 
-class _OuterTensors(Replaced):
+class OuterTensors(Replaced):
     """Replaces tensors from outside by inputs, and notes those that have none yet.
 
     Is it the first run, these are replaced, too, so that nothing is written to them.
@@ -112,19 +112,29 @@ class _OuterTensors(Replaced):
         self._is_first = is_first
         self.used, self.new = set(), {}
 
+    is_outside = staticmethod(is_outside)
+
+    def stand_in(self, tensor):
+        """A tensor of the same type, whose elements do not matter."""
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype,
+                                   requires_grad=tensor.requires_grad)
+
     def other(self, tensor):
-        if _is_outside(tensor):
+        if self.is_outside(tensor):
             if id(tensor) in self._others:
                 self.used.add(id(tensor))
             else:
                 self.new[id(tensor)] = tensor
                 if self._is_first:
-                    self._others[id(tensor)] = torch.empty_strided(
-                        tensor.shape, tensor.stride(), dtype=tensor.dtype, requires_grad=tensor.requires_grad)
+                    self._others[id(tensor)] = self.stand_in(tensor)
         return super().other(tensor)
 
 
-def _with_outer(run, function, tensors):
+_ADVICE = ('the elements of a tensor: use torch.where, or torch.compile(..., backend="meshard"), which can break the '
+           "graph there")
+
+
+def with_outer(run, function, tensors, mode_of=OuterTensors, advice=_ADVICE):
     """(`run(function, tensors)`, outer), where the tensors from outside that the function uses are inputs, too.
 
     Tensors with elements that the function itself makes are other ones each time it runs; they stay constants.
@@ -132,17 +142,16 @@ def _with_outer(run, function, tensors):
     outer, before = {}, None
     count = len(tensors)  # PyTorch's runtime keeps the function, which must not keep the tensors
     while True:
-        modes = [_OuterTensors({}, False)]
+        modes = [mode_of({}, False)]
 
         def whole(*given):
-            modes.append(_OuterTensors(dict(zip(outer, given[count:])), before is None))
+            modes.append(mode_of(dict(zip(outer, given[count:])), before is None))
             with modes[-1]:
                 return function(*given[:count])
 
         error = None
         try:
-            with _lines.of_decisions('the elements of a tensor: use torch.where, or torch.compile(..., '
-                                     'backend="meshard"), which can break the graph there'):
+            with _lines.of_decisions(advice):
                 result = run(whole, [*tensors, *outer.values()])
         except Exception as raised:
             error = raised
@@ -255,7 +264,7 @@ def compiled(function, tensors, compile_forward, compile_backward):
     def run(whole, inputs):
         return compile_graphs(whole, inputs, compile_forward, compile_backward)
 
-    return _with_outer(run, function, tensors)
+    return with_outer(run, function, tensors)
 
 
 def capture(function, tensors):
@@ -275,5 +284,5 @@ def capture(function, tensors):
             return found[0]
 
     with torch.no_grad():
-        (module, written), outer = _with_outer(run, function, tensors)
+        (module, written), outer = with_outer(run, function, tensors)
     return Graph(module, written, outer)

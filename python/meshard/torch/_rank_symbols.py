@@ -29,16 +29,22 @@ def _coordinate(ranks, index):
     return torch.ops.device_mesh._runtime_compute_coordinate_on_dim(full, index)
 
 
+_FSDP = "Gather its parameters by collectives, or use meshard.torch.fully_shard() and compile the module"
+
+
 @contextlib.contextmanager
-def symbolic_ranks(mesh):
+def symbolic_ranks(mesh, other):
     """While active, the rank and the coordinates that a program reads are symbols, not those of this process.
 
-    Yields the mode in which the program has to run.
+    Yields the mode in which the program has to run. `other(tensor)` is the input in place of a tensor from outside.
     """
     from torch.distributed import _functional_collectives, distributed_c10d
     from torch.distributed.device_mesh import DeviceMesh
+    from torch.distributed.fsdp import FullyShardedDataParallel
+    from torch.distributed.fsdp._fully_shard._fsdp_state import FSDPState
     from torch.distributed.nn import functional as differentiable
-    from torch.distributed.tensor import _collective_utils
+    from torch.distributed.tensor import DTensor, _collective_utils
+    from torch.nn.parallel import DistributedDataParallel
 
     from ._rank_collectives import InPlace, permute_tensor  # a PyTorch without torch.distributed cannot import it
 
@@ -109,6 +115,16 @@ def symbolic_ranks(mesh):
         name = _functional_collectives._resolve_group_name(group, tag)
         return permute_tensor(tensor, list(src_dst), name)
 
+    def of_other(method):
+        return lambda self, *args, **kwargs: method(other(self), *args, **kwargs)
+
+    def refuse_hooks(name, instead):
+        def refuse(*args, **kwargs):
+            raise NotImplementedError(f"{user_place()}[torch] {name} is not supported: its hooks and streams are not "
+                                      f"part of a program. {instead}")
+
+        return refuse
+
     def stride(group):
         found = stride_of(ranks_of(group), mesh)
         if found is None:
@@ -146,6 +162,12 @@ def symbolic_ranks(mesh):
                (distributed_c10d, "_check_not_self_rank", lambda *args: None),
                (dist, "get_backend", own_backend),
                (torch.autograd, "_engine_run_backward", run_backward),
+               *((DTensor, name, of_other(vars(DTensor)[name])) for name in (
+                   "to_local", "redistribute", "full_tensor")),
+               (DistributedDataParallel, "forward", refuse_hooks(
+                   "DistributedDataParallel", "Call the module itself, and average the gradients by all_reduce()")),
+               (FSDPState, "_root_pre_forward", refuse_hooks("fully_shard()", _FSDP)),
+               (FullyShardedDataParallel, "forward", refuse_hooks("FullyShardedDataParallel", _FSDP)),
                *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
     changes = [(owner, name, value) for owner, name, value in changes if name in vars(owner)]
     before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]

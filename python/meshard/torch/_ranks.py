@@ -1,6 +1,9 @@
 """Programs that every rank runs, as manual regions over a mesh; see per_rank()."""
 
+import functools
 import math
+import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -8,13 +11,14 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
+from . import _rank_symbols
 from ._annotations import mesh_of, spec_of
 from ._batches import keep_batches
-from ._capture import Captured, compile_graphs
-from ._compile import ambient, call_with, flatten_results, input_names, modes
+from ._capture import Captured, OuterTensors, compile_graphs, is_outside, with_outer
+from ._compile import ambient, call_with, flatten_results, input_names, modes, outer_names
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
-from ._lines import of_decisions, place_in
+from ._lines import place_in
 from ._marks import sharding_of
 from ._rank_graphs import for_every_rank, where
 from ._rank_symbols import symbolic_ranks
@@ -55,8 +59,44 @@ def _without_tokens(module, count):
     return module
 
 
-def _capture(function, tensors, mesh):
-    """(graph module, indices of the inputs that are written) of a function of one rank's tensors."""
+_OF_MESHES = (_rank_symbols.__file__, *(os.path.join(os.path.dirname(dist.__file__), name) for name in (
+    "_mesh_layout.py", "_ops", "device_mesh.py", "tensor")))
+
+
+class _OuterTensors(OuterTensors):
+    """Also DTensors and the values of each rank; not the ranks that device meshes have."""
+
+    current = None
+
+    def __init__(self, mesh, others, is_first):
+        super().__init__(others, is_first)
+        self._mesh = mesh
+
+    def stand_in(self, tensor):
+        one = _Input(tensor, None, self._mesh, "a tensor from outside")
+        return one.argument(torch.empty(one.local_shape, dtype=one.dtype))
+
+    def __enter__(self):
+        _OuterTensors.current = self
+        return super().__enter__()
+
+    @staticmethod
+    def is_outside(tensor):
+        tensor = tensor._local_tensor if _is_dtensor(tensor) else tensor
+        return _is_local(tensor) or is_outside(tensor)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        frame = sys._getframe(1)
+        while frame.f_code.co_name == "__torch_function__":  # of other modes
+            frame = frame.f_back
+        if frame.f_code.co_filename.startswith(_OF_MESHES):
+            return func(*args, **(kwargs or {}))
+        return super().__torch_function__(func, types, args, kwargs)
+
+
+def _capture(function, inputs, mesh):
+    """(graph module, indices of the inputs that are written, inputs and tensors from outside) of a function of one
+    rank's tensors, for _Inputs. The tensors from outside that it uses are further inputs."""
     from torch._subclasses.fake_tensor import UnsupportedOperatorException
 
     from ._rank_collectives import refuse, refused_in
@@ -65,24 +105,38 @@ def _capture(function, tensors, mesh):
 
     def keep(module, example_inputs):
         metadata = torch._guards.TracingContext.get().fw_metadata
-        found.append((_without_tokens(module, len(metadata.tokens)), tuple(metadata.mutated_inp_runtime_indices)))
+        found[:] = [(_without_tokens(module, len(metadata.tokens)), tuple(metadata.mutated_inp_runtime_indices))]
         raise Captured
 
     grad = torch.is_grad_enabled()
 
-    def whole(*given):
+    def in_modes(*given):
         with torch.set_grad_enabled(grad), in_place:
             results = function(*given)
             in_place.end()
             return results
 
+    def run(whole, given):
+        outer[:] = [_Input(each, None, mesh, f"outer[{i}]") for i, each in enumerate(given[len(inputs):])]
+        all_inputs = [*inputs, *outer]
+
+        def of_locals(*locals):
+            return whole(*(one.argument(each) for one, each in zip(all_inputs, locals)))
+
+        try:
+            compile_graphs(of_locals, [torch.empty(each.local_shape, dtype=each.dtype, device="meta")
+                                       for each in all_inputs], keep, keep)
+        except Captured:
+            return found[0]
+
+    outer = []
     try:
-        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), symbolic_ranks(mesh) as in_place, \
-                of_decisions("the rank, or on elements: one program is recorded for all ranks. Compute with the rank "
-                             "instead, as in torch.where(torch.full((), rank) == 0, a, b)"):
-            compile_graphs(whole, [each.detach() for each in tensors], keep, keep)
-    except Captured:
-        pass
+        with torch.no_grad(), torch.compiler.config.patch(compile_on_one_rank=True), \
+                symbolic_ranks(mesh, lambda tensor: _OuterTensors.current.other(tensor)) as in_place:
+            (module, written), tensors = with_outer(
+                run, in_modes, inputs, functools.partial(_OuterTensors, mesh),
+                "the rank, or on elements: one program is recorded for all ranks. Compute with the rank instead, as in "
+                "torch.where(torch.full((), rank) == 0, a, b)")
     except UnsupportedOperatorException as error:
         raise NotImplementedError(f"{place_in(error)}[torch] {error.func} is not supported: use a functional "
                                   "collective") from error
@@ -93,8 +147,12 @@ def _capture(function, tensors, mesh):
         if name is None:
             raise
         refuse(name, place_in(error), error)
-    (module, written), = found
-    return keep_batches(for_every_rank(module, mesh)), written
+    except TypeError as error:
+        if "LocalTensor" not in str(error):
+            raise
+        raise TypeError(f"{place_in(error)}[torch] a value of each rank from outside is used by a function that cannot "
+                        "be given another one: pass it as an argument, or its module as module=") from error
+    return keep_batches(for_every_rank(module, mesh)), written, outer, tensors
 
 
 # Values of ranks.
@@ -242,10 +300,9 @@ class _Input:
 
 class _Program:
     def __init__(self, owner, inputs, flat, structure, state):
-        self.inputs, self._mesh = inputs, owner.mesh
+        self._mesh = owner.mesh
 
-        def whole(*tensors):
-            given = [one.argument(each) for one, each in zip(inputs, tensors)]
+        def whole(*given):
             own = iter(given[len(state):])
             args, kwargs = pytree.tree_unflatten(
                 [next(own) if isinstance(each, torch.Tensor) else each for each in flat], structure)
@@ -270,13 +327,20 @@ class _Program:
                     self._results.append((False, leaf))
             return locals
 
-        ranks = [torch.empty(each.local_shape, dtype=each.dtype, device="meta") for each in inputs]
-        self._graph, self._written = _capture(whole, ranks, owner.mesh)
+        self._graph, self._written, outer, self.outer = _capture(whole, inputs, owner.mesh)
+        for one, name in zip(outer, outer_names(self.outer, owner.function)):
+            one.name = name
+        self.inputs = [*inputs, *outer]
+        self._outer_keys = [one.key() for one in outer]
         # Meshes have no ranks to read while a program is captured.
         self._results = [(is_tensor, spec_of(other[0], mesh_of(other[1]), other[2]) if is_tensor and
                           isinstance(other, tuple) else other) for is_tensor, other in self._results]
         self._needs_key = needs_key(self._graph)
         self._run = ms.jit(self.record)
+
+    def is_current(self):
+        """Whether the tensors from outside are of the types that the program was recorded for."""
+        return self._outer_keys == [_Input(each, None, self._mesh, "").key() for each in self.outer]
 
     def record(self, *values, key=None):
         """The stacked results of all ranks, for the inputs as values of the mesh."""
@@ -316,10 +380,6 @@ def _is_spec(value):
     return value is None or isinstance(value, ms.P)
 
 
-def _from_torch(kind):
-    return kind.__module__.startswith("torch.")
-
-
 class PerRank:
     """A program that every rank runs; see per_rank()."""
 
@@ -330,12 +390,6 @@ class PerRank:
         self.function, self.mesh, self.in_specs, self.out_specs = function, mesh_of(mesh), in_specs, out_specs
         self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
-        for name, each in self.module.named_modules() if self.module is not None else ():
-            if any(base.__name__ in ("FSDPModule", "FullyShardedDataParallel") and _from_torch(base)
-                   for base in type(each).__mro__):
-                raise NotImplementedError(f"[torch] {name or 'the module'} is a {type(each).__name__}, whose hooks "
-                                          "resize storage on streams: gather its parameters by collectives, or mark "
-                                          "them with meshard.torch.fully_shard() and compile the module")
 
     def _program(self, args, kwargs):
         state = {} if self.module is None else {**dict(self.module.named_parameters()),
@@ -354,9 +408,10 @@ class PerRank:
         others = tuple((type(each), each) for each in flat if not isinstance(each, torch.Tensor))
         key = (structure, others, *(each.key() for each in inputs),
                modes(self.module) if self.module is not None else (), ambient())
-        if key not in self._programs:
-            self._programs[key] = _Program(self, inputs, flat, structure, state)
-        return self._programs[key], inputs, tensors
+        program = self._programs.get(key)
+        if program is None or not program.is_current():
+            program = self._programs[key] = _Program(self, inputs, flat, structure, state)
+        return program, program.inputs, [*tensors, *program.outer]
 
     def __call__(self, *args, **kwargs):
         program, _, tensors = self._program(args, kwargs)

@@ -352,6 +352,69 @@ def test_fully_sharded_parameters_that_are_dtensors(mlp):
     assert collectives(f, x, y) == {"all_gather": 4, "reduce_scatter": 4}
 
 
+# Tensors from outside.
+
+def test_tensors_from_outside_are_inputs(device_mesh):
+    shift, own = torch.ones(2), values(lambda rank: torch.full((2,), float(rank)))
+    with LocalTensorMode(8):
+        part = distribute_tensor(torch.arange(8.), device_mesh["model"], [S0])
+    f = mt.per_rank(lambda x: (x + shift, x + own, x + part.to_local()), MESH)
+    for _ in range(2):
+        shifted, owned, parts = f(torch.zeros(2))
+        assert torch.equal(shifted, shift.expand(8, 2)) and owned[:, 0].tolist() == list(range(8))
+        assert parts.flatten().tolist() == [*range(8)] * 2
+        shift.add_(1)
+
+
+def test_tensors_from_outside_that_are_written(device_mesh):
+    count, made = torch.zeros(2), torch.tensor([3., 4.])
+
+    def program(x):
+        made = torch.tensor([1., 2.])
+        made.add_(count)
+        count.add_(1)
+        dist.all_reduce(count, dist.ReduceOp.MAX)
+        return x + made
+
+    f = mt.per_rank(program, MESH)
+    for i in range(2):
+        assert f(torch.zeros(2))[5].tolist() == [1 + i, 2 + i]
+        assert count.tolist() == [i + 1, i + 1]
+    assert made.tolist() == [3, 4]
+
+
+def test_a_step_with_an_optimizer(device_mesh, mlp):
+    reference, x = copy_of(mlp), torch.randn(16, 8)
+    optimizer, other = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (mlp, reference))
+
+    def step(x):
+        with torch.enable_grad():
+            mlp(x).square().mean().backward()
+        works = [dist.all_reduce(each.grad, dist.ReduceOp.AVG, async_op=True) for each in mlp.parameters()]
+        [work.wait() for work in works]
+        optimizer.step()
+        optimizer.zero_grad()
+
+    f = mt.per_rank(step, MESH, in_specs=P(("data", "model")), module=mlp)
+    for _ in range(2):
+        f(x)
+        other.zero_grad()
+        reference(x).square().mean().backward()
+        other.step()
+    for got, each in zip(mlp.parameters(), reference.parameters(), strict=True):
+        torch.testing.assert_close(got, each)
+
+
+def test_wrappers_whose_hooks_communicate(device_mesh, mlp):
+    from torch.distributed.fsdp import fully_shard
+
+    replicas = nn.parallel.DistributedDataParallel(Mlp())
+    sharded = fully_shard(Mlp(), mesh=device_mesh["data"])
+    for module, name in ((replicas, "DistributedDataParallel"), (sharded, r"fully_shard\(\)")):
+        with pytest.raises(NotImplementedError, match=rf"test_ranks\.py:\d+: \[torch\] {name} is not supported"):
+            mt.per_rank(lambda x, module=module: module(x), MESH)(torch.zeros(2, 8))
+
+
 # What is not supported.
 
 def test_a_decision_by_the_rank(device_mesh):
