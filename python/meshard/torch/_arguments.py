@@ -81,6 +81,7 @@ class _Walk:
 
     def __init__(self):
         self.tensors, self.paths = [], []
+        self.in_objects = set()  # the tensors that were found as attributes
         self.owners, self.owner_paths = [], []  # lists, dictionaries and objects
         self.contents = []  # of each owner: (kind, keys, descriptions of the members)
         self.others = {}
@@ -101,9 +102,12 @@ class _Walk:
         kind, keys, members = _content(self.owners[number])
         names = range(keys) if kind in _LISTS else keys
         template = "{}[{!r}]" if kind in _LISTS + _DICTS else "{}.{}"
+        before = len(self.tensors)
         self.contents[number] = kind, keys, tuple(
             self.describe(each, template.format(self.owner_paths[number], name))
             for name, each in zip(names, members, strict=True))
+        if kind not in _LISTS + _DICTS:
+            self.in_objects.update(range(before, len(self.tensors)))
 
     def describe(self, value, path=""):
         found = self._numbers.get(id(value))
@@ -181,6 +185,10 @@ class Arguments:
         self._kwargs = tuple((name, walk.describe(each, name)) for name, each in kwargs.items())
         self.tensors = walk.tensors
         self.names = walk.paths
+
+    def is_in_object(self, number):
+        """Whether a tensor was found in an attribute of an object: it has the tensor for itself."""
+        return number in self._walk.in_objects
 
     @property
     def description(self):

@@ -19,7 +19,7 @@ from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
 from ._held import Held
 from ._lines import is_own
-from ._marks import hold, is_captured, placed
+from ._marks import hold, is_alone, is_captured, placed
 from ._modules import ModuleState, tensor_type
 from ._run import run_graph
 from ._table import decompositions
@@ -437,8 +437,9 @@ class _CompiledCall:
             check_overlaps(self._written, tensors, names)
             # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
             for i in self._written:
-                if not (len(state) <= i < len(state) + len(arguments.tensors) or isinstance(tensors[i], Held)
-                        or weakref.getweakrefcount(tensors[i])):  # which PyTorch cannot swap
+                is_argument = len(state) <= i < len(state) + len(arguments.tensors)
+                stays = not is_argument or arguments.is_in_object(i - len(state)) and is_alone(tensors[i])
+                if stays and not isinstance(tensors[i], Held) and not weakref.getweakrefcount(tensors[i]):
                     hold(tensors[i], placed(tensors[i]))
         return self._results.repeat(arguments, self._run(*tensors))
 

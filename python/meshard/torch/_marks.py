@@ -163,6 +163,12 @@ def placed(tensor):
     return mark.value
 
 
+def is_alone(tensor):
+    """Whether no view and no array shares the memory of a tensor."""
+    storage = tensor.untyped_storage()
+    return torch._C._storage_Use_Count(storage._cdata) == 2  # the tensor's, and `storage`
+
+
 def hold(tensor, value):
     """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value."""
     if type(tensor) is Held:

@@ -212,6 +212,21 @@ def test_what_pytorch_writes_to_an_object_is_seen():
     close(compiled(torch.ones(3), own)["sum"], torch.ones(3))
 
 
+@pytest.mark.parametrize("is_seen", [False, True])
+def test_tensors_that_an_object_had_before(is_seen):
+    def f(x, cache):
+        cache.kept.add_(x)
+        return cache.kept * 2
+
+    cache, kept = Layer(), torch.zeros(3)
+    cache.kept = kept
+    row, compiled = kept[:1] if is_seen else None, mt.compile(f)
+    for i in range(1, 3):
+        close(compiled(torch.ones(3), cache), torch.full((3,), 2.0 * i))
+        assert cache.kept is kept and (not is_seen or row[0] == i)
+    assert isinstance(kept, mt.Held) != is_seen  # the elements are in host memory while PyTorch has a view of them
+
+
 def test_copies_of_objects_are_their_own():
     own, compiled = Cache(), mt.compile(with_cache)
     for _ in range(2):
