@@ -20,6 +20,16 @@ def _layout(rank):
     return "NC" + letters, "OI" + letters, "NC" + letters
 
 
+def _is_product(weight, padding, groups):
+    """Whether a convolution is a product of matrices for each position that its strides leave."""
+    return groups == 1 and all(n == 1 for n in weight.shape[2:]) and not any(padding)
+
+
+def _strided(x, stride):
+    """The positions of x that a kernel of one element reads."""
+    return x if all(s == 1 for s in stride) else x[(slice(None), slice(None), *(slice(None, None, s) for s in stride))]
+
+
 @lowers("aten.convolution", "aten.convolution_overrideable")
 def convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups):
     """x [batch, features, ...] with weight [out, in / groups, ...], or [in, out / groups, ...] if transposed."""
@@ -34,6 +44,8 @@ def convolution(x, weight, bias, stride, padding, dilation, transposed, output_p
         if 0 in x.shape or 0 in weight.shape:
             made = ms.zeros((x.shape[0], weight.shape[0], *size), dtype=x.dtype)
         else:
+            if _is_product(weight, padding, groups):
+                x, stride = _strided(x, stride), [1] * rank
             made = ms.nn.convolution(x, weight, strides=stride, padding=[(p, p) for p in padding],
                                   kernel_dilation=dilation, feature_groups=groups, layout=_layout(rank))
     return made if bias is None else made + ms.reshape(bias, (1, -1) + (1,) * rank)
@@ -64,7 +76,14 @@ def convolution_backward(grad, x, weight, bias_sizes, stride, padding, dilation,
     of_x = of_weight = of_bias = None
     if output_mask[0]:
         of_x = ms.vjp(lambda x: forward(x, weight), x)[1](grad)[0]
-    if output_mask[1]:
+    rank = weight.ndim - 2
+    stride, padding = _spatial(stride, rank), _spatial(padding, rank)
+    if output_mask[1] and not transposed and _is_product(weight, padding, groups):
+        # XLA's CPU compiler has slow code for this convolution, whose window is as large as x.
+        positions = [0, *range(2, x.ndim)]
+        product = ms.tensordot(grad, _strided(x, stride), axes=(positions, positions))
+        of_weight = ms.reshape(product, weight.shape)
+    elif output_mask[1]:
         of_weight = ms.vjp(lambda weight: forward(x, weight), weight)[1](grad)[0]
     if output_mask[2]:
         of_bias = ms.sum(grad, axis=(0, *range(2, grad.ndim)))

@@ -12,9 +12,6 @@ from .._dtypes import to_torch
 from .._table import lowers
 from ._helpers import cast
 
-_FEW = 32
-"""A maximum's gradient is a sum of selected slices for windows of up to so many elements, and a scatter for more."""
-
 
 def _listed(values, rank):
     values = [values] if isinstance(values, int) else list(values)
@@ -164,23 +161,10 @@ def _register_max(rank):
         return _largest(x, _Windows(x, rank, kernel_size, stride, padding, dilation, ceil_mode))
 
     def backward(grad, x, kernel_size, stride, padding, dilation, ceil_mode, indices):
-        windows = _Windows(x, rank, kernel_size, stride, padding, dilation, ceil_mode)
         if 0 in grad.shape:
             return ms.zeros_like(x)
-        if math.prod(windows.kernel) > _FEW:
-            return scattered(grad, indices, x.shape, rank)
-        pieces = None
-        for offset in windows.offsets():
-            chosen = ms.equal(indices, ms.asarray(windows.positions(offset)[0]))
-            part = ms.where(chosen, grad, ms.zeros_like(grad))
-            zeros = (0,) * len(windows.leading)
-            low = [o * d - p for o, d, p in zip(offset, windows.dilation, windows.padding)]
-            high = [n - l - (c - 1) * s - 1
-                    for n, l, c, s in zip(windows.sizes, low, windows.counts, windows.stride)]
-            part = ms.pad(part, ms.asarray(0, dtype=grad.dtype), (*zeros, *low), (*zeros, *high),
-                          (*zeros, *(s - 1 for s in windows.stride)))
-            pieces = part if pieces is None else pieces + part
-        return pieces
+        # Not a sum of selected slices: XLA's CPU compiler would find the indices anew for each of them.
+        return scattered(grad, indices, x.shape, rank)
 
     lowers(f"aten.max_pool{rank}d_with_indices")(forward)
     lowers(f"aten.max_pool{rank}d_with_indices_backward")(backward)
@@ -195,11 +179,12 @@ for _rank in (1, 2, 3):
 def scattered(updates, indices, shape, rank):
     """Zeros of a shape, with updates added at flat indices into its last `rank` dimensions."""
     leading = tuple(shape[:len(shape) - rank])
-    rows, size = math.prod(leading), math.prod(shape[len(shape) - rank:])
-    updates, indices = ms.reshape(updates, (rows, -1)), ms.reshape(indices, (rows, -1, 1))
-    made = ms.scatter_add(ms.zeros((rows, size), dtype=updates.dtype), indices, updates,
-                          inserted_window_dims=(1,), input_batching_dims=(0,), scatter_indices_batching_dims=(0,),
-                          scatter_dims_to_operand_dims=(1,), index_vector_dim=2)
+    batch, size = tuple(range(len(leading))), math.prod(shape[len(shape) - rank:])
+    updates, indices = ms.reshape(updates, (*leading, -1)), ms.reshape(indices, (*leading, -1, 1))
+    made = ms.scatter_add(ms.zeros((*leading, size), dtype=updates.dtype), indices, updates,
+                          inserted_window_dims=(len(batch),), input_batching_dims=batch,
+                          scatter_indices_batching_dims=batch, scatter_dims_to_operand_dims=(len(batch),),
+                          index_vector_dim=len(batch) + 1)
     return ms.reshape(made, tuple(shape))
 
 
