@@ -1,7 +1,8 @@
 """Compares PyTorch's op_db (703 entries), compiled by meshard.torch, with PyTorch's CPU.
 
-usage: op_database.py [--only NAME,...] [--dtype float32] [--samples 8] [--grad] [--part I/N] [--verbose] [--out FILE]
+usage: op_database.py [--only NAME,...] [--dtype DTYPE] [--samples 8] [--grad] [--part I/N] [--verbose] [--out FILE]
 
+Without a dtype, each entry is compared in float32, or in one that it has.
 It prints the entries that are not right with their reasons, and how many are what. The entries that are known not to be
 right are those of the table in docs/guides/pytorch-limits.md: an entry that is not right and not there, or there and
 right in all its samples, is a failure. --part 1/4 takes the second of four parts; --out writes the verdicts as JSON.
@@ -35,10 +36,17 @@ def listed(run):
             for name in re.findall("`([^`]+)`", names)}
 
 
+def own_dtype(entry, gradients):
+    """float32, or what comes nearest to it of what an entry has."""
+    has = entry.supported_backward_dtypes("cpu") if gradients else entry.supported_dtypes("cpu")
+    return next((each for each in (torch.float32, torch.complex64, torch.int64, torch.bool, torch.bfloat16,
+                                   torch.float8_e4m3fn) if each in has), torch.float32)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--only", default="")
-    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--dtype")
     parser.add_argument("--samples", type=int, default=8)
     parser.add_argument("--grad", action="store_true")
     parser.add_argument("--part", default="0/1")
@@ -47,7 +55,7 @@ def main():
     options = parser.parse_args()
     part, parts = map(int, options.part.split("/"))
     only = set(filter(None, options.only.split(",")))
-    run = "gradient" if options.grad else "forward" if options.dtype == "float32" else options.dtype
+    run = "gradient" if options.grad else options.dtype or "forward"
     limits = listed(run)
     known = {name for entry in op_db for name in (entry.name, name_of(entry))}
     for names, source in ((only, "--only"), (limits, LIMITS.name)):
@@ -58,7 +66,8 @@ def main():
         name = name_of(entry)
         if only and not only & {entry.name, name}:
             continue
-        verdict = compare(entry, getattr(torch, options.dtype), options.samples, options.grad)
+        dtype = getattr(torch, options.dtype) if options.dtype else own_dtype(entry, options.grad)
+        verdict = compare(entry, dtype, options.samples, options.grad)
         counts[verdict.kind] += 1
         verdicts[name] = (verdict.kind, verdict.reason)
         if options.verbose or verdict.kind not in ("right", "skipped"):
