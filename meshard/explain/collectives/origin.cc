@@ -38,6 +38,14 @@ bool is_in_python_library(std::string_view path) {
 // Limit of the search for a name: names are usually near, and programs are large.
 constexpr std::size_t kMostVisited = 4096;
 
+// Names that compilers give to instructions of their own, `slice.4`: without a scope, and numbered.
+bool is_compiler_name(std::string_view op_name) {
+  std::size_t dot = op_name.rfind('.');
+  return dot != std::string_view::npos && dot + 1 < op_name.size() &&
+         op_name.find_first_not_of("0123456789", dot + 1) == std::string_view::npos &&
+         op_name.find_first_of("/[") == std::string_view::npos;
+}
+
 // Ops whose communication the program itself requests: marks and collectives.
 bool is_request(const OriginPlace& place) {
   const OpDef* op = find_op(place.op);
@@ -248,8 +256,9 @@ std::optional<OriginPlace> OriginFinder::named(const HloMetadata& metadata,
                      std::move(path)};
 }
 
-bool OriginFinder::is_argument(const OriginPlace& place) const {
-  return graph_ && place.node && *place.node < graph_->num_leaves();
+bool OriginFinder::is_weak(const OriginPlace& place) const {
+  if (graph_) return place.node && *place.node < graph_->num_leaves();
+  return place.place.empty() && is_compiler_name(place.op);
 }
 
 // Breadth-first search; returns all instructions of the first step that contains an op name.
@@ -263,7 +272,7 @@ OriginFinder::Instructions OriginFinder::nearest(const InstructionIndex& index,
       for (const HloInstruction* other : to_users ? index.users(*one) : index.operands(*one)) {
         if (!seen.insert(other->id).second) continue;
         next.push_back(other);
-        if (auto place = named(*other); place && !is_argument(*place)) hits.push_back(other);
+        if (auto place = named(*other); place && !is_weak(*place)) hits.push_back(other);
       }
     if (!hits.empty()) return hits;
     step = std::move(next);
@@ -287,7 +296,7 @@ void OriginFinder::add_merged(const InstructionIndex& index, const HloInstructio
   auto add_parts = [&](const HloInstruction& of) {
     for (const HloInstruction* user : index.users(of))
       if (user->opcode == "get-tuple-element")
-        if (auto place = named(*user); place && !is_argument(*place)) {
+        if (auto place = named(*user); place && !is_weak(*place)) {
           ++parts;
           add_once(origin.places, std::move(*place));
         }
@@ -297,7 +306,7 @@ void OriginFinder::add_merged(const InstructionIndex& index, const HloInstructio
     if (user->opcode.ends_with("-done")) add_parts(*user);
   if (parts >= instruction.operands.size()) return;
   for (const HloInstruction* operand : index.operands(instruction)) {
-    if (auto place = named(*operand); place && !is_argument(*place))
+    if (auto place = named(*operand); place && !is_weak(*place))
       add_once(origin.places, std::move(*place));
     else if (Instructions found = nearest(index, *operand, false); !found.empty())
       add_once(origin.places, *named(*found[0]));
@@ -311,7 +320,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   if (std::vector<std::string> names = names_in_op_name(instruction.metadata.op_name);
       names.size() > 1) {
     for (const std::string& name : names)
-      if (auto place = named(instruction.metadata, name); place && !is_argument(*place))
+      if (auto place = named(instruction.metadata, name); place && !is_weak(*place))
         add_once(origin.places, std::move(*place));
     if (!origin.places.empty()) {
       origin.certainty =
@@ -320,7 +329,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
     }
   }
   std::optional<OriginPlace> own = named(instruction);
-  if (own && !is_argument(*own)) add_once(origin.places, *own);
+  if (own && !is_weak(*own)) add_once(origin.places, *own);
   if (may_be_combined(kind) && instruction.operands.size() > 1) {
     add_merged(index, instruction, origin);
     if (origin.places.size() > 1) {
@@ -328,7 +337,7 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
       return origin;
     }
   }
-  if (own && !is_argument(*own)) {
+  if (own && !is_weak(*own)) {
     origin.certainty = OriginCertainty::kExact;
     return origin;
   }

@@ -135,7 +135,9 @@ class OriginFinder {
 
  private:
   using Instructions = std::vector<const HloInstruction*>;
-  bool is_argument(const OriginPlace& place) const;
+  // True for the name of an argument, and for that of an instruction that the compiler made: an op
+  // of the program nearby says more.
+  bool is_weak(const OriginPlace& place) const;
   std::optional<OriginPlace> named(const HloMetadata& metadata, std::string_view op_name) const;
   bool splits_by(std::uint32_t number, const AxisList& axes) const;
   std::optional<OriginPlace> neighbor(const InstructionIndex& index,

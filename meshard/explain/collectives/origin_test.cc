@@ -222,6 +222,22 @@ TEST(Origin, AModuleFromElsewhereTellsItsOwnLines) {
   EXPECT_EQ(found.cause, CollectiveCause::kUnknown);
 }
 
+TEST(Origin, AnOpSaysMoreThanANameOfTheCompiler) {
+  HloInstruction producer =
+      make_instruction(1, "convolution", f32_shape({8}), {}, "model/conv1/dot");
+  producer.metadata.source_file = "/home/me/resnet.py";
+  producer.metadata.source_line = 7;
+  HloModule module =
+      entry({producer, make_instruction(2, "custom-call", f32_shape({8}), {1}, "custom-call.71"),
+             make_instruction(3, "all-gather", f32_shape({8}), {2}, "custom-call.71")});
+  Found found = find(nullptr, module, 3, CollectiveKind::kAllGather);
+  EXPECT_EQ(found.origin.certainty, OriginCertainty::kInferred);
+  EXPECT_THAT(found.places, ElementsAre("resnet.py:7"));
+  HloModule alone = entry({make_instruction(2, "custom-call", f32_shape({8}), {}, "custom-call.71"),
+                           make_instruction(3, "all-gather", f32_shape({8}), {2}, "slice.4")});
+  EXPECT_EQ(find(nullptr, alone, 3, CollectiveKind::kAllGather).origin.places[0].op, "slice.4");
+}
+
 TEST(InstructionIndex, OperandsAndUsers) {
   HloModule module = entry({make_instruction(10, "parameter", f32_shape({})),
                             make_instruction(20, "add", f32_shape({}), {10, 10}),
