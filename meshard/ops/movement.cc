@@ -395,6 +395,9 @@ std::vector<OpSample> pad_samples(SampleSource& source) {
        [](std::span<const Tensor> x) {
          return pad(x[0], 0.5, {0, 4}, {0, 4});
        }},
+      {"edges and gaps by a number",
+       {source.uniform(f64, {7})},
+       [](std::span<const Tensor> x) { return pad(x[0], 0.5, {2}, {3}, {1}); }},
   };
 }
 

@@ -33,6 +33,7 @@ enum class Quirk : std::uint8_t {
   kRegionLookups,
   kRegionWindows,
   kRegionTransforms,
+  kRegionPads,
   kDifferentBranches,
   kFastMinMax,
   kXnnpackWaits,

@@ -70,10 +70,15 @@ Function on_halves(const Function& top, const Function& bottom) {
   };
 }
 
-// `f` in a region over "m", on values that are split by `spec` over "s", and copied along "c".
-Trial in_region(Shape shape, const PartitionSpec& spec, const Function& f) {
+// `f` in a region over "m", on values that are split by `spec` over "s", and copied along "c". Its
+// results are split by `result`, if that says something.
+Trial in_region(Shape shape, const PartitionSpec& spec, const Function& f,
+                const PartitionSpec& result = {}) {
   const Mesh cube({{"m", 2}, {"s", 2}, {"c", 2}});
-  Function local = [=](const Tensor& x) { return f(sharding_constraint(x, Sharding(cube, spec))); };
+  Function local = [=](const Tensor& x) {
+    Tensor made = f(sharding_constraint(x, Sharding(cube, spec)));
+    return result == PartitionSpec() ? made : sharding_constraint(made, Sharding(cube, result));
+  };
   return {.function = manual(cube, P("m"), P("m"), local, {.axes = {"m"}}),
           .expected = on_halves(f, f),
           .shape = std::move(shape),

@@ -279,10 +279,8 @@ NodeWriter::SsaValue NodeWriter::behind_barriers(SsaValue value, const TensorTyp
 }
 
 std::optional<Sharding> NodeWriter::whole_local(const Node& node, int rank) const {
-  if (!node.annotations() || !node.annotations()->manual || rank == 0) return std::nullopt;
-  const ManualAxes& place = *node.annotations()->manual;
-  if (!is_gathered_in_region(node, place, quirks_)) return std::nullopt;
-  return Sharding::replicated(place.mesh, static_cast<std::size_t>(rank));
+  if (!node.annotations() || !node.annotations()->manual) return std::nullopt;
+  return gathered_in_region(node, rank, *node.annotations()->manual, quirks_);
 }
 
 std::string NodeWriter::whole_text(const Node& node, std::uint32_t result) const {

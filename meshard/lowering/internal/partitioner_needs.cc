@@ -139,6 +139,14 @@ Dimensions closed_for_pad(const PadAttributes& pad) {
   return closed;
 }
 
+Dimensions padded_dimensions(const PadAttributes& pad) {
+  Dimensions padded;
+  for (std::size_t d = 0; d < pad.low.size(); ++d)
+    if (pad.low[d] != 0 || pad.high[d] != 0 || (!pad.interior.empty() && pad.interior[d] > 0))
+      padded.push_back(static_cast<std::int64_t>(d));
+  return padded;
+}
+
 Dimensions closed_for_select(const SelectAndScatterAddAttributes& windows) {
   Dimensions closed;
   for (std::size_t d = 0; d < windows.window.size(); ++d)
@@ -321,11 +329,16 @@ bool keeps_only_padding(const Node& node) {
   return false;
 }
 
-bool is_gathered_in_region(const Node& node, const ManualAxes& place, QuirkSet quirks) {
-  if (automatic_size(place) == 1) return false;
-  for (const QuirkRow& row : quirk_table())
-    if (row.gathers(node.op().name)) return quirks.has(row.quirk);
-  return false;
+std::optional<Sharding> gathered_in_region(const Node& node, int rank, const ManualAxes& place,
+                                           QuirkSet quirks) {
+  if (rank == 0 || automatic_size(place) == 1) return std::nullopt;
+  std::span<const QuirkRow> rows = quirk_table();
+  auto row = std::ranges::find_if(
+      rows, [&](const QuirkRow& each) { return each.gathers(node.op().name); });
+  if (row == rows.end() || !quirks.has(row->quirk)) return std::nullopt;
+  if (const auto* pad = attributes_if<PadAttributes>(node))
+    return closed_at(padded_dimensions(*pad), rank, place.mesh);
+  return Sharding::replicated(place.mesh, static_cast<std::size_t>(rank));
 }
 
 bool runs_on_all_devices(const Node& node, const ManualAxes& place, QuirkSet quirks) {

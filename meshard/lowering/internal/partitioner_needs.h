@@ -32,10 +32,12 @@ std::optional<Sharding> whole_result(const Node& node, const Mesh& mesh, QuirkSe
 /// added (Quirk::kOnlyPadding). Lowering separates the two.
 bool keeps_only_padding(const Node& node);
 
-/// Whether operands and results are gathered over the axes that are not manual: the rows with
-/// `gathered_in_regions`.
+/// The constraint on an operand or result of `rank` dimensions of an op that is gathered over the
+/// axes that are not manual (the rows with `gathered_in_regions`); none for other ops. Of a pad,
+/// only the padded dimensions are gathered.
 /// @param place the node's manual axes
-bool is_gathered_in_region(const Node& node, const ManualAxes& place, QuirkSet quirks);
+std::optional<Sharding> gathered_in_region(const Node& node, int rank, const ManualAxes& place,
+                                           QuirkSet quirks);
 
 /// Whether all devices run all branches, or all turns, and select their own values
 /// (Quirk::kDifferentBranches).

@@ -75,6 +75,10 @@ TEST(QuirksInRegions, OperandsAndResultsAreGatheredInRegionsOverSomeAxes) {
        [](const Tensor& t) {
          return reduce_window_max(t, {1, 3}, {.padding = Padding::kSame});
        }},
+      {"stablehlo.pad",
+       [](const Tensor& t) {
+         return pad(t, 0, {0, 1}, {0, 1});
+       }},
   };
   for (const auto& [mnemonic, call] : calls) {
     std::string text = text_in_region(call, {"x"});
@@ -85,6 +89,13 @@ TEST(QuirksInRegions, OperandsAndResultsAreGatheredInRegionsOverSomeAxes) {
     EXPECT_THAT(text_in_region(call, {"x", "y"}), Not(HasSubstr("sdy.sharding_constraint")))
         << mnemonic;
   }
+}
+
+TEST(QuirksInRegions, OnlyPaddedDimensionsOfPadsAreGathered) {
+  auto padded = [](const Tensor& t) { return pad(t, 0, {0, 1}, {0, 1}); };
+  EXPECT_THAT(text_in_region(padded, {"x"}), HasSubstr("[{?}, {}]"));
+  auto unpadded = [](const Tensor& t) { return pad(t, 0, {0, 0}, {0, 0}); };
+  EXPECT_THAT(text_in_region(unpadded, {"x"}), Not(HasSubstr("sdy.sharding_constraint")));
 }
 
 TEST(QuirksInRegions, OpsWithoutFaultsAreWrittenAsTheyAre) {
