@@ -320,7 +320,8 @@ class _StepProgram:
             before = [each.clone() for each in (*leaves, *states)] if found is not None else []
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
-            optimizer.step()
+            with _Powers():
+                optimizer.step()
             for i, parameter in enumerate(state.in_groups):
                 for name, value in optimizer.state.get(of[id(parameter)], {}).items():
                     if isinstance(value, torch.Tensor) and (i, name) not in state.slots:
@@ -405,6 +406,18 @@ def _number(option):
     if isinstance(option, torch.Tensor):
         return option.item() if option.numel() == 1 else option.tolist()
     return type(option)(map(_number, option)) if type(option) in (tuple, list) else option
+
+
+class _Powers(torch.overrides.TorchFunctionMode):
+    """Computes powers of numbers in float64, as Python does: of 1 - 0.999 ** step, float32 has four digits."""
+
+    _FUNCTIONS = (torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.Tensor.__rpow__, torch._foreach_pow)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func in _Powers._FUNCTIONS:
+            args = pytree.tree_map_only(torch.Tensor, lambda x: x if x.ndim or x.dtype != torch.float32 else x.double(),
+                                        args)
+        return func(*args, **(kwargs or {}))
 
 
 @contextlib.contextmanager

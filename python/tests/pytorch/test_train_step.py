@@ -279,3 +279,34 @@ def test_arguments_of_a_step_are_not_kept(mlp):
     del x
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("options", [{}, {"foreach": True}])
+@pytest.mark.parametrize("name", ["AdamW", "NAdam", "RAdam", "Adamax"])
+def test_corrections_of_averages_are_as_exact_as_pytorchs(name, options):
+    def parameters():
+        return torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(3)), torch.nn.Parameter(torch.zeros(()))])
+
+    def loss(output):
+        return (output[0] * torch.tensor([1.0, -2.0, 0.5])).sum() + 3 * output[1]
+
+    class Own(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own = parameters()
+
+        def forward(self):
+            return [each * 1 for each in self.own]
+
+    plain, compiled = Own(), Own()
+    of_plain, of_compiled = (getattr(torch.optim, name)(each.parameters(), lr=1.0, **options)
+                             for each in (plain, compiled))
+    step = mt.train_step(compiled, loss, of_compiled)
+    for _ in range(7):
+        of_plain.zero_grad()
+        loss(plain()).backward()
+        of_plain.step()
+        step()
+    for got, wanted in zip(compiled.parameters(), plain.parameters(), strict=True):
+        assert got.dtype == wanted.dtype
+        torch.testing.assert_close(got.detach().clone(), wanted.detach(), rtol=2e-6, atol=2e-6)
