@@ -14,7 +14,6 @@ SIZES = dict(vocab_size=128, hidden_size=64, intermediate_size=128, num_hidden_l
 def language_model(name, config, plan=None):
     """A causal language model with its labels, which generates."""
     def build():
-        config._attn_implementation = "sdpa"
         return transformers.AutoModelForCausalLM.from_config(config)
 
     def inputs():
