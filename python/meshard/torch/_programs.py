@@ -159,7 +159,8 @@ def compare_with_marks(program, whole, *args, topology, **options):
 
 # --- modules of StableHLO -----------------------------------------------------------------------------
 
-_LOCATION = re.compile(rf'loc\("([^"\n]*)"\("{NUMBERS}":(\d+):1\)\)')
+# Without the phase that meshard gives an operation if a lowering takes derivatives.
+_LOCATION = re.compile(rf'loc\("(?:jvp\(\)/|transpose\(jvp\(\)\)/|optimizer\(\)/)?([^"\n]*)"\("{NUMBERS}":(\d+):1\)\)')
 _PLACE = re.compile(rf'"{NUMBERS}:(\d+)"')
 _ARGUMENT = re.compile(r'(%arg\d+: tensor<[^>]*>+)(?: \{(.*?)\})? loc\("([^"\n]*)"\)')
 _RESULT = re.compile(r'(tensor<[^>]*>+)(?: \{(.*?)\})?(?=, tensor<|\)? \{$|\)$)')

@@ -1,6 +1,7 @@
 """explain, check_sharded and plan of PyTorch programs: names, lines, collectives."""
 
 import pathlib
+import re
 
 import pytest
 
@@ -72,6 +73,26 @@ def test_functions(mlp):
     assert "meshard.torch.compile(function)" in found.value.__notes__[0]
     with pytest.raises(TypeError, match=r"pass meshard\.torch\.compile\(relu\)"):
         ms.explain(torch.nn.functional.relu, x, topology="cpu:1")
+
+
+def test_names_of_operations():
+    class Pooled(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Sequential(torch.nn.Conv1d(4, 4, 3, padding=1), torch.nn.AvgPool1d(2),
+                                             torch.nn.LayerNorm(2))
+
+        def forward(self, x):
+            return self.inner(x).mean()
+
+    model = Pooled()
+    step = mt.train_step(model, lambda loss: loss, torch.optim.SGD(model.parameters(), 0.1))
+    names = set(re.findall(r'loc\("([^"]+)"\("', ms.module_text(step, torch.randn(2, 4, 4))))
+    scopes = {name.rpartition("/")[0] for name in names}
+    phases = ("jvp()/", "transpose(jvp())/", "optimizer()/")
+    assert {f"{phase}inner/{i}" for phase in phases[:2] for i in range(3)} <= scopes
+    assert all(sum(phase in name for phase in ("jvp()/", "optimizer()/")) <= 1 for name in names)
+    assert all(name.startswith(phases) for name in names if "jvp" in name or "optimizer" in name)
 
 
 def test_plan_names_parameters(mlp):
