@@ -144,7 +144,8 @@ def compare_with_marks(program, whole, *args, topology, **options):
             places.setdefault((each, tuple(tensor.shape)), i)
     names, shardings = list(made.names), [None] * len(made.tensors)
     for one in inputs:
-        place = places.get((one.name, one.shape))
+        # A parametrized parameter, such as one that is gathered for its use, is that of the same name.
+        place = places.get((re.sub(r"parametrizations\.(\w+)\.original$", r"\1", one.name), one.shape))
         if one.stacked:
             raise ValueError(f"[torch] {one.name} has a value of each rank, so that there is no whole tensor to mark")
         if place is not None:

@@ -24,6 +24,7 @@ from ._rank_graphs import for_every_rank, where
 from ._rank_symbols import symbolic_ranks
 from ._run import run_graph
 from ._table import lowering_of
+from .lowerings._helpers import manual_mesh
 from .lowerings.random import keys_from, needs_key, new_key
 
 
@@ -349,8 +350,12 @@ class _Program:
         def local(key, *parts):
             given = [ms.vary(ms.squeeze(part, axis=0) if one.stacked else part, axes)
                      for one, part in zip(self.inputs, parts)]
-            with keys_from(key):
-                results = run_graph(self._graph, given)
+            token = manual_mesh.set(self._mesh)
+            try:
+                with keys_from(key):
+                    results = run_graph(self._graph, given)
+            finally:
+                manual_mesh.reset(token)
             return [ms.expand_dims(ms.vary(each, axes), axis=0) for each in results if isinstance(each, ms.Tensor)]
 
         specs = [ms.P(axes) if each.stacked else each.spec for each in self.inputs]

@@ -96,6 +96,9 @@ def test_a_tensor_that_is_distributed_inside(device_mesh):
 
 def test_constants(device_mesh):
     assert_equals_local_tensors(lambda x: x + torch.tensor([1., 2., 3.]), random_values(3))
+    assert_equals_local_tensors(lambda x: (x + torch.arange(4.), F.max_pool2d(x[None], 2)), random_values(4, 4))
+    f = mt.per_rank(lambda x: torch.arange(3.)[:, None] * torch.arange(2.), MESH)
+    assert torch.equal(f(torch.zeros(1)), (torch.arange(3.)[:, None] * torch.arange(2.)).expand(8, 3, 2))
 
 
 # DTensor.

@@ -1,10 +1,23 @@
 """What lowerings share: operands in one dtype, dimensions, reductions."""
 
+import contextvars
+
 import torch
 
 import meshard as ms
 
 from .._dtypes import Promotion, computed_and_result, to_meshard, to_torch
+
+
+manual_mesh = contextvars.ContextVar("manual_mesh", default=None)
+"""The mesh over which operations are recorded for the values of each rank; None: for whole values."""
+
+
+def array(value, dtype=None):
+    """A constant that is known while the program is recorded."""
+    made = ms.asarray(value) if dtype is None else ms.asarray(value, dtype=dtype)
+    mesh = manual_mesh.get()
+    return made if mesh is None else ms.mark_manual_sharding(made, mesh)
 
 
 def as_dtype(value, dtype):

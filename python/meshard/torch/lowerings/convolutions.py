@@ -7,6 +7,7 @@ import torch
 import meshard as ms
 
 from .._table import lowers
+from ._helpers import array
 
 
 def _spatial(values, rank):
@@ -105,7 +106,7 @@ def conv_tbc_backward(grad, x, weight, bias, pad):
 def _im2col(x, kernel_size, dilation, padding, stride):
     """The patches of x [batch, features, height, width] as [batch, features * kernel elements, positions]."""
     batch, features = x.shape[:2]
-    padded = ms.pad(x, ms.asarray(0, dtype=x.dtype), (0, 0, *padding), (0, 0, *padding))
+    padded = ms.pad(x, array(0, dtype=x.dtype), (0, 0, *padding), (0, 0, *padding))
     counts = [(n + 2 * p - d * (k - 1) - 1) // s + 1
               for n, p, d, k, s in zip(x.shape[2:], padding, dilation, kernel_size, stride)]
     parts = []

@@ -8,7 +8,7 @@ import meshard as ms
 
 from .._dtypes import to_meshard, to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast
+from ._helpers import array, as_dtype, cast
 
 
 def _is_complex(x):
@@ -186,7 +186,7 @@ def _factors_transpose(node):
 
 def _sign_of_pivots(pivots, dtype):
     moved = ms.not_equal(pivots, ms.arange(1, pivots.shape[-1] + 1, dtype=pivots.dtype))
-    odd = ms.remainder(ms.sum(cast(moved, torch.int32), axis=-1), ms.asarray(2, dtype=ms.int32))
+    odd = ms.remainder(ms.sum(cast(moved, torch.int32), axis=-1), array(2, dtype=ms.int32))
     return ms.astype(1 - 2 * odd, dtype)
 
 
@@ -502,5 +502,5 @@ def linalg_matrix_exp(a):
         going = (times > i)[..., None, None]
         return i + 1, ms.where(going, ms.matmul(made, made), made)
 
-    start = ms.asarray(0, dtype=times.dtype)
+    start = array(0, dtype=times.dtype)
     return ms.while_loop(lambda carry: ms.any(times > carry[0]), square, (start, made))[1]

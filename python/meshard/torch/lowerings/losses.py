@@ -6,7 +6,7 @@ import meshard as ms
 
 from .._dtypes import to_torch
 from .._table import lowers
-from ._helpers import cast
+from ._helpers import array, cast
 
 
 _UNLIKELY = -1e30
@@ -29,7 +29,7 @@ def _ctc(log_probs, targets, input_lengths, target_lengths, blank):
     """
     steps, batch, classes = log_probs.shape
     longest = max(target_lengths, default=0) if isinstance(target_lengths, (list, tuple)) else targets.shape[-1]
-    input_lengths, target_lengths = (ms.astype(ms.asarray(each), ms.int64) for each in (input_lengths, target_lengths))
+    input_lengths, target_lengths = (ms.astype(array(each), ms.int64) for each in (input_lengths, target_lengths))
     states = 2 * longest + 1
     labels = ms.full((batch, states), blank, dtype=ms.int64)
     if longest:
@@ -94,7 +94,7 @@ def ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_length
     value = ms.full((), 0 if zero_infinity else float("nan"), dtype=made.dtype)
     made = ms.where(infinite[:, None], value, made)
     steps = ms.iota(ms.int64, made.shape, 0)
-    lengths = ms.astype(ms.asarray(input_lengths), ms.int64)[:, None]
+    lengths = ms.astype(array(input_lengths), ms.int64)[:, None]
     return ms.where(ms.less(steps, lengths), made, ms.zeros_like(made))
 
 

@@ -10,7 +10,7 @@ import meshard as ms
 
 from .._dtypes import to_torch
 from .._table import lowers
-from ._helpers import cast
+from ._helpers import array, cast
 
 
 def _listed(values, rank):
@@ -59,7 +59,7 @@ class _Windows:
     def padded(self, x, value):
         """x with padding before, and as many elements after as the windows reach."""
         zeros = (0,) * len(self.leading)
-        return ms.pad(x, ms.asarray(value, dtype=x.dtype), (*zeros, *self.padding), (*zeros, *self.after))
+        return ms.pad(x, array(value, dtype=x.dtype), (*zeros, *self.padding), (*zeros, *self.after))
 
     def taken(self, padded, offset):
         """The elements that are at this offset in each window."""
@@ -95,9 +95,9 @@ def _average(x, rank, kernel_size, stride, padding, ceil_mode, count_include_pad
             count = end - begin if count_include_pad else np.minimum(end, size) - np.maximum(begin, 0)
             divisor = divisor * count.reshape([-1 if d == axis else 1 for d in range(rank)])
     if dtype.is_floating_point or dtype.is_complex:
-        made = total / ms.asarray(divisor.astype(np.float64), dtype=total.dtype)
+        made = total / array(divisor.astype(np.float64), dtype=total.dtype)
     else:
-        made = ms.truncated_divide(total, ms.asarray(divisor, dtype=total.dtype))
+        made = ms.truncated_divide(total, array(divisor, dtype=total.dtype))
     return cast(made, dtype)
 
 
@@ -138,20 +138,20 @@ def _largest(x, windows):
     best = where = None
     for offset in windows.offsets():
         flat, inside = windows.positions(offset)
-        value, at = windows.taken(padded, offset), ms.asarray(flat)
+        value, at = windows.taken(padded, offset), array(flat)
         if best is None:
             # The first element inside is the answer if all are the lowest value.
             first, found = flat.copy(), inside.copy()
             for other in windows.offsets():
                 f, i = windows.positions(other)
                 first, found = np.where(~found & i, f, first), found | i
-            best, where = ms.full(value.shape, _lowest(dtype), dtype=x.dtype), ms.asarray(first)
+            best, where = ms.full(value.shape, _lowest(dtype), dtype=x.dtype), array(first)
             where = ms.broadcast_to(where, value.shape)
         better = ms.greater(value, best)
         if dtype.is_floating_point:
             better = ms.logical_or(better, ms.isnan(value))
         if not inside.all():
-            better = ms.logical_and(better, ms.asarray(inside))
+            better = ms.logical_and(better, array(inside))
         best, where = ms.where(better, value, best), ms.where(better, at, where)
     return values, where
 
@@ -210,11 +210,11 @@ def _adaptive_average(x, rank, output_size):
         if size % count == 0:
             x = ms.mean(ms.reshape(x, shape), axis=axis + 1)
             continue
-        taken = ms.reshape(ms.take(x, ms.asarray(at.reshape(-1)), axis=axis), shape)
+        taken = ms.reshape(ms.take(x, array(at.reshape(-1)), axis=axis), shape)
         along = (1,) * axis + at.shape + (1,) * (x.ndim - axis - 1)
-        taken = ms.where(ms.asarray(inside.reshape(along)), taken, ms.zeros_like(taken))
+        taken = ms.where(array(inside.reshape(along)), taken, ms.zeros_like(taken))
         lengths = inside.sum(1).astype(np.float64).reshape(along[:axis + 1] + along[axis + 2:])
-        x = ms.sum(taken, axis=axis + 1) / ms.asarray(lengths, dtype=x.dtype)
+        x = ms.sum(taken, axis=axis + 1) / array(lengths, dtype=x.dtype)
     return cast(x, dtype)
 
 
@@ -246,7 +246,7 @@ def _window_maximum(x, indices, inside):
         at = ms.reshape(at, (*at.shape[:-2], *place))
         flat = at if flat is None else flat * sizes[axis] + at
         if counted is not None:
-            counted = ms.asarray(counted.reshape(place))
+            counted = array(counted.reshape(place))
             valid = counted if valid is None else ms.logical_and(valid, counted)
     windows = (*counts, math.prod(lengths))
     own = flat.ndim > 2 * rank
@@ -261,7 +261,7 @@ def _window_maximum(x, indices, inside):
     dtype = to_torch(x.dtype)
     if valid is not None:
         valid = ms.reshape(ms.broadcast_to(valid, (*counts, *lengths)), windows)
-        taken = ms.where(valid, taken, ms.asarray(_lowest(dtype), dtype=x.dtype))
+        taken = ms.where(valid, taken, array(_lowest(dtype), dtype=x.dtype))
     best = ms.argmax(taken, axis=-1, keepdims=True)
     value = ms.take_along_axis(taken, best, axis=-1)
     at = ms.take_along_axis(ms.broadcast_to(flat, taken.shape), best, axis=-1)
@@ -276,7 +276,7 @@ def _register_adaptive_max(rank):
             shape = (*x.shape[:x.ndim - rank], *output_size)
             return ms.zeros(shape, dtype=x.dtype), ms.zeros(shape, dtype=ms.int64)
         windows = [_adaptive_windows(*each) for each in zip(x.shape[x.ndim - rank:], output_size)]
-        return _window_maximum(x, [ms.asarray(at) for at, _ in windows], [inside for _, inside in windows])
+        return _window_maximum(x, [array(at) for at, _ in windows], [inside for _, inside in windows])
 
     lowers(f"aten.adaptive_max_pool{rank}d")(forward)
     lowers(f"aten.adaptive_max_pool{rank}d_backward")(
@@ -299,7 +299,7 @@ def _register_fractional(rank):
             # PyTorch reads the samples of two dimensions as (width, height), and of three as (time, height, width).
             sample = samples[..., rank - 1 - axis if rank == 2 else axis][..., None]
             if count > 1:
-                alpha = ms.asarray((size - length) / (count - 1), dtype=x.dtype)
+                alpha = array((size - length) / (count - 1), dtype=x.dtype)
                 step = ms.arange(count - 1, dtype=x.dtype)
                 begin = cast(ms.trunc((step + sample) * alpha) - ms.trunc(sample * alpha), torch.int64)
                 last = ms.full((*leading, 1), size - length, dtype=ms.int64)

@@ -10,7 +10,7 @@ import meshard as ms
 
 from .._dtypes import to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast
+from ._helpers import array, as_dtype, cast
 
 _NEAREST, _NEAREST_EXACT, _LINEAR, _CUBIC = "nearest", "nearest-exact", "linear", "cubic"
 
@@ -95,10 +95,10 @@ def _resampled(x, rank, kind, output_size, align_corners, scales, taps=_taps):
         indices, weights = taps(kind, size, count, align_corners, scales[d], real)
         made = None
         for k in range(len(indices)):
-            taken = ms.take(x, ms.asarray(indices[k]), axis=axis)
+            taken = ms.take(x, array(indices[k]), axis=axis)
             if weights is not None:
                 along = [-1 if a == axis else 1 for a in range(x.ndim)]
-                taken = taken * ms.asarray(weights[k].reshape(along), dtype=x.dtype)
+                taken = taken * array(weights[k].reshape(along), dtype=x.dtype)
             made = taken if made is None else made + taken
         x = made
     return cast(x, dtype)

@@ -9,7 +9,7 @@ import meshard as ms
 from .._dtypes import Promotion, to_meshard, to_torch
 from .._table import lowers
 from . import _coefficients as tables
-from ._helpers import as_dtype, cast, elementwise, wide
+from ._helpers import array, as_dtype, cast, elementwise, wide
 
 FLOAT = Promotion.INT_TO_FLOAT
 
@@ -253,7 +253,7 @@ def zeta(x, q):
                 ms.where(going, total + next_term, total))
 
     first = ms.pow(a, -s)
-    _, a, term, total = ms.while_loop(more, step, (ms.asarray(0), a, first, first))
+    _, a, term, total = ms.while_loop(more, step, (array(0), a, first, first))
     total = total + term * a / (s - 1) - 0.5 * term
     factor, power = one, term
     for k, divisor in enumerate(_EULER_MACLAURIN):
@@ -342,7 +342,7 @@ def _lower_series(a, x):
         return i + 1, r, term, total + term
 
     one = ms.ones_like(x)
-    return ms.while_loop(more, step, (ms.asarray(0), a + 0 * x, one, one))[3] / a
+    return ms.while_loop(more, step, (array(0), a + 0 * x, one, one))[3] / a
 
 
 def _upper_fraction(a, x):
@@ -367,7 +367,7 @@ def _upper_fraction(a, x):
     one = ms.ones_like(x)
     b = x + 1 - a
     b = _where(ms.abs(b) < tiny, tiny, b)
-    start = (ms.asarray(0), one, b, one / tiny, 1 / b, 1 / b, one + one)
+    start = (array(0), one, b, one / tiny, 1 / b, 1 / b, one + one)
     return ms.while_loop(more, step, start)[5]
 
 
@@ -394,7 +394,7 @@ def _recurrence(x, n, start, step):
     dtype = to_torch(x.dtype)
 
     def more(carry):
-        return ms.less(carry[0], ms.max(degree)) if degree.size else ms.asarray(False)
+        return ms.less(carry[0], ms.max(degree)) if degree.size else array(False)
 
     def advance(carry):
         k, p, q = carry
@@ -403,7 +403,7 @@ def _recurrence(x, n, start, step):
         return k + 1, ms.where(going, q, p), ms.where(going, made, q)
 
     one = ms.ones_like(x)
-    _, _, q = ms.while_loop(more, advance, (ms.asarray(1, dtype=ms.int64), one, start(x) + 0 * x))
+    _, _, q = ms.while_loop(more, advance, (array(1, dtype=ms.int64), one, start(x) + 0 * x))
     zero = ms.zeros_like(degree)
     return ms.where(ms.less(degree, zero), ms.zeros_like(x), ms.where(ms.equal(degree, zero), one, q))
 
