@@ -319,11 +319,13 @@ def flatten_results(result):
 def call_with(what, module, state, tensors, args, kwargs):
     """`what(*args, **kwargs)` with other tensors in place of those of the module's state."""
     if module is None:
-        return what(*args, **kwargs)
+        with _KeptAttributes():
+            return what(*args, **kwargs)
     # What the module and others have in closures, too, is replaced there.
     others = {id(tensor): other for tensor, other in zip(state.values(), tensors)}
     own = dict(zip(state, tensors))
-    with torch.nn.utils.stateless._reparametrize_module(module, own, tie_weights=True), Replaced(others):
+    with _KeptAttributes(module, tensors), \
+            torch.nn.utils.stateless._reparametrize_module(module, own, tie_weights=True), Replaced(others):
         result = what(*args, **kwargs)
     _write_assigned(module, own, state, tensors)
     return result
@@ -341,6 +343,53 @@ def _write_assigned(module, own, names, tensors):
             tensor.copy_(value)
 
 
+class _KeptAttributes:
+    """Gives the attributes of the owner's and all called modules back what they had; a context manager.
+
+    A value of a program has no elements outside of it: a module that has one is of no use any more, not even to
+    PyTorch. Raises TypeError for an attribute that became such a value, unless there is an error already; not for one
+    of the owner's own tensors, of which recurrent layers have a second list.
+    """
+
+    def __init__(self, owner=None, tensors=()):
+        self._owner, self._own = owner, set(map(id, tensors))
+
+    def __enter__(self):
+        self._before = {}
+        for module in () if self._owner is None else self._owner.modules():
+            self._keep(module, ())
+        self._handle = torch.nn.modules.module.register_module_forward_pre_hook(self._keep)
+
+    def _keep(self, module, args):
+        if id(module) not in self._before and not is_own(module):
+            contents = {name: copy.copy(value) for name, value in module.__dict__.items()
+                        if type(value) in (list, dict) and name not in ("_parameters", "_buffers", "_modules")}
+            self._before[id(module)] = module, dict(module.__dict__), contents
+
+    def __exit__(self, kind, error, traceback):
+        self._handle.remove()
+        names = [f"{type(module).__name__} keeps a value of the program as its attribute {name}"
+                 for module, attributes, contents in self._before.values()
+                 for name in self._restored(module.__dict__, attributes, contents)]
+        if names and error is None:
+            raise TypeError(f"[torch] {names[0]}: return it, or register a buffer with register_buffer()")
+
+    def _restored(self, now, attributes, contents):
+        """Restores the attributes that have values of a program; the names of those that have more than own tensors."""
+        found = {name: [each for each in pytree.tree_leaves(value)
+                        if isinstance(each, torch.Tensor) and is_captured(each)]
+                 for name, value in now.items() if value is not attributes.get(name) or name in contents}
+        for name in filter(found.get, found):
+            if name not in attributes:
+                del now[name]
+                continue
+            value = now[name] = attributes[name]
+            if name in contents:
+                value.clear()
+                value.update(contents[name]) if type(value) is dict else value.extend(contents[name])
+        return [name for name, values in found.items() if not {*map(id, values)} <= self._own]
+
+
 class CalledModules:
     """The modules that are called while a function is captured; a context manager."""
 
@@ -355,15 +404,6 @@ class CalledModules:
 
     def __exit__(self, *error):
         self._handle.remove()
-
-    def refuse_leaks(self, owner):
-        """Raises an error for an attribute that became a value of the program, which has no elements outside of it."""
-        for module in (*self._called.values(), *(owner.modules() if owner is not None else ())):
-            for name, value in module.__dict__.items():
-                if isinstance(value, torch.Tensor) and is_captured(value):
-                    delattr(module, name)
-                    raise TypeError(f"[torch] {type(module).__name__} keeps a value of the program as its attribute "
-                                    f"{name}: return it, or register a buffer with register_buffer()")
 
     def others(self, owner):
         """The states of the modules that are not the owner's."""
@@ -421,7 +461,6 @@ class _CompiledCall:
             self._run, self._outer = compiled(lambda *tensors: function[0](*tensors),
                                               [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
         function.clear()
-        called.refuse_leaks(module)
         self._modules = called.others(module)
         self._outer_signatures = [signature(each) for each in self._outer]
 

@@ -242,7 +242,6 @@ class _StepProgram:
 
         with CalledModules() as called:
             self.graph = capture(whole, given)
-        called.refuse_leaks(step._model)
         self._modules = called.others(step._model)
         self._outer_types = list(map(tensor_type, self.graph.outer))
         self.needs_key = needs_key(self.graph.module)

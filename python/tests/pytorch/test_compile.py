@@ -432,6 +432,27 @@ def test_a_value_kept_as_an_attribute_is_an_error():
         mt.compile(Keeping())(torch.ones(3))
 
 
+@pytest.mark.parametrize("decides", [False, True])
+def test_capturing_leaves_attributes_as_they_were(decides):
+    class Keeping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sizes, self.table, self.last = [torch.ones(3)], {"a": torch.ones(3)}, None
+
+        def forward(self, x):
+            self.sizes = [each * 2 for each in self.sizes]
+            self.table["a"], self.last = x * 2, x
+            return x if decides and x.sum() > 0 else x * self.sizes[0] + self.table["a"]
+
+    model, x = torch.nn.Sequential(Keeping()), torch.ones(3)
+    kept = dict(model[0].__dict__)
+    with pytest.raises(ValueError if decides else TypeError, match="depends on the elements" if decides else "sizes"):
+        mt.compile(model)(x)
+    assert model[0].sizes is kept["sizes"] and model[0].table is kept["table"] and model[0].last is None
+    assert type(model[0].sizes[0]) is type(model[0].table["a"]) is torch.Tensor
+    close(model(x), x if decides else 4 * x)
+
+
 def test_arguments_are_not_kept(mlp):
     compiled, x = mt.compile(mlp), torch.randn(3, 8, requires_grad=True)
     compiled(x).sum().backward()
