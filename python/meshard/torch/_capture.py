@@ -61,12 +61,15 @@ def _recorded(function, symbolic):
 
 
 class _Numbers(torch.overrides.TorchFunctionMode):
-    """Makes tensors of numbers that are known only when the program runs."""
+    """Makes tensors of numbers that are known only when the program runs. Refuses what a graph would not have."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         if func in (torch.tensor, torch.as_tensor) and args and isinstance(args[0], (torch.SymFloat, torch.SymInt)):
             return torch.scalar_tensor(args[0], **{k: v for k, v in kwargs.items() if k in ("dtype", "device")})
+        if func.__name__ == "__set__" and func.__self__ is torch.Tensor.data:
+            raise NotImplementedError(f"{_lines.user_place()}[torch] a tensor in place of another one, by `.data =`: "
+                                      "write the elements with copy_(), under torch.no_grad()")
         return func(*args, **kwargs)
 
 

@@ -146,6 +146,13 @@ def compile_forward(module, example_inputs, returned=math.inf):
     # What PyTorch's runtime returns to the user or writes to inputs.
     kept = tokens + count + metadata.num_outputs + metadata.num_intermediate_bases
     written = [(tokens + position, tokens + i) for i, position in enumerate(metadata.mutated_inp_runtime_indices)]
+    results = next(node for node in module.graph.nodes if node.op == "output").args[0]
+    for position, result in written:
+        value = results[result].meta["val"]
+        if metadata.input_info[position - tokens].mutates_metadata and (
+                not value.is_contiguous() or value.storage_offset()):
+            raise NotImplementedError("[torch] the function changes the strides of an argument in place, as t_(), "
+                                      "transpose_() and as_strided_() do: use t(), transpose() or as_strided()")
     held = [tokens + count + i for i, info in enumerate(metadata.output_info)
             if i >= returned and not info.requires_grad]
     return make_boxed_func(Program(module, kept, written, held))

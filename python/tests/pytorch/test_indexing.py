@@ -152,3 +152,16 @@ def test_gradients_at_a_place_that_a_tensor_has():
 def test_inverse_short_time_fourier_transform_of_a_batch():
     torch.manual_seed(0)
     check(lambda x: torch.istft(x, 8), torch.randn(3, 5, 6, dtype=torch.complex64))
+
+
+def test_a_tensor_in_place_of_an_argument_is_an_error():
+    def assigned(x, y):
+        x.data = y
+        return x * 1
+
+    with pytest.raises(NotImplementedError, match="copy_"):
+        mt.compile(assigned)(torch.zeros(3), torch.ones(3))
+    with pytest.raises(NotImplementedError, match="strides of an argument"):
+        mt.compile(lambda x: x.t_() * 1)(torch.ones(2, 3))
+    x = torch.arange(3.0)
+    assert mt.compile(lambda x: x.unsqueeze_(0) * 1)(x).shape == x.shape == (1, 3)
