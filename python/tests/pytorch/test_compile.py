@@ -512,3 +512,12 @@ def test_an_exported_program_has_the_sizes_it_was_exported_for(mlp):
     program = torch.export.export(mlp, (torch.randn(6, 8),))
     with pytest.raises(Exception, match="6"):
         mt.compile(program)(torch.randn(5, 8))
+
+
+def test_conversions_of_exported_programs():
+    class Converting(torch.nn.Module):
+        def forward(self, x, mask):
+            return x.to(torch.float64) * mask.to(x.dtype)
+
+    module, args = Converting(), (torch.randn(3), torch.tensor([1, 0, 2]))
+    close(mt.compile(torch.export.export(module, args))(*args), module(*args))
