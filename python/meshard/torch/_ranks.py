@@ -456,9 +456,10 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
         ms.explain(f, x, up, down, topology="v5e:2x4")
 
     `function` is a function, a module or a method of one. It may use DTensor, functional collectives, and those of
-    torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured once, on one
-    rank of PyTorch's fake process group; no process is started. Rank r is the device r of the mesh. The parameters and
-    buffers of the module, or of `module`, are inputs, too. What each rank gets of an input:
+    torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured on one rank
+    of PyTorch's fake process group; no process is started. Rank r is the device r of the mesh. The parameters and
+    buffers of the module, or of `module`, are inputs, and so are tensors from closures. What each rank gets of an
+    input:
     - of a plain tensor, the part that its spec gives it: a P for all arguments, or a tuple of them that follows the
       arguments from the top; None: as mark_sharding() marked it, or all of it on every rank;
     - of a DTensor, its own part. To run, a DTensor that is sharded must be made inside LocalTensorMode, which keeps the
@@ -467,7 +468,8 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
 
     A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole
     tensor of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to
-    are written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function.
+    are written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function: what
+    backward() leaves in `.grad` of a parameter is not seen outside.
 
     All ranks draw the same random numbers, as after the same torch.manual_seed().
 

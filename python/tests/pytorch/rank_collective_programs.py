@@ -295,7 +295,7 @@ def expert_parallel(mesh):
         weights, chosen = (x @ router).softmax(-1).max(-1)
         one = (chosen[:, None] == torch.arange(experts)).float()
         place = ((one.cumsum(0) - 1) * one).sum(-1)
-        return torch.einsum("te,tc->ect", one, (place[:, None] == torch.arange(capacity)).float()), weights
+        return torch.einsum("ne,nc->ecn", one, (place[:, None] == torch.arange(capacity)).float()), weights
 
     def exchanged(x):
         return funcol.all_to_all_single_autograd(x, None, None, group)
@@ -304,9 +304,9 @@ def expert_parallel(mesh):
         with torch.enable_grad():
             router, up, down = (each.detach().requires_grad_() for each in (router, up, down))
             places, weights = routed(x, router)
-            mine = exchanged(torch.einsum("ect,td->ecd", places, x))  # [ranks, capacity, width] for my expert
+            mine = exchanged(torch.einsum("ecn,nd->ecd", places, x))  # [ranks, capacity, width] for my expert
             out = exchanged(F.gelu(mine @ up[0]) @ down[0])
-            y = torch.einsum("ect,ecd->td", places, out) * weights[:, None]
+            y = torch.einsum("ecn,ecd->nd", places, out) * weights[:, None]
             loss = y.square().sum()
             gradients = torch.autograd.grad(loss, (router, up, down))
         return [y.detach(), funcol.all_reduce(gradients[0], "sum", dist.group.WORLD),
@@ -316,8 +316,8 @@ def expert_parallel(mesh):
         with torch.enable_grad():
             router, up, down = (each.detach().requires_grad_() for each in (router, up, down))
             places, weights = routed(x, router)
-            out = F.gelu(torch.einsum("ect,td->ecd", places, x) @ up) @ down
-            y = torch.einsum("ect,ecd->td", places, out) * weights[:, None]
+            out = F.gelu(torch.einsum("ecn,nd->ecd", places, x) @ up) @ down
+            y = torch.einsum("ecn,ecd->nd", places, out) * weights[:, None]
             return y.detach(), *torch.autograd.grad(y.square().sum(), (router, up, down))
 
     return Program(step, (x, router, up, down), (P(("data", "model")), P(), P("model"), P("model")), whole=whole)
