@@ -11,10 +11,13 @@ Contest::Contest(std::map<std::string, std::string> pythons, std::string scripts
                  std::string plugin)
     : pythons_(std::move(pythons)), scripts_(std::move(scripts)), plugin_(std::move(plugin)) {}
 
-std::unique_ptr<Peer> Contest::start(const std::string& peer) const {
-  std::vector<std::string> command{pythons_.at(peer), scripts_ + "/" + peer + "_peer.py"};
-  if (peer == "jax" || peer == "python") command.push_back(plugin_);
-  if (peer != "torch") command.emplace_back("8");
+std::unique_ptr<Peer> Contest::start(const std::string& peer, int devices) const {
+  bool is_ours_in_torch = peer == "meshard_torch";
+  std::vector<std::string> command{pythons_.at(is_ours_in_torch ? "torch" : peer),
+                                   script(peer + "_peer.py")};
+  if (peer == "jax" || peer == "python" || is_ours_in_torch) command.push_back(plugin_);
+  if (peer != "torch") command.push_back(std::to_string(devices));
+  if (is_ours_in_torch) command.push_back(pythons_.at("python"));
   return std::make_unique<Peer>(command);
 }
 

@@ -23,8 +23,9 @@ class Contest {
   Report& report() { return report_; }
   /// Whether the peer has an environment.
   bool has(const std::string& peer) const { return pythons_.contains(peer); }
-  /// A new process of the peer. @pre has(peer)
-  std::unique_ptr<Peer> start(const std::string& peer) const;
+  /// A new process of the peer, which has so many devices. `meshard_torch` is our package in
+  /// PyTorch's environment. @pre has(peer); for meshard_torch has("torch") and has("python")
+  std::unique_ptr<Peer> start(const std::string& peer, int devices = 8) const;
   /// `JAX 0.10.2 on the same plugin`; starts a process when it is asked first. @pre has(peer)
   const std::string& title(const std::string& peer);
   /// The interpreter of a peer's environment, and the path of a program in the folder of scripts.
@@ -69,6 +70,8 @@ void decode_contest(Contest& contest);
 void mesh_contest(Contest& contest);
 void layout_contest(Contest& contest);
 void record_contest(Contest& contest);
+/// meshard.torch beside PyTorch and torch_xla; needs PyTorch and our Python package.
+void program_contest(Contest& contest);
 /// Our Python package beside JAX; needs both.
 void python_contest(Contest& contest);
 /// Needs mpirun and libmeshard_mpi.so.

@@ -34,6 +34,7 @@ const ContestGroup kContests[] = {
     {"mesh", "meshes of 1,048,576 ranks (PyTorch)", mesh_contest},
     {"layout", "operations of the layout algebra (PyTorch)", layout_contest},
     {"record", "recording ops (torch_xla)", record_contest},
+    {"programs", "programs of PyTorch: Llama, ResNet-50 (PyTorch, torch_xla)", program_contest},
     {"python", "our Python package: recording, calls, tracing, start (JAX)", python_contest},
 };
 

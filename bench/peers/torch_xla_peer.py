@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The works of torch_xla, on its own virtual CPU devices.
+"""The works of torch_xla, on its own virtual CPU devices: calls, recording, and the programs of torch_models.py.
 
 usage: torch_xla_peer.py [DEVICES]
 """
@@ -10,6 +10,7 @@ import time
 import warnings
 
 import protocol
+import torch_models
 
 
 def start():
@@ -25,7 +26,7 @@ def start():
 
 def hello():
     version = start()[1].__version__
-    return {"project": f"torch_xla {version.split('+')[0]}", "client": f"its own {DEVICES} CPU devices"}, lambda: None
+    return {"project": f"torch_xla {version.split('+')[0]}", "client": "its own CPU devices"}, lambda: None
 
 
 def parameters(count, devices, calls=24):
@@ -68,7 +69,52 @@ def record(ops):
     return {}, run
 
 
-WORKS = {"hello": hello, "parameters": parameters, "record": record}
+class TorchXla:
+    """On one device, or as data x model on all of them; see torch_programs.Eager."""
+
+    def __init__(self, data=1, model=1):
+        self._torch, self._torch_xla = start()
+        import numpy as np
+        import torch_xla.distributed.spmd as spmd
+        self._spmd = spmd
+        self._mesh = spmd.Mesh(np.arange(data * model), (data, model), ("data", "model"))
+
+    def _marked(self, tensor, spec):
+        self._spmd.mark_sharding(tensor, self._mesh, (*spec, *[None] * (tensor.ndim - len(spec))))
+        return tensor
+
+    def shard(self, module, spec_of):
+        module.to("xla")
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            self._marked(tensor, spec_of(name) or ())
+
+    def whole(self, tensor):
+        return self._marked(tensor.to("xla"), ())
+
+    def batch(self, tensor):
+        return self._marked(tensor.to("xla"), ("data",))
+
+    def _synced(self, step):
+        def synced(*arguments, **named):
+            value = step(*arguments, **named)
+            self._torch_xla.sync()
+            return value
+
+        return synced
+
+    def train_step(self, model, loss, optimizer):
+        import torch_programs
+        return self._synced(torch_programs.train_step(model, loss, optimizer))
+
+    def inference(self, module):
+        return self._synced(self._torch.no_grad()(module))
+
+    def wait(self, value):
+        import torch_xla.core.xla_model
+        torch_xla.core.xla_model.wait_device_ops()
+
+
+WORKS = {"hello": hello, "parameters": parameters, "record": record, **torch_models.works(TorchXla)}
 
 if __name__ == "__main__":
     DEVICES = int(sys.argv[1]) if len(sys.argv) > 1 else 8
