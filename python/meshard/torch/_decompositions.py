@@ -1,4 +1,4 @@
-"""Decompositions of what PyTorch has none for: operations on lists of tensors, fused optimizers, and scales of gradients."""
+"""Decompositions that PyTorch lacks: operations on lists of tensors, fused optimizers, and scales of gradients."""
 
 import torch
 

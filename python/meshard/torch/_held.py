@@ -58,8 +58,8 @@ class Held(torch.Tensor):
     @data.setter
     def data(self, other):
         if other.shape != self.shape or other.dtype != self.dtype:
-            raise RuntimeError(f"[torch] .data of a tensor on meshard's devices, {tuple(self.shape)} {self.dtype}, cannot "
-                               f"be set to {tuple(other.shape)} {other.dtype}: make another parameter")
+            raise RuntimeError(f"[torch] .data of a tensor on meshard's devices, {tuple(self.shape)} {self.dtype}, "
+                               f"cannot be set to {tuple(other.shape)} {other.dtype}: make another parameter")
         value = other.value if isinstance(other, Held) else to_meshard(other)
         sharding = self._sides.any_value().sharding
         self._sides = _Sides(value if sharding is None else ms.device_put(value, sharding))

@@ -2,6 +2,9 @@
 
 import functools
 
+import gc
+import weakref
+
 import torch
 import torch._dynamo
 from torch._subclasses.fake_tensor import FakeTensor
@@ -180,6 +183,12 @@ def hold(tensor, value):
             held = torch.nn.Parameter(held, requires_grad=tensor.requires_grad)
     attributes = {k: v for k, v in tensor.__dict__.items() if k != _MARK}
     mark = getattr(tensor, _MARK, None)
+    if weakref.getweakrefcount(tensor):
+        gc.collect()  # those of modes in which the module was exported
+    if weakref.getweakrefcount(tensor):
+        raise RuntimeError(f"[torch] a tensor {tuple(tensor.shape)} cannot be kept on the devices, because others have "
+                           "weak references to it, such as programs of torch.compile: make the training step before "
+                           "them, or train a copy.deepcopy() of the model")
     torch.utils.swap_tensors(tensor, held)
     tensor.__dict__.update(attributes)
     _set_mark(tensor, mark and mark.sharding, mark and mark.state_sharding)

@@ -61,7 +61,7 @@ class ModuleState:
         return {**self.parameters, **self.buffers}
 
     def add_alias(self, number):
-        """What was captured for an earlier number holds for the module as it is now: capturing changed its attributes."""
+        """What was captured for an earlier number holds for the module as capturing has left its attributes."""
         self._read()
         self._numbers[self._key] = self._number = number
 

@@ -10,7 +10,7 @@ from torch.utils import _pytree as pytree
 import meshard as ms
 
 from ._annotations import spec_split_further, with_axis
-from ._capture import Replaced, capture
+from ._capture import capture
 from ._compile import CalledModules, Compiled, ambient, call_with, input_names, outer_names, signature
 from ._convert import to_host, to_meshard
 from ._held import Held
@@ -289,24 +289,21 @@ class _StepProgram:
         count = len(rest) - len(optimizer.param_groups)
         rates = [rate.item() for rate in rest[count:]]
         scale = tensors[-2] if scaler is not None and scaler.is_enabled() else None
-        targets = ()
 
-        def call(*args, **kwargs):
-            nonlocal targets
+        def loss_and_gradients(*args, **kwargs):
+            """Also the backward pass is in the model's place: checkpoints run parts of it again there."""
             own_args = len(args) - step._targets
-            args, targets = args[:own_args], args[own_args:]
-            return step._model(*args, **kwargs)
-
-        with torch.enable_grad():
-            given = iter(rest[:count])
-            args, kwargs = pytree.tree_unflatten([next(given) if each is _TENSOR else each for each in flat], structure)
-            output = call_with(call, step._model, self._by_name, own, args, kwargs)
-            with Replaced(dict(zip(map(id, self._by_name.values()), own))):
-                loss = step._loss(output, *targets)
+            loss = step._loss(step._model(*args[:own_args], **kwargs), *args[own_args:])
             whole = loss if step._accumulate == 1 else loss / step._accumulate
             whole = whole if scale is None else whole * scale.to(whole.dtype)
             prepare_backward(whole)
             whole.backward()
+            return loss
+
+        with torch.enable_grad():
+            given = iter(rest[:count])
+            args, kwargs = pytree.tree_unflatten([next(given) if each is _TENSOR else each for each in flat], structure)
+            loss = call_with(loss_and_gradients, step._model, self._by_name, own, args, kwargs)
         self.made = []
         if not self._updates:
             gradients = [(i, leaf.grad) for i, leaf in enumerate(leaves) if leaf.grad is not None]
@@ -470,7 +467,8 @@ def shard_state(optimizer, mesh, axis=None):
     """Splits the states of an optimizer over an axis, besides the axes that split their parameters (ZeRO).
 
     Returns the optimizer. A state that has its parameter's shape is split in the first dimension that the axis divides
-    and that no other axis splits, as fully_shard() splits parameters; one without such a dimension stays as its parameter.
+    and that no other axis splits, as fully_shard() splits parameters; one without such a dimension stays as its
+    parameter.
     The compiler scatters gradients for the update, and gathers what it gave. `axis` may be left out for a mesh with one
     axis.
     """

@@ -1,5 +1,6 @@
 """mt.train_step: the losses and parameters of PyTorch's own loop, and where the state is."""
 
+import contextlib
 import copy
 import gc
 import weakref
@@ -177,7 +178,8 @@ def test_an_optimizer_that_evaluates_the_loss(mlp):
     step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
     x, y = torch.randn(6, 8), torch.randn(6, 4)
     for _ in range(2):
-        assert float(step(x, y)) == pytest.approx(plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-3)
+        assert float(step(x, y)) == pytest.approx(
+            plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-3)
     with pytest.raises(ValueError, match="LBFGS evaluates the loss itself"):
         mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer, accumulate=2)
 
@@ -210,7 +212,8 @@ def test_states_are_sharded_further(mlp, mesh):
     step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
     for _ in range(3):
         x, y = torch.randn(6, 8), torch.randn(6, 4)
-        assert float(step(x, y)) == pytest.approx(plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-5)
+        assert float(step(x, y)) == pytest.approx(
+            plain_step(plain, other, torch.nn.functional.mse_loss, x, y), rel=1e-5)
     assert optimizer.state[mlp.up.weight]["exp_avg"].value.sharding.spec == P("model", "data")
     assert optimizer.state[mlp.down.bias]["exp_avg_sq"].value.sharding.spec == P("data")
     assert mlp.up.weight.value.sharding.spec == P("model", None)
@@ -310,3 +313,69 @@ def test_corrections_of_averages_are_as_exact_as_pytorchs(name, options):
     for got, wanted in zip(compiled.parameters(), plain.parameters(), strict=True):
         assert got.dtype == wanted.dtype
         torch.testing.assert_close(got.detach().clone(), wanted.detach(), rtol=2e-6, atol=2e-6)
+
+
+def normalized(checkpoints):
+    class Normalized(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.norm, self.down = torch.nn.Linear(8, 16), torch.nn.BatchNorm1d(16), torch.nn.Linear(16, 4)
+
+        def inner(self, x):
+            return torch.tanh(self.up(x))
+
+        def forward(self, x):
+            inner = self.inner(x) if not checkpoints else \
+                torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+            return self.down(torch.relu(self.norm(inner)))
+
+    torch.manual_seed(0)
+    return Normalized()
+
+
+def train_both(model, plain, mesh, tolerance=1e-5, context=contextlib.nullcontext):
+    """Trains both, the first one sharded, and compares losses, parameters and buffers."""
+    mt.mark_sharding(model.up.weight, mesh, P("model", None))
+    optimizer, other = (torch.optim.SGD(each.parameters(), lr=0.1) for each in (model, plain))
+    loss = torch.nn.functional.mse_loss
+    step = mt.train_step(model, loss, optimizer)
+    for _ in range(2):
+        x, y = mt.mark_sharding(torch.randn(8, 8), mesh, P("data")), torch.randn(8, 4)
+        with context():
+            value, wanted = step(x, y), loss(plain(x), y)
+        other.zero_grad()
+        wanted.backward()
+        other.step()
+        assert float(value) == pytest.approx(wanted.item(), rel=tolerance * 10)
+    states = ([*each.parameters(), *each.buffers()] for each in (model, plain))
+    for one, wanted in zip(*states, strict=True):
+        torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=tolerance * 10, atol=tolerance)
+
+
+@pytest.mark.parametrize("checkpoints", [False, True])
+def test_batch_norm_and_checkpoints(checkpoints, mesh):
+    model = normalized(checkpoints)
+    train_both(model, copy.deepcopy(model), mesh)
+
+
+def test_autocast_in_training(mesh):
+    model = normalized(False)
+    train_both(model, copy.deepcopy(model), mesh, 2e-3, lambda: torch.autocast("cpu", dtype=torch.bfloat16))
+
+
+def test_hooks_of_modules_in_training(mesh):
+    model = normalized(False)
+    plain = copy.deepcopy(model)
+    for each in (model, plain):
+        each.up.register_forward_hook(lambda module, args, output: output * 1.5)
+        each.down.register_full_backward_hook(lambda module, gradients, outputs: tuple(g * 2 for g in gradients))
+    train_both(model, plain, mesh)
+
+
+def test_an_exported_module_is_trained(mesh):
+    model = normalized(False)
+    plain = copy.deepcopy(model)
+    exported = torch.export.export(model, (torch.randn(8, 8),)).module()
+    with pytest.raises(RuntimeError, match="others have weak references"):
+        train_both(exported, plain, mesh)
+    train_both(copy.deepcopy(exported), plain, mesh)
