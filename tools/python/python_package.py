@@ -5,6 +5,8 @@ usage: python_package.py wheel --library PREFIX         builds the wheel against
        python_package.py test [--jax PYTHON] [NAME...]  installs it into an environment with only its dependencies and
                                                         pytest, and runs the tests, or those whose name contains NAME;
                                                         without NAME also checks the types
+       python_package.py pytorch PYTHON                 compares PyTorch's own suites and whole models, hours; PYTHON is
+                                                        the interpreter of an environment with PyTorch
        python_package.py types                          checks the stubs, and a sample program against them, with mypy
        python_package.py interpreter                    prints the interpreter of this environment
        python_package.py compiler-interpreter           prints that of the environment with nanobind, if it exists
@@ -191,6 +193,31 @@ def test(names, others):
     return 0 if passed and not failed else 1
 
 
+# PyTorch's own suites, whole models and programs for ranks: scripts in python/tests/pytorch, which end with an error
+# where one is not as in PyTorch.
+PYTORCH_SCRIPTS = (
+    ["op_database.py"], ["op_database.py", "--grad"], *(["op_database.py", "--dtype", dtype] for dtype in
+                                                       ("int64", "bool", "bfloat16", "complex64")),
+    ["module_database.py"], ["optimizer_database.py"], ["model_database.py"],
+    ["rank_database.py", "--topology", "v5p:2x2x2"], ["explained_models.py"])
+
+
+def pytorch(interpreter):
+    """Runs PYTORCH_SCRIPTS. Returns the exit status."""
+    installed()
+    site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "MESHARD_PROGRAM_CACHE_MB": "0",
+                   "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    failed = 0
+    for script, *options in PYTORCH_SCRIPTS:
+        print(f"== {script} {' '.join(options)}", flush=True)
+        failed += subprocess.run([interpreter, ROOT / "python" / "tests" / "pytorch" / script, *options], env=environment,
+                                 cwd=FOLDER, check=False).returncode != 0
+    print(f"{len(PYTORCH_SCRIPTS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
 def types():
     """Checks the stubs of the installed package and a program that uses them. Returns how many checks passed and failed."""
     python = locked_environment.interpreter(BUILD_LOCK)
@@ -220,6 +247,7 @@ def main():
     for library in OTHERS:
         tests.add_argument(f"--{library}")
     tests.add_argument("names", nargs="*")
+    commands.add_parser("pytorch").add_argument("interpreter")
     commands.add_parser("types")
     commands.add_parser("interpreter")
     commands.add_parser("compiler-interpreter")
@@ -230,6 +258,8 @@ def main():
     elif arguments.command == "test":
         given = {library: getattr(arguments, library) for library in OTHERS}
         return test(arguments.names, {library: python for library, python in given.items() if python})
+    elif arguments.command == "pytorch":
+        return pytorch(arguments.interpreter)
     elif arguments.command == "types":
         passed, failed = types()
         print(f"{passed} passed, {failed} failed")
