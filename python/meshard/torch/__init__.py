@@ -1,5 +1,6 @@
 """PyTorch programs on meshes."""
 
+from . import _versions  # first: it says so if PyTorch is too old
 from . import lowerings
 from ._annotations import device_mesh_of, distribute_tensor, fully_shard, mesh_of, parallelize_module, shard, spec_of
 from ._compile import backend, compile

@@ -7,6 +7,7 @@ import functools
 
 import torch
 import torch.overrides
+import torch.utils.checkpoint
 from torch.utils import _pytree as pytree
 
 from . import _lines
@@ -27,23 +28,34 @@ class Graph:
 
 
 @contextlib.contextmanager
+def changed_attributes(changes):
+    """While active, each (owner, name, value) of the changes is an attribute of its owner."""
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
+    try:
+        for owner, name, value in changes:
+            setattr(owner, name, value)
+        yield
+    finally:
+        for owner, name, value in before:
+            setattr(owner, name, value)
+
+
+class _WithoutRecomputation:
+    """In place of the function of torch.utils.checkpoint(use_reentrant=True), which differentiates by itself."""
+
+    @staticmethod
+    def apply(function, preserve, *args):
+        return function(*args)
+
+
 def _as_compiled():
     """While active, torch.compiler.is_compiling() is true: libraries then avoid decisions that depend on elements, and
     optimizers keep their step counts in tensors. Python's max and min of numbers that tensors hold are recorded.
     torch.distributions check no elements, unless validate_args=True asks for it, as with torch.compile."""
-    before = torch.compiler._is_compiling_flag
-    distribution = torch.distributions.Distribution
-    checks = distribution._validate_args
-    extremes = builtins.max, builtins.min
-    torch.compiler._is_compiling_flag = True
-    distribution.set_default_validate_args(False)
-    builtins.max, builtins.min = _recorded(max, torch.sym_max), _recorded(min, torch.sym_min)
-    try:
-        yield
-    finally:
-        builtins.max, builtins.min = extremes
-        distribution.set_default_validate_args(checks)
-        torch.compiler._is_compiling_flag = before
+    return changed_attributes([
+        (torch.compiler, "_is_compiling_flag", True), (torch.distributions.Distribution, "_validate_args", False),
+        (torch.utils.checkpoint, "CheckpointFunction", _WithoutRecomputation),
+        (builtins, "max", _recorded(max, torch.sym_max)), (builtins, "min", _recorded(min, torch.sym_min))])
 
 
 def _recorded(function, symbolic):

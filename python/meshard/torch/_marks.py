@@ -31,7 +31,7 @@ class _Mark:
         return tensor._version, None if self.data is None else self.data._version
 
 
-class _Data:
+class _Data(property):
     """The property `data` of PyTorch's tensors, through which PyTorch does not count writes.
 
     That of a marked or placed tensor shares a version that is counted.
@@ -39,13 +39,11 @@ class _Data:
 
     __name__ = "data"
 
-    def __init__(self, plain):
-        self._plain = plain
 
-    def __get__(self, tensor, owner=None):
-        if tensor is None:
-            return self
-        data = self._plain.__get__(tensor)
+def _counting(plain):
+    """A _Data around PyTorch's property."""
+    def get(tensor):
+        data = plain.__get__(tensor)
         mark = getattr(tensor, _MARK, None)
         if mark is None or isinstance(tensor, Held):
             return data
@@ -53,15 +51,17 @@ class _Data:
             mark.data = data
         return mark.data.detach()
 
-    def __set__(self, tensor, value):
-        self._plain.__set__(tensor, value)
+    def write(tensor, value):
+        plain.__set__(tensor, value)
         mark = getattr(tensor, _MARK, None)
         if mark is not None:
             mark.value = mark.data = None
 
+    return _Data(get, write, doc=plain.__doc__)
+
 
 if not isinstance(torch.Tensor.data, _Data):
-    torch.Tensor.data = _Data(torch.Tensor.data)
+    torch.Tensor.data = _counting(torch.Tensor.data)
 
 
 def _sharding(mesh, spec, rank):

@@ -8,6 +8,7 @@ import sys
 import torch
 import torch.distributed as dist
 
+from ._capture import changed_attributes
 from ._lines import is_library, prepare_backward, user_place
 from ._rank_graphs import axes_of, groups_along, ranks_of, stride_of
 
@@ -170,11 +171,5 @@ def symbolic_ranks(mesh, other):
                (FullyShardedDataParallel, "forward", refuse_hooks("FullyShardedDataParallel", _FSDP)),
                *((torch.autograd, name, with_lines(getattr(torch.autograd, name))) for name in ("backward", "grad"))]
     changes = [(owner, name, value) for owner, name, value in changes if name in vars(owner)]
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
-    try:
-        for owner, name, value in changes:
-            setattr(owner, name, value)
+    with changed_attributes(changes):
         yield in_place
-    finally:
-        for owner, name, value in before:
-            setattr(owner, name, value)

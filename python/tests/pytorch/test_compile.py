@@ -266,6 +266,12 @@ def test_writes_through_data_are_seen(compiled):
         close(run(x), module(x))
 
 
+def test_lazy_modules_get_their_parameters():
+    module = torch.nn.LazyLinear(3)
+    module(torch.ones(2, 4))
+    assert module.weight.shape == (3, 4)
+
+
 def test_quantized_tensors_are_errors():
     with pytest.raises(TypeError, match="quantized tensors are not supported: use dequantize"):
         mt.compile(torch.relu)(torch.quantize_per_tensor(torch.ones(3), 0.1, 0, torch.qint8))

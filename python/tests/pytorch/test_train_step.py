@@ -325,8 +325,9 @@ def normalized(checkpoints):
             return torch.tanh(self.up(x))
 
         def forward(self, x):
+            x = x * torch.ones((), requires_grad=True)  # a reentrant checkpoint needs an input with a gradient
             inner = self.inner(x) if not checkpoints else \
-                torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=False)
+                torch.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=checkpoints == "reentrant")
             return self.down(torch.relu(self.norm(inner)))
 
     torch.manual_seed(0)
@@ -352,19 +353,19 @@ def train_both(model, plain, mesh, tolerance=1e-5, context=contextlib.nullcontex
         torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=tolerance * 10, atol=tolerance)
 
 
-@pytest.mark.parametrize("checkpoints", [False, True])
+@pytest.mark.parametrize("checkpoints", [None, "reentrant", "not reentrant"])
 def test_batch_norm_and_checkpoints(checkpoints, mesh):
     model = normalized(checkpoints)
     train_both(model, copy.deepcopy(model), mesh)
 
 
 def test_autocast_in_training(mesh):
-    model = normalized(False)
+    model = normalized(None)
     train_both(model, copy.deepcopy(model), mesh, 2e-3, lambda: torch.autocast("cpu", dtype=torch.bfloat16))
 
 
 def test_hooks_of_modules_in_training(mesh):
-    model = normalized(False)
+    model = normalized(None)
     plain = copy.deepcopy(model)
     for each in (model, plain):
         each.up.register_forward_hook(lambda module, args, output: output * 1.5)
@@ -373,7 +374,7 @@ def test_hooks_of_modules_in_training(mesh):
 
 
 def test_an_exported_module_is_trained(mesh):
-    model = normalized(False)
+    model = normalized(None)
     plain = copy.deepcopy(model)
     exported = torch.export.export(model, (torch.randn(8, 8),)).module()
     with pytest.raises(RuntimeError, match="others have weak references"):
