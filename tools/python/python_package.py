@@ -206,14 +206,14 @@ def pytorch(interpreter):
     """Runs PYTORCH_SCRIPTS. Returns the exit status."""
     installed()
     site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
-    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1", "MESHARD_PROGRAM_CACHE_MB": "0",
-                   "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1",
+                   "MESHARD_PROGRAM_CACHE_MB": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
     environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
     failed = 0
     for script, *options in PYTORCH_SCRIPTS:
         print(f"== {script} {' '.join(options)}", flush=True)
-        failed += subprocess.run([interpreter, ROOT / "python" / "tests" / "pytorch" / script, *options], env=environment,
-                                 cwd=FOLDER, check=False).returncode != 0
+        failed += subprocess.run([interpreter, ROOT / "python" / "tests" / "pytorch" / script, *options],
+                                 env=environment, cwd=FOLDER, check=False).returncode != 0
     print(f"{len(PYTORCH_SCRIPTS) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

@@ -197,7 +197,7 @@ class Arguments:
 
     @contextlib.contextmanager
     def with_tensors(self, tensors):
-        """(args, kwargs) with other tensors, which the same lists, dictionaries and objects have while this is active."""
+        """(args, kwargs) with other tensors, which the same lists, dictionaries and objects have meanwhile."""
         owners = self._walk.owners
         before = [_content(each)[1:] for each in owners]
         try:

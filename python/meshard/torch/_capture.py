@@ -182,9 +182,9 @@ def with_outer(run, function, tensors, mode_of=OuterTensors, advice=_ADVICE):
             outer = {key: tensor for key, tensor in outer.items() if key in mode.used}
 
 
-_LOST = ("[torch] backward() in a compiled function gives gradients to tensors from outside, where they would be lost: "
-         "train with meshard.torch.train_step() a model that has them, call backward() on the function's result, or use "
-         "torch.autograd.grad() in it")
+_LOST = ("[torch] backward() in a compiled function gives gradients to tensors from outside, where they would be "
+         "lost: train with meshard.torch.train_step() a model that has them, call backward() on the function's "
+         "result, or use torch.autograd.grad() in it")
 
 
 def _ctc_loss_results(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):

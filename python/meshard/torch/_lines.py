@@ -59,7 +59,7 @@ def _trace_of_node(frame):
 
 
 class _Lines(TorchFunctionMode):
-    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch, and the module that makes it."""
+    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch, and the module of the call."""
 
     def __init__(self):
         super().__init__()

@@ -89,7 +89,7 @@ class _Module:
             results = list(result) if isinstance(result, tuple | list) else [result]
             for each in results:
                 if not isinstance(each, torch.Tensor):
-                    raise TypeError(f"[torch] stage {self.number} returns a {type(each).__qualname__}: a stage returns a "
+                    raise TypeError(f"[torch] stage {self.number} returns a {type(each).__qualname__}: it must return a "
                                     "tensor or several")
             return [each.clone() for each in results]
 
