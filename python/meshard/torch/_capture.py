@@ -7,10 +7,9 @@ import functools
 
 import torch
 import torch.overrides
-import torch.utils.checkpoint
 from torch.utils import _pytree as pytree
 
-from . import _lines
+from . import _checkpoints, _lines
 from ._batches import keep_batches
 from ._held import Held
 from ._table import decompositions
@@ -40,21 +39,13 @@ def changed_attributes(changes):
             setattr(owner, name, value)
 
 
-class _WithoutRecomputation:
-    """In place of the function of torch.utils.checkpoint(use_reentrant=True), which differentiates by itself."""
-
-    @staticmethod
-    def apply(function, preserve, *args):
-        return function(*args)
-
-
 def _as_compiled():
     """While active, torch.compiler.is_compiling() is true: libraries then avoid decisions that depend on elements, and
     optimizers keep their step counts in tensors. Python's max and min of numbers that tensors hold are recorded.
     torch.distributions check no elements, unless validate_args=True asks for it, as with torch.compile."""
     return changed_attributes([
         (torch.compiler, "_is_compiling_flag", True), (torch.distributions.Distribution, "_validate_args", False),
-        (torch.utils.checkpoint, "CheckpointFunction", _WithoutRecomputation),
+        *_checkpoints.changes,
         (builtins, "max", _recorded(max, torch.sym_max)), (builtins, "min", _recorded(min, torch.sym_min))])
 
 

@@ -105,7 +105,16 @@ def _of_module(what, args, kwargs):
     what, module, state = compiled._what, compiled._owner, compiled._state()
     arguments, results = Arguments(args, kwargs), []
     tensors = [*state.values(), *arguments.tensors]
-    graph = capture(call_of(what, module, state, arguments, lambda found: results.append(found)), tensors)
+    call = call_of(what, module, state, arguments, lambda found: results.append(found))
+
+    def differentiable(*given):
+        """The function may take derivatives itself, by tensors that have them outside, too."""
+        with torch.enable_grad():
+            made = call(*(each.detach().requires_grad_() if tensor.requires_grad else each
+                          for each, tensor in zip(given, tensors)))
+        return [each.detach() for each in made]
+
+    graph = capture(differentiable if torch.is_grad_enabled() else call, tensors)
     names = [*state, *arguments.names, *outer_names(graph.outer, what)]
     name = getattr(what, "__name__", "function") if module is None else type(module).__name__
     return _Program(name, names, [*tensors, *graph.outer], _recording(graph.module), needs_key(graph.module),

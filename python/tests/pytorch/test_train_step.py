@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import meshard as ms  # noqa: E402
 import meshard.torch as mt  # noqa: E402
 from meshard import P  # noqa: E402
 
@@ -357,6 +358,36 @@ def train_both(model, plain, mesh, tolerance=1e-5, context=contextlib.nullcontex
 def test_batch_norm_and_checkpoints(checkpoints, mesh):
     model = normalized(checkpoints)
     train_both(model, copy.deepcopy(model), mesh)
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_checkpoints_compute_again(reentrant):
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Tanh(), torch.nn.Linear(4, 4))
+
+    def forward(x, checkpoints):
+        run = (lambda f, x: torch.utils.checkpoint.checkpoint(f, x, use_reentrant=reentrant)) if checkpoints else \
+            (lambda f, x: f(x))
+        return run(model, run(model, x)).sum()
+
+    x = torch.ones(2, 4, requires_grad=True)
+    counts = []
+    for checkpoints in (False, True):
+        def value_and_gradient(x):
+            value = forward(x, checkpoints)  # noqa: B023  (called in this turn)
+            return value, torch.autograd.grad(value, x)[0]
+
+        counts.append(ms.module_text(mt.compile(value_and_gradient), x).count("stablehlo.tanh"))
+    assert counts == [2, 4]
+
+
+def test_checkpoints_draw_once():
+    """The backward pass has the random values of the forward pass."""
+    dropped = mt.compile(lambda w: torch.utils.checkpoint.checkpoint(
+        lambda w: torch.nn.functional.dropout(torch.tanh(w), 0.5), w, use_reentrant=False))
+    w = torch.full((1000,), 0.5, requires_grad=True)
+    y = dropped(w)
+    y.sum().backward()
+    assert torch.equal(y != 0, w.grad != 0) and 400 < (y != 0).sum() < 600
 
 
 def test_autocast_in_training(mesh):
