@@ -37,8 +37,11 @@ def simulated_device_mesh(mesh, device_type="cpu"):
 
     ids = list(mesh.device_ids)
     if not dist.is_initialized():
+        from torch.distributed.tensor.debug import _clear_sharding_prop_cache
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
+        # An equal mesh of a process group that was destroyed may be in it.
+        _clear_sharding_prop_cache()
         dist.init_process_group("fake", store=FakeStore(), rank=min(ids), world_size=max(ids) + 1)
     ranks = torch.tensor(ids, dtype=torch.int).reshape(tuple(mesh.shape))
     order = {} if ids == sorted(ids) else {"preserve_rank_order": True}
