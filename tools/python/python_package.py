@@ -152,18 +152,31 @@ def pytest(python, words, environment):
         return status, Counts(report)
 
 
+def site_packages():
+    """Where the package is installed."""
+    return next((ENVIRONMENT / "lib").glob("python*/site-packages"))
+
+
+def quick_environment():
+    """The variables of programs that compare values.
+
+    The compiler's quickest settings, as in the tests of the library; and no programs of earlier runs.
+    """
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"
+    environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    environment.setdefault("MESHARD_PROGRAM_CACHE_MB", "0")
+    environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    return environment
+
+
 def test(names, others):
     """Runs the tests and prints the counts. Returns the exit status.
 
     `others` has interpreters by the names of OTHERS; the tests that need that library are run again with it.
     """
     python = installed()
-    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
-    environment.update(PYTHONSAFEPATH="1", PYTHONDONTWRITEBYTECODE="1")
-    # The compiler's quickest settings, as in the tests of the library; and no programs of earlier runs.
-    environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
-    environment.setdefault("MESHARD_PROGRAM_CACHE_MB", "0")
-    environment.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    environment = {**quick_environment(), "PYTHONSAFEPATH": "1"}
     # What the build has besides the wheel: without it, the tests that need it are skipped.
     mpi, examples = FOLDER / "library" / "lib" / "libmeshard_mpi.so", ROOT / "build" / "bin"
     if mpi.exists():
@@ -181,8 +194,7 @@ def test(names, others):
         if not again:
             continue
         print(f"== {len(again)} tests or files that need {' or '.join(OTHERS[library])}", flush=True)
-        site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
-        _, more = pytest(interpreter, again, {**environment, "PYTHONPATH": str(site)})
+        _, more = pytest(interpreter, again, {**environment, "PYTHONPATH": str(site_packages())})
         passed, failed = passed + more.passed, failed + more.failed
         skipped = [(node, reason) for node, reason in skipped if node not in again] + more.skipped
     for node, reason in skipped:
@@ -205,10 +217,7 @@ PYTORCH_SCRIPTS = (
 def pytorch(interpreter):
     """Runs PYTORCH_SCRIPTS. Returns the exit status."""
     installed()
-    site = next((ENVIRONMENT / "lib").glob("python*/site-packages"))
-    environment = {**os.environ, "PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1",
-                   "MESHARD_PROGRAM_CACHE_MB": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    environment.setdefault("XLA_FLAGS", "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true")
+    environment = {**quick_environment(), "PYTHONPATH": str(site_packages())}
     failed = 0
     for script, *options in PYTORCH_SCRIPTS:
         print(f"== {script} {' '.join(options)}", flush=True)
@@ -222,7 +231,7 @@ def types():
     """Checks the stubs of the installed package and a program that uses them. Returns how many checks passed and failed."""
     python = locked_environment.interpreter(BUILD_LOCK)
     installed()
-    package = next((ENVIRONMENT / "lib").glob("python*/site-packages")) / "meshard"
+    package = site_packages() / "meshard"
     stubs = [stub.relative_to(package.parent).with_suffix("") for stub in sorted(package.rglob("*.pyi"))]
     modules = [".".join(part for part in stub.parts if part != "__init__") for stub in stubs]
     checks = [("the stubs", [word for module in modules for word in ("-m", module)]),

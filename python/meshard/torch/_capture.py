@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from . import _checkpoints, _lines
 from ._batches import keep_batches
 from ._held import Held
-from ._table import decompositions
+from ._table import RESULTS, decompositions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Replaced(torch.overrides.TorchFunctionMode):
 class OuterTensors(Replaced):
     """Replaces tensors from outside by inputs, and notes those that have none yet.
 
-    Is it the first run, these are replaced, too, so that nothing is written to them.
+    In the first run, these are replaced, too, so that nothing is written to them.
     """
 
     def __init__(self, others, is_first):
@@ -178,35 +178,6 @@ _LOST = ("[torch] backward() in a compiled function gives gradients to tensors f
          "result, or use torch.autograd.grad() in it")
 
 
-def _ctc_loss_results(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
-    time, batch, _ = log_probs.shape
-    longest = max(target_lengths, default=0) if isinstance(target_lengths, (list, tuple)) else targets.shape[-1]
-    return log_probs.new_empty((batch,)), log_probs.new_empty((batch, time, 2 * longest + 1))
-
-
-def _lstsq_results(a, b, rcond=None, *, driver=None):
-    *leading, rows, columns = a.shape
-    is_vector = b.ndim == 1 or a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]
-    leading = torch.broadcast_shapes(tuple(leading), b.shape[:-1] if is_vector else b.shape[:-2])
-    right = () if is_vector else (b.shape[-1],)
-    if driver in ("gelsd", "gelss") and rows > columns:
-        raise NotImplementedError(f"[torch] the size of the residuals of aten.linalg_lstsq.default with "
-                                  f"driver={driver!r} depends on the elements, and a program has fixed sizes: use "
-                                  "driver='gels' or 'gelsy'")
-    has_residuals = driver == "gels" and rows > columns
-    real = torch.empty((), dtype=a.dtype, device="meta").real.dtype
-    of_batch = a.shape[:-2]
-    return (b.new_empty((*leading, columns, *right)),
-            a.new_empty((*leading, *right) if has_residuals else (0,), dtype=real),
-            a.new_empty(of_batch if driver != "gels" else (0,), dtype=torch.int64),
-            a.new_empty((*of_batch, min(rows, columns)) if driver in ("gelsd", "gelss") else (0,), dtype=real))
-
-
-_RESULTS = {"aten._ctc_loss.default": _ctc_loss_results, "aten._ctc_loss.Tensor": _ctc_loss_results,
-            "aten.linalg_lstsq.default": _lstsq_results}
-"""The types of the results of operations that PyTorch takes to depend on elements, although these do not."""
-
-
 def _fake(tensor):
     """A tensor without elements of the same type; like the other, it may be a part of a larger storage."""
     first = tensor.storage_offset()
@@ -228,7 +199,7 @@ def _faked(tensors):
     dispatch = mode.dispatch
 
     def dispatched(func, types, args=(), kwargs=None):
-        results = _RESULTS.get(str(func))
+        results = RESULTS.get(str(func))
         kwargs = kwargs or {}
         return dispatch(func, types, args, kwargs) if results is None else results(*args, **kwargs)
 

@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 
 import meshard as ms
 
-from ._arguments import CONSTANTS, Arguments, check_overlaps
+from ._arguments import Arguments, check_overlaps
 from ._batches import keep_batches
 from ._capture import Replaced, compiled
 from ._convert import to_meshard, to_torch
@@ -223,11 +223,6 @@ def ambient():
               for device in ("cpu", "cuda")))
 
 
-def modes(module):
-    """Whether each module trains."""
-    return tuple(each.training for each in module.modules())
-
-
 class Compiled:
     """A module or function of PyTorch that runs as compiled programs; see compile()."""
 
@@ -253,7 +248,7 @@ class Compiled:
         arguments = Arguments(args, kwargs)
         key = (number, arguments.description, *map(signature, arguments.tensors), ambient())
         for program in self._programs.get(key, ()):
-            if program.is_current():
+            if program.outside.is_current():
                 break
         else:
             program = _CompiledCall(self._what, self._owner, {} if module is None else module.by_name(), arguments)
@@ -307,20 +302,6 @@ class Compiled:
 
     def __reduce__(self):
         return Compiled, (self._what,)
-
-
-def flatten_results(result):
-    """The leaves of a result, and its structure.
-
-    Raises TypeError for an object that may have tensors inside where they are not seen.
-    """
-    leaves, structure = pytree.tree_flatten(result)
-    for path, leaf in pytree.tree_flatten_with_path(result)[0]:
-        if not isinstance(leaf, (torch.Tensor, *CONSTANTS)):
-            raise TypeError(f"[torch] the result{pytree.keystr(path)} is a {type(leaf).__module__}."
-                            f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register "
-                            "its class with torch.utils._pytree.register_pytree_node")
-    return leaves, structure
 
 
 def call_with(what, module, state, tensors, args, kwargs):
@@ -412,22 +393,25 @@ class CalledModules:
     def __exit__(self, *error):
         self._handle.remove()
 
-    def others(self, owner):
-        """The states of the modules that are not the owner's."""
+    def outside(self, owner, tensors):
+        """The Outside of a function that uses these tensors, and of the modules those that are not the owner's."""
         own = {id(each) for each in owner.modules()} if owner is not None else set()
-        return Outer([each for key, each in self._called.items() if key not in own])
+        return _Outside([each for key, each in self._called.items() if key not in own], tensors)
 
 
-class Outer:
-    """Modules from outside that a captured function calls."""
+class _Outside:
+    """Modules and tensors from outside that a captured function uses."""
 
-    def __init__(self, modules):
+    def __init__(self, modules, tensors):
+        self.tensors = tensors
+        self._types = list(map(tensor_type, tensors))
         self._states = [ModuleState(each) for each in modules]
         self._numbers = [each.number() for each in self._states]
 
     def is_current(self):
-        """Whether they are as they were when the function was captured."""
-        return [each.number() for each in self._states] == self._numbers
+        """Whether they are such that the function was captured for them."""
+        return [each.number() for each in self._states] == self._numbers \
+            and list(map(tensor_type, self.tensors)) == self._types
 
 
 def call_of(what, module, state, arguments, keep):
@@ -465,21 +449,16 @@ class _CompiledCall:
         # PyTorch's runtime keeps the function, which must not keep the arguments of the first call.
         function = [call_of(what, module, state, arguments, keep)]
         with CalledModules() as called:
-            self._run, self._outer = compiled(lambda *tensors: function[0](*tensors),
-                                              [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
+            self._run, outer = compiled(lambda *tensors: function[0](*tensors),
+                                        [*state.values(), *arguments.tensors], forward_compiler, compile_backward)
         function.clear()
-        self._modules = called.others(module)
-        self._outer_signatures = [signature(each) for each in self._outer]
-
-    def is_current(self):
-        """Whether tensors and modules from outside are such that the programs were compiled for them."""
-        return self._modules.is_current() \
-            and all(signature(tensor) == known for tensor, known in zip(self._outer, self._outer_signatures))
+        self.outside = called.outside(module, outer)
 
     def __call__(self, arguments, state):
-        tensors = [*state, *arguments.tensors, *self._outer]
+        outer = self.outside.tensors
+        tensors = [*state, *arguments.tensors, *outer]
         if self._written:
-            names = [*self._names, *arguments.names, *(f"outer[{i}]" for i in range(len(self._outer)))]
+            names = [*self._names, *arguments.names, *(f"outer[{i}]" for i in range(len(outer)))]
             check_overlaps(self._written, tensors, names)
             # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
             for i in self._written:

@@ -31,19 +31,11 @@ class Held(torch.Tensor):
     @property
     def value(self):
         """The tensor of meshard."""
-        return self._sides.on_devices()
+        sides = self._sides
+        return sides._value if sides._host is None else sides.on_devices()  # at once where PyTorch has not read it
 
     @value.setter
     def value(self, value):
-        self._sides.place(value)
-
-    def value_on_devices(self):
-        """The same as `value`, at once where PyTorch has not read the elements."""
-        sides = self._sides
-        return sides._value if sides._host is None else sides.on_devices()
-
-    def place(self, value):
-        """The same as setting `value`."""
         sides = self._sides
         if sides._host is None:
             sides._value = value

@@ -1,7 +1,6 @@
 """Where the elements of PyTorch tensors are on a mesh."""
 
 import functools
-
 import gc
 import weakref
 
@@ -135,9 +134,8 @@ def _with_marks(deepcopy):
     @functools.wraps(deepcopy)
     def copied(tensor, memo):
         made = deepcopy(tensor, memo)
-        sharding = sharding_of(tensor)
-        if sharding is not None and made is not tensor:
-            setattr(made, _MARK, _Mark(sharding))
+        if getattr(tensor, _MARK, None) is not None and made is not tensor:
+            _set_mark(made, sharding_of(tensor), state_sharding_of(tensor))
         return made
 
     return copied
@@ -151,7 +149,7 @@ for _class in (torch.nn.Parameter, Held):
 def placed(tensor):
     """The value of a tensor as programs take it: marked and moved once, or with the elements that it has now."""
     if type(tensor) is Held:
-        return tensor.value_on_devices()
+        return tensor.value
     mark = getattr(tensor, _MARK, None)
     if mark is None:
         if not isinstance(tensor, torch.nn.Parameter):
@@ -175,7 +173,7 @@ def is_alone(tensor):
 def hold(tensor, value):
     """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value."""
     if type(tensor) is Held:
-        tensor.place(value)
+        tensor.value = value
         return
     with torch.inference_mode(False):  # what is made in inference mode cannot be written to outside
         held = Held(value, requires_grad=tensor.requires_grad)

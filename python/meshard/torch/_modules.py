@@ -1,21 +1,20 @@
 """What a program depends on of the modules that it was captured from, cheap to compare at each call."""
 
-import enum
 import operator
 from itertools import chain
 
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from ._arguments import CONSTANTS
 from ._held import Held
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
-_SIMPLE = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, enum.Enum)
 _requires_grad = operator.attrgetter("requires_grad")
 
 
 def _is_simple(value):
-    return isinstance(value, _SIMPLE) or type(value) is tuple and all(map(_is_simple, value))
+    return isinstance(value, CONSTANTS) or type(value) is tuple and all(map(_is_simple, value))
 
 
 def tensor_type(tensor):

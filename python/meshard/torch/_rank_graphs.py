@@ -9,7 +9,7 @@ import math
 
 import torch
 
-from ._run import place_of
+from ._run import where
 from .lowerings import collectives
 
 _COORDINATE = "device_mesh._runtime_compute_coordinate_on_dim.default"
@@ -94,12 +94,6 @@ def stride_of(ranks, mesh):
     """The difference of neighbors in all groups along the axes that these ranks are; None if they differ."""
     found = {b - a for group in groups_along(axes_of(ranks, mesh), mesh) for a, b in zip(group, group[1:])}
     return found.pop() if len(found) == 1 else None
-
-
-def where(node):
-    """`file:line: ` of the user's line that made a node, to begin a message with; empty if unknown."""
-    place = place_of(node)
-    return f"{place[0]}:{place[1]}: " if place else ""
 
 
 class _Resolver:

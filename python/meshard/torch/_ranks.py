@@ -13,16 +13,17 @@ import meshard as ms
 
 from . import _rank_symbols
 from ._annotations import mesh_of, spec_of
+from ._arguments import CONSTANTS
 from ._batches import keep_batches
 from ._capture import Captured, OuterTensors, compile_graphs, is_outside, with_outer
-from ._compile import ambient, call_with, flatten_results, input_names, modes, outer_names
+from ._compile import ambient, call_with, input_names, outer_names
 from ._convert import to_host, to_meshard
 from ._dtypes import to_meshard as to_meshard_dtype
 from ._lines import place_in
 from ._marks import sharding_of
-from ._rank_graphs import for_every_rank, where
+from ._rank_graphs import for_every_rank
 from ._rank_symbols import symbolic_ranks
-from ._run import run_graph
+from ._run import run_graph, where
 from ._table import lowering_of
 from .lowerings._helpers import manual_mesh
 from .lowerings.random import keys_from, needs_key, new_key
@@ -302,6 +303,25 @@ class _Input:
                 local.copy_(_whole(ranks, self.spec, self.mesh, self.name))
 
 
+def _flatten_results(result):
+    """The leaves of a result, and its structure.
+
+    Raises TypeError for an object that may have tensors inside where they are not seen.
+    """
+    leaves, structure = pytree.tree_flatten(result)
+    for path, leaf in pytree.tree_flatten_with_path(result)[0]:
+        if not isinstance(leaf, (torch.Tensor, *CONSTANTS)):
+            raise TypeError(f"[torch] the result{pytree.keystr(path)} is a {type(leaf).__module__}."
+                            f"{type(leaf).__qualname__}, whose tensors are not known: return tensors, or register "
+                            "its class with torch.utils._pytree.register_pytree_node")
+    return leaves, structure
+
+
+def _modes(module):
+    """Whether each module trains."""
+    return tuple(each.training for each in module.modules())
+
+
 class _Program:
     def __init__(self, owner, inputs, flat, structure, state):
         self._mesh = owner.mesh
@@ -311,7 +331,7 @@ class _Program:
             args, kwargs = pytree.tree_unflatten(
                 [next(own) if isinstance(each, torch.Tensor) else each for each in flat], structure)
             result = call_with(owner.function, owner.module, state, given, args, kwargs)
-            leaves, self._structure = flatten_results(result)
+            leaves, self._structure = _flatten_results(result)
             specs = pytree._broadcast_to_and_flatten(owner.out_specs, self._structure, _is_spec) \
                 if owner.out_specs is not None else [None] * len(leaves)
             if specs is None:
@@ -393,8 +413,6 @@ class PerRank:
 
     def __init__(self, function, mesh, in_specs, out_specs, module):
         owner = getattr(function, "__self__", function)
-        if not hasattr(torch.compiler.config, "compile_on_one_rank"):
-            raise NotImplementedError(f"[torch] PyTorch {torch.__version__} cannot capture one rank for all: 2.15 can")
         self.function, self.mesh, self.in_specs, self.out_specs = function, mesh_of(mesh), in_specs, out_specs
         self.module = module if module is not None else owner if isinstance(owner, torch.nn.Module) else None
         self._programs = {}
@@ -415,7 +433,7 @@ class PerRank:
                   for name, each, spec in zip(names, tensors, [None] * len(state) + split, strict=True)]
         others = tuple((type(each), each) for each in flat if not isinstance(each, torch.Tensor))
         key = (structure, others, *(each.key() for each in inputs),
-               modes(self.module) if self.module is not None else (), ambient())
+               _modes(self.module) if self.module is not None else (), ambient())
         program = self._programs.get(key)
         if program is None or not program.is_current():
             program = self._programs[key] = _Program(self, inputs, flat, structure, state)

@@ -65,10 +65,14 @@ def module_of(node):
     return calls[-1][0] if calls else ""
 
 
-def missing(node):
+def where(node):
+    """`file:line: ` of the user's line that made a node, to begin a message with; empty if unknown."""
     place = place_of(node)
-    where = f'{place[0]}:{place[1]}: ' if place else ""
-    return NotImplementedError(f"{where}[torch] {node.target} has no lowering to meshard")
+    return f"{place[0]}:{place[1]}: " if place else ""
+
+
+def missing(node):
+    return NotImplementedError(f"{where(node)}[torch] {node.target} has no lowering to meshard")
 
 
 def run_graph(module, inputs):
@@ -103,21 +107,19 @@ def _call(node, values):
         raise missing(node)
     if function in NEED_NODE:
         kwargs = {**kwargs, "node": node}
-    place = place_of(node)
-    user, numbers = place, _numbered.get()
+    place, numbers = place_of(node), _numbered.get()
     if numbers is not None:
         numbers.append(node)
         place = NUMBERS, len(numbers), node.name
     try:
         return _caller_at(*place)(function, args, kwargs) if place else function(*args, **kwargs)
     except NotImplementedError as error:
-        if user is None:
+        if not where(node):
             raise
-        raise NotImplementedError(f"{user[0]}:{user[1]}: {error}") from error
+        raise NotImplementedError(f"{where(node)}{error}") from error
     except Exception as error:
         symbols = (torch.SymInt, torch.SymFloat, torch.SymBool)
         if not any(isinstance(each.meta.get("val"), symbols) for each in node.all_input_nodes):
             raise
-        where = f"{user[0]}:{user[1]}: " if user else ""
-        raise NotImplementedError(f"{where}[torch] {node.target} takes a number that is read from a tensor, which is "
+        raise NotImplementedError(f"{where(node)}[torch] {node.target} takes a number that is read from a tensor, which is "
                                   "known only when the program runs") from error

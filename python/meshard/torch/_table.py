@@ -34,6 +34,22 @@ def lowers(*names, with_node=False):
     return register
 
 
+RESULTS = {}
+"""From the name of an overload to a function that makes its results without elements; see results_of()."""
+
+
+def results_of(*names):
+    """Registers a function of tensors without elements, which returns such results of these overloads.
+
+    It is for overloads whose results PyTorch takes to depend on elements in their sizes, although they do not.
+    """
+    def register(function):
+        RESULTS.update((full_name(name), function) for name in names)
+        return function
+
+    return register
+
+
 def lowering_of(overload):
     """The lowering of an overload, or of a function of `torch` on numbers; None if the table has none."""
     return LOWERINGS.get(str(overload)) or LOWERINGS.get(f"torch.{getattr(overload, '__name__', '')}.default")

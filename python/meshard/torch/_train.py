@@ -77,7 +77,7 @@ class TrainStep:
         number = state.number
         key = (structure, number, added, updates, ambient(), *map(signature, inputs))
         for program in self._programs.get(key, ()):
-            if program.is_current():
+            if program.outside.is_current():
                 break
         else:
             program = _StepProgram(self, state, inputs, structure, added, updates)
@@ -242,8 +242,7 @@ class _StepProgram:
 
         with CalledModules() as called:
             self.graph = capture(whole, given)
-        self._modules = called.others(step._model)
-        self._outer_types = list(map(tensor_type, self.graph.outer))
+        self.outside = called.outside(step._model, self.graph.outer)
         self.needs_key = needs_key(self.graph.module)
         # What is not written, such as frozen parameters, has to stay. Gradients that are added to are always replaced.
         count = len(tensors)
@@ -254,10 +253,6 @@ class _StepProgram:
     def _merged(self, replaced, kept, rest, key):
         by_index = {**dict(zip(self._replaced, replaced)), **dict(zip(self._kept, kept))}
         return self.record([by_index[i] for i in range(self.state_size)], rest, key)
-
-    def is_current(self):
-        """Whether tensors and modules from outside are such that the program was compiled for them."""
-        return self._modules.is_current() and list(map(tensor_type, self.graph.outer)) == self._outer_types
 
     @contextlib.contextmanager
     def with_made_state(self, state):
@@ -346,7 +341,7 @@ class _StepProgram:
         tensors = state.tensors()
         owned = [*tensors, *(state.parameters[i].grad for i in self._added)]
         given = [each for each in inputs if isinstance(each, torch.Tensor)]
-        values = [each.value_on_devices() if type(each) is Held else placed(each) for each in owned]
+        values = list(map(placed, owned))
         rest = [*map(placed, given), *state.placed_rates(), *map(placed, self.graph.outer)]
         results = self._run([values[i] for i in self._replaced], [values[i] for i in self._kept], rest,
                             to_meshard(new_key()) if self.needs_key else None)

@@ -163,6 +163,7 @@ def main():
                         traceback.print_exc()
                     break
         print(f"{info.name:12} {dict(totals)} {time.time() - begin:.0f} s", flush=True)
+    raise SystemExit(totals["right"] != totals.total())
 
 
 if __name__ == "__main__":

@@ -244,9 +244,8 @@ def inputs_and_outputs(batch=8):
     return tuple(torch.randn(2, batch, 8))
 
 
-@program
-def dtensor_mlp(mesh):
-    """An MLP whose parameters are DTensors of both dimensions, distributed by hand."""
+def by_hand(mlp, mesh):
+    """The Mlp with its parameters distributed by columns and by rows."""
     def split(name, module, mesh):
         dims = {"up": {"weight": S0, "bias": S0}, "down": {"weight": S1, "bias": R}}.get(name, {})
         for own, placement in dims.items():
@@ -259,8 +258,14 @@ def dtensor_mlp(mesh):
     def whole_output(module, output, mesh):
         return output.redistribute(placements=[S0, R])
 
+    return distribute_module(mlp, mesh, split, whole_input, whole_output)
+
+
+@program
+def dtensor_mlp(mesh):
+    """An MLP whose parameters are DTensors of both dimensions, distributed by hand."""
     model, whole = twins(Mlp)
-    in_local_tensors(distribute_module, model, mesh, split, whole_input, whole_output)
+    in_local_tensors(by_hand, model, mesh)
 
     def step(x, y):
         with torch.enable_grad():

@@ -12,8 +12,8 @@ import torch.distributed as dist  # noqa: E402
 import meshard as ms  # noqa: E402
 import meshard.torch as mt  # noqa: E402
 
-if not dist.is_available() or not hasattr(torch.compiler.config, "compile_on_one_rank"):
-    pytest.skip("this PyTorch does not capture one rank for all", allow_module_level=True)
+if not dist.is_available():
+    pytest.skip("this PyTorch has no torch.distributed", allow_module_level=True)
 
 from torch.distributed import _functional_collectives as funcol  # noqa: E402
 from torch.distributed._local_tensor import LocalTensor, LocalTensorMode  # noqa: E402

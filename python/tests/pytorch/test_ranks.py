@@ -12,11 +12,11 @@ import meshard as ms  # noqa: E402
 import meshard.torch as mt  # noqa: E402
 from meshard import P  # noqa: E402
 import rank_support  # noqa: E402
+from rank_programs import Mlp, by_hand  # noqa: E402
 from rank_support import (MESH, LocalTensorMode, assert_equals_local_tensors, collectives,  # noqa: E402
                           funcol, random_values, values)
 from torch.distributed.device_mesh import DeviceMesh  # noqa: E402
-from torch.distributed.tensor import (DTensor, Partial, Replicate, Shard, distribute_module,  # noqa: E402
-                                      distribute_tensor)
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard, distribute_tensor  # noqa: E402
 from torch.distributed.tensor.parallel import (ColwiseParallel, RowwiseParallel, SequenceParallel,  # noqa: E402
                                                parallelize_module)
 
@@ -113,16 +113,6 @@ def test_redistributions(device_mesh, before, after):
     assert_equals_local_tensors(change, random_values(16, 16))
 
 
-class Mlp(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.up = nn.Linear(8, 16)
-        self.down = nn.Linear(16, 8)
-
-    def forward(self, x):
-        return self.down(torch.relu(self.up(x)))
-
-
 @pytest.fixture
 def mlp():
     torch.manual_seed(0)
@@ -133,23 +123,6 @@ def copy_of(module):
     made = type(module)()
     made.load_state_dict(module.state_dict())
     return made
-
-
-def by_hand(mlp, mesh):
-    """The module with its parameters distributed by columns and by rows."""
-    def split(name, module, mesh):
-        dims = {"up": {"weight": S0, "bias": S0}, "down": {"weight": S1, "bias": R}}.get(name, {})
-        for own, placement in dims.items():
-            placed = distribute_tensor(getattr(module, own), mesh, [R, placement])
-            module.register_parameter(own, nn.Parameter(placed))
-
-    def whole_input(module, inputs, mesh):
-        return DTensor.from_local(inputs[0], mesh, [S0, R], run_check=False)
-
-    def whole_output(module, output, mesh):
-        return output.redistribute(placements=[S0, R])
-
-    return distribute_module(mlp, mesh, split, whole_input, whole_output)
 
 
 def test_a_distributed_module(device_mesh, mlp):

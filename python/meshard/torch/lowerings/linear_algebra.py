@@ -7,7 +7,7 @@ import torch
 import meshard as ms
 
 from .._dtypes import to_meshard, to_torch
-from .._table import lowers
+from .._table import lowers, results_of
 from ._helpers import array, as_dtype, cast
 
 
@@ -431,6 +431,25 @@ def linalg_pinv(a, atol=None, rtol=None, hermitian=False):
     kept = size > ms.maximum(absolute, relative * largest)
     inverse = ms.where(kept, 1 / ms.where(kept, values, ms.ones_like(values)), ms.zeros_like(values))
     return ms.matmul(right * ms.astype(inverse, a.dtype)[..., None, :], _adjoint(left))
+
+
+@results_of("aten.linalg_lstsq")
+def _lstsq_results(a, b, rcond=None, *, driver=None):
+    *leading, rows, columns = a.shape
+    is_vector = b.ndim == 1 or a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]
+    leading = torch.broadcast_shapes(tuple(leading), b.shape[:-1] if is_vector else b.shape[:-2])
+    right = () if is_vector else (b.shape[-1],)
+    if driver in ("gelsd", "gelss") and rows > columns:
+        raise NotImplementedError(f"[torch] the size of the residuals of aten.linalg_lstsq.default with "
+                                  f"driver={driver!r} depends on the elements, and a program has fixed sizes: use "
+                                  "driver='gels' or 'gelsy'")
+    has_residuals = driver == "gels" and rows > columns
+    real = torch.empty((), dtype=a.dtype, device="meta").real.dtype
+    of_batch = a.shape[:-2]
+    return (b.new_empty((*leading, columns, *right)),
+            a.new_empty((*leading, *right) if has_residuals else (0,), dtype=real),
+            a.new_empty(of_batch if driver != "gels" else (0,), dtype=torch.int64),
+            a.new_empty((*of_batch, min(rows, columns)) if driver in ("gelsd", "gelss") else (0,), dtype=real))
 
 
 @lowers("aten.linalg_lstsq")

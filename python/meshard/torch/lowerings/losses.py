@@ -5,7 +5,7 @@ import torch
 import meshard as ms
 
 from .._dtypes import to_torch
-from .._table import lowers
+from .._table import lowers, results_of
 from ._helpers import array, cast
 
 
@@ -76,6 +76,13 @@ def _ctc(log_probs, targets, input_lengths, target_lengths, blank):
     likelihood = ms.where(nothing, ms.zeros_like(likelihood), likelihood)
     likelihood = ms.where(ms.less(likelihood, _UNLIKELY / 2), ms.full_like(likelihood, float("-inf")), likelihood)
     return -likelihood, ms.swapaxes(every, 0, 1)
+
+
+@results_of("aten._ctc_loss.default", "aten._ctc_loss.Tensor")
+def _ctc_loss_results(log_probs, targets, input_lengths, target_lengths, blank=0, zero_infinity=False):
+    time, batch, _ = log_probs.shape
+    longest = max(target_lengths, default=0) if isinstance(target_lengths, (list, tuple)) else targets.shape[-1]
+    return log_probs.new_empty((batch,)), log_probs.new_empty((batch, time, 2 * longest + 1))
 
 
 @lowers("aten._ctc_loss.default", "aten._ctc_loss.Tensor")
