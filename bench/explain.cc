@@ -4,8 +4,9 @@
 #include "bench/timing.h"
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/collectives.h"
-#include "meshard/explain/cost/estimate.h"
-#include "meshard/explain/cost/largest_buffers.h"
+#include "meshard/explain/cost/memory_use.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard::bench {
 

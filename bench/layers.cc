@@ -61,7 +61,7 @@ class Measured {
     std::vector<int> devices(static_cast<std::size_t>(mesh_.size()));
     std::iota(devices.begin(), devices.end(), 0);
     double begin = now();
-    client.compile(module_of(step_), compile_options_for(client, devices)).value();
+    client.compile(module_of(step_), compile_options_for(client, LoweredModule(), devices)).value();
     return now() - begin;
   }
 

@@ -10,10 +10,7 @@
 #include "bench/allocated.h"
 #include "bench/report.h"
 #include "bench/timing.h"
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
-#include "meshard/layout/tiling.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/mesh/concatenate.h"
 #include "meshard/mesh/device_groups.h"
 

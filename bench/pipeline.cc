@@ -11,7 +11,7 @@
 #include "bench/raw_api.h"
 #include "bench/report.h"
 #include "bench/timing.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 
 namespace meshard::bench {
 namespace {

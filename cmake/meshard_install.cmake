@@ -12,6 +12,8 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/meshard/ DESTINATION ${CMAKE_INSTALL_INC
 install(FILES ${PROJECT_BINARY_DIR}/include/meshard/ops/all.h
               ${PROJECT_BINARY_DIR}/include/meshard/ops/op_list.inc
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard/ops COMPONENT meshard)
+install(FILES ${PROJECT_BINARY_DIR}/include/meshard/quirks/quirk_names.inc
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/meshard/quirks COMPONENT meshard)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/meshard)
 install(EXPORT meshardTargets NAMESPACE meshard:: FILE meshardConfig.cmake DESTINATION ${package_folder}
         COMPONENT meshard)

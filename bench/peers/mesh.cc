@@ -9,10 +9,7 @@
 
 #include "bench/peers/contest.h"
 #include "bench/timing.h"
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
-#include "meshard/layout/tiling.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/mesh/concatenate.h"
 
 namespace meshard::bench {

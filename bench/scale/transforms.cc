@@ -11,17 +11,17 @@
 #include "bench/on_devices.h"
 #include "bench/scale/curve.h"
 #include "meshard/base/cat.h"
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/predict/module_program.h"
 #include "meshard/explain/predict/predict.h"
-#include "meshard/graph/parse.h"
-#include "meshard/graph/verify.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/io/checkpoint.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/meshard.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
+#include "tests/support/verify.h"
 
 namespace meshard::bench {
 namespace {

@@ -1,6 +1,6 @@
-#include "meshard/array/box_overlap.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/array/slice.h"
 
 namespace meshard {
 namespace {

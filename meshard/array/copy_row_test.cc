@@ -1,9 +1,8 @@
-#include "meshard/array/copy_row.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
+#include "meshard/array/slice.h"
 #include "tests/support/random.h"
 
 namespace meshard {

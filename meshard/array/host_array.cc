@@ -1,15 +1,87 @@
 #include "meshard/array/host_array.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <new>
 
 #include "meshard/array/number.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
 
 namespace meshard {
+namespace {
+
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+[[noreturn]] void no_memory(std::size_t bytes) {
+  throw Error(ErrorCode::kResourceExhausted,
+              cat("[host_array] cannot allocate ", bytes, " bytes of host memory"));
+}
+
+/// Maps at least `bytes`, aligned to a huge page; pages are zero-filled on first access.
+std::byte* map_huge(std::size_t bytes, std::size_t& mapped) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) no_memory(bytes);
+  mapped = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  std::size_t reserved = mapped + kHugePage;
+  void* start = mmap(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) no_memory(bytes);
+  auto address = reinterpret_cast<std::uintptr_t>(start);
+  std::size_t before = (kHugePage - address % kHugePage) % kHugePage;
+  auto* data = static_cast<std::byte*>(start) + before;
+  if (before != 0) munmap(start, before);
+  if (kHugePage != before) munmap(data + mapped, kHugePage - before);
+  (void)madvise(data, mapped, MADV_HUGEPAGE);  // a hint: kernels without huge pages reject it
+  return data;
+}
+
+}  // namespace
+
+HostBlock HostBlock::allocate(std::size_t bytes) {
+  auto control = std::make_unique<Control>();
+  control->bytes = bytes;
+  if (bytes >= kHugeBlockBytes) {
+    control->data = map_huge(bytes, control->mapped);
+  } else {
+    // Rounded up to whole cache lines, so that two blocks never share one. Aligned by hand, because
+    // the allocator's aligned allocations fragment the heap when thousands of small blocks come and
+    // go.
+    std::size_t rounded = (bytes + kHostAlignment - 1) / kHostAlignment * kHostAlignment;
+    control->allocation = ::operator new(rounded + kHostAlignment, std::nothrow);
+    if (control->allocation == nullptr) no_memory(bytes);
+    auto address = reinterpret_cast<std::uintptr_t>(control->allocation);
+    control->data = static_cast<std::byte*>(control->allocation) +
+                    (kHostAlignment - address % kHostAlignment) % kHostAlignment;
+  }
+  return HostBlock(control.release());
+}
+
+HostBlock HostBlock::allocate_zeroed(std::size_t bytes) {
+  HostBlock block = allocate(bytes);
+  if (block.control_->mapped == 0) std::memset(block.data(), 0, bytes);
+  return block;
+}
+
+HostBlock HostBlock::adopt(void* data, std::size_t bytes, std::function<void()> release,
+                           bool borrowed) {
+  auto control = std::make_unique<Control>();
+  control->data = static_cast<std::byte*>(data);
+  control->bytes = bytes;
+  control->release = std::move(release);
+  control->borrowed = borrowed;
+  return HostBlock(control.release());
+}
+
+void HostBlock::destroy() noexcept {
+  if (control_->mapped != 0) munmap(control_->data, control_->mapped);
+  ::operator delete(control_->allocation);
+  if (control_->release) control_->release();
+  delete control_;
+}
+
 namespace {
 
 // True if `dtype` holds the integer or bool that is the only element of an array.
@@ -178,6 +250,141 @@ bool HostArray::same_bits(const HostArray& other) const {
   return type_ == other.type_ &&
          (size_ == 0 ||
           std::memcmp(bytes(), other.bytes(), static_cast<std::size_t>(size_in_bytes())) == 0);
+}
+
+namespace {
+
+constexpr std::int64_t kElideAbove = 1000;
+constexpr std::int64_t kEdge = 3;
+
+template <class T>
+void append_element(std::string& out, T value) {
+  if constexpr (requires { value.imag; }) {
+    append_element(out, value.real);
+    if (std::isnan(value.imag) || !std::signbit(value.imag)) out.push_back('+');
+    append_element(out, value.imag);
+    out.push_back('j');
+  } else if constexpr (std::is_integral_v<T>) {
+    append(out, value);
+  } else {
+    // A small float prints the shortest text that parses to the same float, not its exact digits.
+    auto number = static_cast<std::conditional_t<std::is_same_v<T, double>, double, float>>(value);
+    if (std::isnan(number))
+      append(out, "nan");  // without the sign, which has no meaning for a NaN
+    else
+      append(out, number);
+  }
+}
+
+template <class T>
+void print(std::string& out, const T*& next, std::span<const std::int64_t> sizes, bool elide) {
+  if (sizes.empty()) return append_element(out, *next++);
+  std::int64_t stride = 1;
+  for (std::int64_t size : sizes.subspan(1)) stride *= size;
+  out.push_back('[');
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    if (i != 0) out.append(", ");
+    if (elide && i == kEdge && sizes[0] > 2 * kEdge) {
+      out.append("..., ");
+      next += (sizes[0] - 2 * kEdge) * stride;
+      i = sizes[0] - kEdge;
+    }
+    print(out, next, sizes.subspan(1), elide);
+  }
+  out.push_back(']');
+}
+
+}  // namespace
+
+std::string HostArray::to_string() const {
+  std::string out;
+  visit_dtype(type_.dtype, [&]<class T>() {
+    const T* next = reinterpret_cast<const T*>(bytes());
+    print(out, next, shape().sizes(), size_ > kElideAbove);
+  });
+  return cat(out, " ", type_);
+}
+
+namespace {
+
+template <class T>
+concept Small = requires(T value) {
+  value.bits();
+};
+
+template <class T>
+concept Parts = requires(T value) {
+  value.imag;
+};
+
+/// Converts an integer to a double that rounds to every small float exactly as the integer would.
+/// Bits that do not fit a double are folded into its last bit (round to odd).
+template <class T>
+double widen(T value) {
+  if constexpr (sizeof(T) < 8) {
+    return static_cast<double>(value);
+  } else {
+    bool negative = value < T{0};
+    auto magnitude = static_cast<std::uint64_t>(value);
+    if (negative) magnitude = ~magnitude + 1;
+    constexpr std::uint64_t kLost = (std::uint64_t{1} << 11) - 1;
+    if (magnitude >> 53)
+      magnitude = (magnitude & ~kLost) | (magnitude & kLost ? kLost + 1 : std::uint64_t{0});
+    auto wide = static_cast<double>(magnitude);
+    return negative ? -wide : wide;
+  }
+}
+
+template <class To>
+To clamp_to_integer(double value) {
+  using Limits = std::numeric_limits<To>;
+  if (std::isnan(value)) return 0;
+  // The lower limit and the upper limit plus one are powers of two or zero, so exact as doubles.
+  if (value <= static_cast<double>(Limits::min())) return Limits::min();
+  double end = std::ldexp(1.0, Limits::digits);
+  return value >= end ? Limits::max() : static_cast<To>(value);
+}
+
+template <class To, class From>
+To convert(From value) {
+  if constexpr (Parts<From> && Parts<To>) {
+    return To(static_cast<decltype(To::real)>(value.real),
+              static_cast<decltype(To::imag)>(value.imag));
+  } else if constexpr (Parts<To>) {
+    return To(convert<decltype(To::real)>(value));
+  } else if constexpr (Parts<From> && std::is_same_v<To, bool>) {
+    return value.real != 0 || value.imag != 0;
+  } else if constexpr (Parts<From>) {
+    return convert<To>(value.real);
+  } else if constexpr (std::is_same_v<To, bool>) {
+    if constexpr (Small<From>)
+      return static_cast<double>(value) != 0;
+    else
+      return value != From{0};
+  } else if constexpr (Small<From>) {
+    return convert<To>(static_cast<double>(value));
+  } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    return clamp_to_integer<To>(static_cast<double>(value));
+  } else if constexpr (Small<To> && std::is_integral_v<From>) {
+    return To(widen(value));
+  } else {
+    return static_cast<To>(value);
+  }
+}
+
+}  // namespace
+
+HostArray HostArray::astype(DType dtype) const {
+  if (dtype == type_.dtype) return *this;
+  HostArray result = uninitialized({dtype, type_.shape});
+  visit_dtype(type_.dtype, [&]<class From>() {
+    std::span<const From> source = data<From>();
+    visit_dtype(dtype, [&]<class To>() {
+      To* destination = result.mutable_data<To>().data();
+      for (std::size_t i = 0; i < source.size(); ++i) destination[i] = convert<To>(source[i]);
+    });
+  });
+  return result;
 }
 
 }  // namespace meshard

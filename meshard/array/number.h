@@ -6,7 +6,7 @@
 #include <string>
 #include <type_traits>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
 #include "meshard/array/host_array.h"
 
 namespace meshard {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"

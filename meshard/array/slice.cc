@@ -6,7 +6,47 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace meshard {
+
+#ifdef __SSE2__
+
+void stream_row(std::byte* destination, const std::byte* source, std::size_t bytes) {
+  constexpr std::size_t kLine = 64;
+  std::size_t head = -reinterpret_cast<std::uintptr_t>(destination) % kLine;
+  head = std::min(head, bytes);
+  std::memcpy(destination, source, head);
+  destination += head;
+  source += head;
+  bytes -= head;
+  for (; bytes >= kLine; bytes -= kLine, destination += kLine, source += kLine) {
+    const auto* from = reinterpret_cast<const __m128i*>(source);
+    auto* to = reinterpret_cast<__m128i*>(destination);
+    __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1), c = _mm_loadu_si128(from + 2),
+            d = _mm_loadu_si128(from + 3);
+    _mm_stream_si128(to, a);
+    _mm_stream_si128(to + 1, b);
+    _mm_stream_si128(to + 2, c);
+    _mm_stream_si128(to + 3, d);
+  }
+  std::memcpy(destination, source, bytes);
+}
+
+void finish_streaming() { _mm_sfence(); }
+
+#else
+
+void stream_row(std::byte* destination, const std::byte* source, std::size_t bytes) {
+  std::memcpy(destination, source, bytes);
+}
+
+void finish_streaming() {}
+
+#endif
+
 namespace {
 
 /// The byte offset of a box's first element from the array's first element.
@@ -220,6 +260,47 @@ StridedCopy plan_scatter(const void* source, void* destination, const Shape& who
                          std::size_t element_bytes) {
   Shape dense = box_shape(box);
   return plan_copy(source, dense, whole_box(dense), destination, whole, box, element_bytes);
+}
+
+std::optional<Box> overlap(const Box& a, const Box& b) {
+  Box both = a;
+  for (std::size_t d = 0; d < both.size(); ++d) {
+    both[d].start = std::max(a[d].start, b[d].start);
+    both[d].stop = std::min(a[d].stop, b[d].stop);
+    if (both[d].start >= both[d].stop) return std::nullopt;
+  }
+  return both;
+}
+
+Box relative_to(const Box& outer, Box inner) {
+  for (std::size_t d = 0; d < inner.size(); ++d) {
+    inner[d].start -= outer[d].start;
+    inner[d].stop -= outer[d].start;
+  }
+  return inner;
+}
+
+std::vector<std::int64_t> numbers_in(const Box& box, std::span<const std::int64_t> sizes) {
+  std::vector<std::int64_t> numbers{0};
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    std::vector<std::int64_t> next;
+    for (std::int64_t number : numbers)
+      for (std::int64_t i = box[d].start; i < box[d].stop; ++i)
+        next.push_back(number * sizes[d] + i);
+    numbers = std::move(next);
+  }
+  return numbers;
+}
+
+std::optional<std::int64_t> contiguous_at(const Box& box, const Shape& shape) {
+  std::size_t d = 0;
+  while (d < box.size() && box[d].size() == 1) ++d;
+  for (++d; d < box.size(); ++d)
+    if (box[d].size() != shape[static_cast<std::int64_t>(d)]) return std::nullopt;
+  const Dimensions strides = shape.strides();
+  std::int64_t first = 0;
+  for (std::size_t i = 0; i < box.size(); ++i) first += box[i].start * strides[i];
+  return first;
 }
 
 }  // namespace meshard

@@ -14,15 +14,10 @@
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/node_table.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/identity.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "meshard/graph/graph.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/graph/print.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "tests/support/interpreter.h"

@@ -1,13 +1,9 @@
 #include "meshard/autodiff/custom_vjp.h"
 
 #include "meshard/autodiff/grad.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/batched_program.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/identity.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/batching/batched_program.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {

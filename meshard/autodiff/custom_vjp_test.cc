@@ -7,13 +7,13 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/graph.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/print.h"
-#include "meshard/graph/verify.h"
 #include "meshard/ops/all.h"
 #include "tests/support/emitted.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
+#include "tests/support/verify.h"
 
 namespace meshard {
 namespace {

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "meshard/autodiff/grad.h"
-#include "meshard/batching/vmap.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/graph/verify.h"
 #include "meshard/ops/all.h"
+#include "meshard/ops/batching/vmap.h"
 #include "meshard/ops/definition/attributes.h"
+#include "tests/support/verify.h"
 
 namespace meshard {
 namespace {

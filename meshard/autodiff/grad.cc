@@ -3,14 +3,10 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/reshape.h"
 
 namespace meshard::internal {
 namespace {

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "meshard/graph/graph.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/print.h"
 #include "meshard/ops/all.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"

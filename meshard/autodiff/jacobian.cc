@@ -1,10 +1,7 @@
 #include "meshard/autodiff/jacobian.h"
 
-#include "meshard/batching/vmap.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/batching/vmap.h"
 
 namespace meshard::internal {
 namespace {

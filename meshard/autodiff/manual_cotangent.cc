@@ -1,8 +1,7 @@
 #include "meshard/autodiff/manual_cotangent.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/collectives.h"
-#include "meshard/ops/manual_values.h"
+#include "meshard/ops/all.h"
 
 namespace meshard {
 namespace {

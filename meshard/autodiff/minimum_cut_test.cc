@@ -1,7 +1,6 @@
-#include "meshard/autodiff/minimum_cut.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/autodiff/cheapest_residuals.h"
 #include "tests/support/random.h"
 
 namespace meshard {

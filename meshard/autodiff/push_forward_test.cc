@@ -1,7 +1,6 @@
-#include "meshard/autodiff/push_forward.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/autodiff/jvp.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "tests/support/interpreter.h"

@@ -1,12 +1,11 @@
-#include "meshard/autodiff/split_body.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "meshard/graph/verify.h"
+#include "meshard/autodiff/differentiate_body.h"
 #include "meshard/ops/all.h"
+#include "tests/support/verify.h"
 
 namespace meshard {
 namespace {

@@ -9,7 +9,6 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "meshard/ops/composite/activation.h"
-#include "meshard/ops/composite/cross_entropy.h"
 #include "meshard/ops/composite/elementary.h"
 #include "meshard/ops/composite/linalg.h"
 #include "meshard/ops/composite/softmax.h"

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/log_level.h"
+#include "meshard/base/environment.h"
 
 namespace meshard {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "meshard/base/quiet_thread.h"
+#include "meshard/base/threads.h"
 
 namespace meshard::internal {
 namespace {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "meshard/base/quiet_thread.h"
+#include "meshard/base/threads.h"
 
 namespace meshard::internal {
 namespace {

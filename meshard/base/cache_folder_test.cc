@@ -1,10 +1,10 @@
-#include "meshard/base/cache_folder.h"
-
 #include <gtest/gtest.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <map>
+
+#include "meshard/base/file_cache.h"
 
 namespace meshard {
 namespace {

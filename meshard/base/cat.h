@@ -35,6 +35,12 @@ requires requires(const T& value) {
 }
 void append(std::string& out, const T& value) { out.append(value.to_string()); }
 
+/// Appends the texts of several values.
+template <class... Parts>
+requires(sizeof...(Parts) > 1) void append(std::string& out, const Parts&... parts) {
+  (append(out, parts), ...);
+}
+
 /// Concatenates all arguments: `cat("dimension ", 1, " = ", 8)` is "dimension 1 = 8".
 template <class... Parts>
 std::string cat(const Parts&... parts) {

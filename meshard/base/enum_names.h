@@ -30,4 +30,10 @@ constexpr std::string_view enum_name(E value) {
   return "?";
 }
 
+/// The same for printing. An enum whose values do not all print so has a function of its own.
+template <NamedEnum E>
+constexpr std::string_view to_string(E value) {
+  return enum_name(value);
+}
+
 }  // namespace meshard

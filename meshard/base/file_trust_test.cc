@@ -1,5 +1,3 @@
-#include "meshard/base/file_trust.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "meshard/base/file_cache.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -117,8 +117,6 @@ JsonWriter& JsonWriter::value(double number) {
 JsonWriter& JsonWriter::signed_value(std::int64_t number) { return raw(cat(number)); }
 JsonWriter& JsonWriter::unsigned_value(std::uint64_t number) { return raw(cat(number)); }
 
-std::string JsonWriter::take_partial() { return std::exchange(out_, {}); }
-
 std::string JsonWriter::text() && {
   internal_check(done_, "JSON: an object or array is still open");
   return std::move(out_);

@@ -75,10 +75,6 @@ class JsonWriter {
     return key(name).value(what);
   }
 
-  /// The text written since the last take_partial(), for example to check whether to flush it.
-  const std::string& partial() const { return out_; }
-  /// Moves the text written so far out of the writer, which continues after it.
-  std::string take_partial();
   /// The complete text. @error internal: an array or object is still open, or nothing was written.
   std::string text() &&;
 

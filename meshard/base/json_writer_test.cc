@@ -71,15 +71,6 @@ TEST(JsonWriter, BytesThatAreNoUtf8) {
   EXPECT_EQ(json_of("\xE2\x82x"), "\"" + bad + bad + "x\"");
 }
 
-TEST(JsonWriter, CanBeEmptiedOnTheWay) {
-  JsonWriter json;
-  json.begin_array().value(1);
-  std::string first = json.take_partial();
-  json.value(2).end_array();
-  EXPECT_EQ(first, "[1");
-  EXPECT_EQ(std::move(json).text(), ",2]");
-}
-
 TEST(JsonWriter, RefusesWhatIsNoJson) {
   EXPECT_THROW(JsonWriter().end_array(), InternalError);
   EXPECT_THROW(JsonWriter().key("a"), InternalError);

@@ -1,8 +1,8 @@
-#include "meshard/base/log_level.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+
+#include "meshard/base/environment.h"
 
 namespace meshard {
 namespace {

@@ -1,8 +1,8 @@
-#include "meshard/base/name_pattern.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
+
+#include "meshard/base/near_names.h"
 
 namespace meshard {
 namespace {

@@ -21,4 +21,10 @@ std::vector<std::string> near_names(std::string_view word, std::span<const std::
 /// any.
 std::string nearest_text(std::string_view word, std::span<const std::string> names);
 
+// Matching of names against patterns with `*`.
+
+/// True if `name` matches `pattern`, where each `*` matches any text, including none. `*['w']`
+/// matches `p['w']`. The time is at most proportional to the product of both lengths.
+bool matches_name(std::string_view pattern, std::string_view name);
+
 }  // namespace meshard

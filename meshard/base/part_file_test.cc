@@ -1,5 +1,3 @@
-#include "meshard/base/part_file.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -7,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+
+#include "meshard/base/whole_file.h"
 
 namespace meshard {
 namespace {

@@ -8,7 +8,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
-#include "meshard/base/log_level.h"
 
 namespace meshard {
 namespace {

@@ -1,5 +1,3 @@
-#include "meshard/base/temporary_folder.h"
-
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 #include <set>
 #include <utility>
 
-#include "meshard/explain/rounding.h"
+#include "meshard/explain/value_check.h"
 #include "meshard/graph/annotation.h"
+#include "meshard/graph/body.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
@@ -16,58 +16,6 @@
 
 namespace meshard {
 namespace {
-
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
-
-// Up to here, no sum is needed to explain a distance.
-constexpr double kExactUlps = 16;
-
-/// The largest distance between elements of two arrays of one type.
-struct Distance {
-  double ulps = 0;
-  std::int64_t element = 0;
-  /// The same as a number; infinite if only one of them is finite, or if integers differ.
-  double difference = 0;
-};
-
-// The spacing of the dtype's numbers at the largest finite magnitude of `values`.
-double spacing_at_largest(std::span<const double> values, DType dtype) {
-  FloatLimits limits = float_limits(dtype);
-  double largest = limits.smallest_normal;
-  for (double value : values)
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
-  return std::ldexp(limits.epsilon, std::ilogb(largest));
-}
-
-Distance farthest_float(const HostArray& sharded, const HostArray& unsharded) {
-  Distance worst;
-  std::vector<double> a = sharded.astype(DType::f64).to_vector<double>();
-  std::vector<double> b = unsharded.astype(DType::f64).to_vector<double>();
-  double spacing = spacing_at_largest(b, unsharded.dtype());
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) continue;
-    bool measurable = std::isfinite(a[i]) && std::isfinite(b[i]);
-    double ulps = measurable ? std::abs(a[i] - b[i]) / spacing : kInfinite;
-    if (ulps > worst.ulps)
-      worst = {ulps, static_cast<std::int64_t>(i), measurable ? std::abs(a[i] - b[i]) : kInfinite};
-  }
-  return worst;
-}
-
-Distance farthest(const HostArray& sharded, const HostArray& unsharded) {
-  if (is_floating(sharded.dtype())) return farthest_float(sharded, unsharded);
-  auto a = sharded.astype(DType::i64).to_vector<std::int64_t>();
-  auto b = unsharded.astype(DType::i64).to_vector<std::int64_t>();
-  auto [here, there] = std::mismatch(a.begin(), a.end(), b.begin());
-  return here == a.end() ? Distance{} : Distance{kInfinite, here - a.begin(), kInfinite};
-}
-
-Dimensions index_of(std::int64_t element, const Shape& shape) {
-  Dimensions index(static_cast<std::size_t>(shape.rank()), 0);
-  for (int d = shape.rank(); d-- > 0; element /= shape[d])
-    index[static_cast<std::size_t>(d)] = element % shape[d];
-  return index;
-}
 
 void check_no_manual_region(const Graph& graph) {
   for (const Node* node : graph.nodes())
@@ -105,11 +53,11 @@ struct TwoRuns {
         sharded(run(graph, arguments, false, where)),
         unsharded(run(graph, arguments, true, where)) {}
 
-  Distance distance(std::size_t i, SourceLocation where) const {
+  ValueDistance distance(std::size_t i, SourceLocation where) const {
     return farthest(sharded[i].to_host(where), unsharded[i].to_host(where));
   }
 
-  ShardedDifference describe(std::size_t i, const Distance& distance, SourceLocation where) const {
+  ShardedDifference describe(std::size_t i, const ValueDistance& distance) const {
     const Value& value = graph.results()[i];
     ShardedDifference difference;
     std::uint32_t number = graph.number(value.node());
@@ -118,13 +66,9 @@ struct TwoRuns {
     difference.where = value->where();
     difference.type = value.type();
     difference.sharding = sharded[i].sharding();
-    difference.index = index_of(distance.element, value.type().shape);
-    auto element = [&](const Tensor& tensor) {
-      HostArray array = tensor.to_host(where).astype(DType::f64);
-      return array.to_vector<double>()[static_cast<std::size_t>(distance.element)];
-    };
-    difference.sharded = element(sharded[i]);
-    difference.unsharded = element(unsharded[i]);
+    difference.index = distance.index;
+    difference.sharded = distance.got;
+    difference.unsharded = distance.expected;
     difference.ulps = distance.ulps;
     return difference;
   }
@@ -192,9 +136,9 @@ class SingleOps {
       const Node* node = run_.graph.results()[result].node();
       std::set<Key> inputs;
       add_inputs(*node, inputs);
-      bool free = !used.contains(node) &&
-                  std::none_of(inputs.begin(), inputs.end(),
-                               [&](const Key& input) { return targets.contains(input.first); });
+      bool free = !used.contains(node) && std::ranges::none_of(inputs, [&](const Key& input) {
+        return targets.contains(input.first);
+      });
       (free ? chosen : later).push_back(result);
       if (!free) continue;
       targets.insert(node);
@@ -231,15 +175,16 @@ class SingleOps {
 
   bool agrees(std::size_t result, const Tensor& again) const {
     HostArray sharded = run_.sharded[result].to_host(where_), expected = again.to_host(where_);
-    Distance distance = farthest(sharded, expected);
+    ValueDistance distance = farthest(sharded, expected);
     if (distance.ulps <= kExactUlps) return true;
-    if (!std::isfinite(distance.difference)) return false;
+    if (!std::isfinite(distance.ulps)) return false;
     const Node& node = *run_.graph.results()[result].node();
     std::vector<HostArray> operands;
     for (const Value& operand : node.operands())
       if (results_.contains(key(operand)) || parameters_.contains(operand.node()))
         operands.push_back(value_of(key(operand)).to_host(where_));
-    return distance.difference <= explained_by_rounding(node, operands, expected, devices_);
+    return std::abs(distance.got - distance.expected) <=
+           explained_by_rounding(node, operands, expected, devices_);
   }
 
   const TwoRuns& run_;
@@ -266,22 +211,23 @@ class Check {
   ShardedCheck run() {
     TwoRuns results(graph_, arguments_, where_);
     check_.compared = graph_.results().size();
-    std::vector<Distance> distances = distances_of(results);
-    for (const Distance& distance : distances) check_.ulps = std::max(check_.ulps, distance.ulps);
+    std::vector<ValueDistance> distances = distances_of(results);
+    for (const ValueDistance& distance : distances)
+      check_.ulps = std::max(check_.ulps, distance.ulps);
     std::optional<std::size_t> first = first_beyond(distances, limit());
     if (!first) return check_;
-    ShardedDifference of_result = results.describe(*first, distances[*first], where_);
+    ShardedDifference of_result = results.describe(*first, distances[*first]);
     if (graph_.nodes().empty()) {
       check_.difference = std::move(of_result);
       return check_;
     }
     // Runs again with every intermediate tensor as a result.
     TwoRuns all(Graph::build(parameters_, all_values(graph_), trace_), arguments_, where_);
-    std::vector<Distance> of_all = distances_of(all);
+    std::vector<ValueDistance> of_all = distances_of(all);
     std::optional<std::size_t> wrong =
         options_.max_ulps ? first_beyond(of_all, limit()) : first_wrong(all, of_all);
     if (wrong) {
-      check_.difference = all.describe(*wrong, of_all[*wrong], where_);
+      check_.difference = all.describe(*wrong, of_all[*wrong]);
     } else if (options_.max_ulps || !is_explained(distances, all, of_all)) {
       // The different results have changed the fusion.
       check_.difference = std::move(of_result);
@@ -296,14 +242,14 @@ class Check {
  private:
   double limit() const { return options_.max_ulps.value_or(kExactUlps); }
 
-  std::vector<Distance> distances_of(const TwoRuns& runs) const {
-    std::vector<Distance> distances;
+  std::vector<ValueDistance> distances_of(const TwoRuns& runs) const {
+    std::vector<ValueDistance> distances;
     for (std::size_t i = 0; i < runs.graph.results().size(); ++i)
       distances.push_back(runs.distance(i, where_));
     return distances;
   }
 
-  static std::optional<std::size_t> first_beyond(const std::vector<Distance>& distances,
+  static std::optional<std::size_t> first_beyond(const std::vector<ValueDistance>& distances,
                                                  double limit) {
     for (std::size_t i = 0; i < distances.size(); ++i)
       if (!(distances[i].ulps <= limit)) return i;
@@ -311,7 +257,7 @@ class Check {
   }
 
   std::optional<std::size_t> first_wrong(const TwoRuns& all,
-                                         const std::vector<Distance>& distances) {
+                                         const std::vector<ValueDistance>& distances) {
     std::vector<std::size_t> suspects;
     for (std::size_t i = 0; i < distances.size(); ++i)
       if (!(distances[i].ulps <= kExactUlps)) suspects.push_back(i);
@@ -320,8 +266,8 @@ class Check {
 
   // True if the results are as far apart in the program with all tensors as results, in which no op
   // is wrong.
-  bool is_explained(const std::vector<Distance>& distances, const TwoRuns& all,
-                    const std::vector<Distance>& of_all) const {
+  bool is_explained(const std::vector<ValueDistance>& distances, const TwoRuns& all,
+                    const std::vector<ValueDistance>& of_all) const {
     constexpr double kAlike = 8;
     for (std::size_t i = 0; i < distances.size(); ++i) {
       if (distances[i].ulps <= kExactUlps) continue;

@@ -5,10 +5,11 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <type_traits>
 #include <vector>
 
+#include "meshard/array/host_array.h"
 #include "meshard/base/fields.h"
+#include "meshard/graph/node.h"
 #include "meshard/graph/structure.h"
 #include "meshard/graph/tensor.h"
 #include "meshard/trace/argument_list.h"

@@ -1,7 +1,5 @@
 // Tests explain() for hardware that this machine does not have, compiled for the CPU plugin's
 // virtual devices. Expected bytes follow from the formulas for each pattern.
-#include "meshard/explain/explain_for.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -3,6 +3,8 @@
 #pragma once
 #include <string>
 
+#include "meshard/explain/collectives/collectives.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 #include "meshard/hlo/module.h"
 #include "meshard/pjrt/client.h"
@@ -24,6 +26,15 @@ inline HloModule compile_module(const std::string& text) {
   options.num_partitions = 8;
   pjrt::LoadedExecutable executable = runtime_client().compile(text, options).value();
   return HloModule::from_bytes(executable.executable().optimized_program().value()).value();
+}
+
+/// The collectives of a module whose executions are not needed otherwise.
+inline Result<std::vector<Collective>> find_collectives(const HloModule& module,
+                                                        const std::optional<Mesh>& mesh,
+                                                        const Graph* graph) {
+  ModuleIndex index(module);
+  MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
+  return find_collectives(executions, mesh, graph);
 }
 
 }  // namespace meshard

@@ -1,14 +1,11 @@
 #include "meshard/explain/program_facts.h"
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
-#include "meshard/mesh/shardy_text.h"
-#include "meshard/sharding/shardy_text.h"
-#include "meshard/sharding/tile_assignment.h"
+#include "meshard/lowering/module_boundary.h"
 #include "meshard/topology/hybrid_mesh.h"
 
 namespace meshard {
@@ -25,7 +22,7 @@ std::int64_t size_of(const std::vector<MeshAxis>& axes) {
 std::vector<std::int64_t> ids_in_order(const Topology& topology) {
   std::vector<std::int64_t> ids;
   for (const DeviceAttributes& device : topology.devices()) ids.push_back(device.id);
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   return ids;
 }
 
@@ -68,63 +65,6 @@ Result<DType> element_type(std::string_view text, std::string& replaced) {
   return Error(ErrorCode::kUnimplemented, cat("unsupported element type ", text));
 }
 
-// Parses `tensor<16x32xf32>`.
-Result<TensorType> tensor_type(std::string_view text, std::string& replaced) {
-  constexpr std::string_view kBegin = "tensor<";
-  if (!text.starts_with(kBegin) || !text.ends_with(">"))
-    return Error(ErrorCode::kUnimplemented, cat("a value of type ", text, " is not a tensor"));
-  std::string_view rest = text.substr(kBegin.size(), text.size() - kBegin.size() - 1);
-  rest = rest.substr(0, rest.find(','));  // drops an encoding
-  Dimensions sizes;
-  while (!rest.empty() && ((rest[0] >= '0' && rest[0] <= '9') || rest[0] == '?')) {
-    if (rest[0] == '?')
-      return invalid(
-          cat("the type ", text, " has a dynamic dimension; export the module with static shapes"));
-    std::int64_t size = 0;
-    auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), size);
-    if (error != std::errc() || end == rest.data() + rest.size() || *end != 'x')
-      return invalid(cat("the type ", text, " cannot be read"));
-    sizes.push_back(size);
-    rest.remove_prefix(static_cast<std::size_t>(end - rest.data()) + 1);
-  }
-  MESHARD_ASSIGN_OR_RETURN(DType dtype, element_type(rest, replaced));
-  return caught([&]() -> Result<TensorType> {
-    TensorType type{dtype, Shape(std::move(sizes))};
-    if (type.shape.size() > (std::int64_t{1} << 52))
-      return invalid(cat("a value of type ", text, " has too many elements"));
-    return type;
-  });
-}
-
-// Drops priorities: `p1` after a dimension affects the order of propagation, not the sharding.
-std::string without_priorities(std::string_view sharding) {
-  std::string out;
-  for (std::size_t i = 0; i < sharding.size(); ++i) {
-    out += sharding[i];
-    if (sharding[i] != '}') continue;
-    if (i + 1 < sharding.size() && sharding[i + 1] == 'p')
-      for (++i; i + 1 < sharding.size() && sharding[i + 1] >= '0' && sharding[i + 1] <= '9';) ++i;
-  }
-  return out;
-}
-
-// The number of devices in tile assignments, `{devices=[4,2]<=[8]}`; 0: none.
-std::int64_t devices_in_tiles(std::string_view sharding) {
-  constexpr std::string_view kBegin = "devices=[";
-  std::size_t begin = sharding.find(kBegin);
-  if (begin == std::string_view::npos) return 0;
-  std::int64_t devices = 1, size = 0;
-  const char* at = sharding.data() + begin + kBegin.size();
-  const char* end = sharding.data() + sharding.size();
-  while (true) {
-    auto [next, error] = std::from_chars(at, end, size);
-    if (error != std::errc() || size < 1 || size > (1 << 30) || devices > (1 << 30)) return 0;
-    devices *= size;
-    if (next == end || *next != ',') return devices;
-    at = next + 1;
-  }
-}
-
 class ModuleFactsReader {
  public:
   ModuleFactsReader(const stablehlo::ModuleFacts& module, const Target& target,
@@ -151,21 +91,8 @@ class ModuleFactsReader {
  private:
   std::int64_t partitions() const {
     if (layout_.partitions) return *layout_.partitions;
-    if (module_.num_partitions) return *module_.num_partitions;
-    std::int64_t most = 1;
-    for (const stablehlo::ModuleMesh& mesh : module_.meshes) most = std::max(most, mesh.size());
-    for (const auto* values : {&module_.arguments, &module_.results})
-      for (const stablehlo::ModuleValue& value : *values)
-        if (!value.sharding.starts_with("#sdy"))
-          most = std::max(most, devices_in_tiles(value.sharding));
-    if (!layout_.axes.empty() && most == 1) most = size_of(layout_.axes);
-    return most;
-  }
-
-  static bool in_order(const std::vector<std::int64_t>& ids) {
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      if (ids[i] != static_cast<std::int64_t>(i)) return false;
-    return true;
+    std::int64_t own = devices_of_module(module_);
+    return module_.num_partitions || layout_.axes.empty() || own > 1 ? own : size_of(layout_.axes);
   }
 
   // The devices of the layout, checked.
@@ -175,16 +102,13 @@ class ModuleFactsReader {
     if (std::ssize(ids) != count)
       return invalid(
           cat("[explain] ", ids.size(), " device ids for the ", count, " devices of the program"));
-    std::unordered_set<std::int64_t> known, seen;
-    std::int64_t largest = -1;
-    for (const DeviceAttributes& device : target_.topology().devices()) {
-      known.insert(device.id);
-      largest = std::max<std::int64_t>(largest, device.id);
-    }
+    const std::vector<std::int64_t> known = ids_in_order(target_.topology());
+    std::unordered_set<std::int64_t> seen;
     for (std::int64_t id : ids) {
-      if (!known.contains(id))
+      if (!std::ranges::binary_search(known, id))
         return invalid(cat("[explain] device ", id, " is not a device of ", target_.name(),
-                           ", which has ", target_.size(), " devices with ids up to ", largest));
+                           ", which has ", target_.size(), " devices with ids up to ",
+                           known.back()));
       if (!seen.insert(id).second)
         return invalid(cat("[explain] device ", id, " is twice among the device ids"));
     }
@@ -199,14 +123,12 @@ class ModuleFactsReader {
     const stablehlo::ModuleMesh& own = *module_.device_mesh;
     if (own.size() != count || own.device_ids.size() != static_cast<std::size_t>(count))
       return std::nullopt;
-    std::unordered_set<std::int64_t> known;
-    for (const DeviceAttributes& device : target_.topology().devices()) known.insert(device.id);
+    const std::vector<std::int64_t> known = ids_in_order(target_.topology());
     for (std::int64_t id : own.device_ids)
-      if (!known.contains(id)) return std::nullopt;
+      if (!std::ranges::binary_search(known, id)) return std::nullopt;
     // plan() gives a module other meshes, to which these devices do not belong.
     const auto has_axes = [&](const stablehlo::ModuleMesh& mesh) { return mesh.axes == own.axes; };
-    if (!module_.meshes.empty() &&
-        std::none_of(module_.meshes.begin(), module_.meshes.end(), has_axes))
+    if (!module_.meshes.empty() && std::ranges::none_of(module_.meshes, has_axes))
       return std::nullopt;
     std::vector<MeshAxis> axes;
     for (const auto& [name, size] : own.axes) axes.push_back({name, size});
@@ -242,24 +164,13 @@ class ModuleFactsReader {
                         : " arguments and results that have none"));
   }
 
-  // The module's mesh over all partitions, preferably one with devices in order.
-  const stablehlo::ModuleMesh* own_mesh(std::int64_t partitions) const {
-    const stablehlo::ModuleMesh* found = nullptr;
-    for (const stablehlo::ModuleMesh& mesh : module_.meshes) {
-      if (mesh.size() != partitions || mesh.axes.empty()) continue;
-      if (mesh.device_ids.empty()) return &mesh;
-      if (!found) found = &mesh;
-    }
-    return found;
-  }
-
   Result<void> find_mesh() {
     std::int64_t count = partitions();
     if (count < 1 || count > (1 << 24))
       return invalid(cat("unsupported number of devices of the module: ", count));
     std::vector<MeshAxis> axes = layout_.axes;
-    const stablehlo::ModuleMesh* own = axes.empty() ? own_mesh(count) : nullptr;
-    if (own && !in_order(own->device_ids)) {
+    const stablehlo::ModuleMesh* own = axes.empty() ? mesh_of_all_devices(module_, count) : nullptr;
+    if (own && !has_devices_in_order(*own)) {
       // The main mesh numbers the devices; the module's own is one of the others.
       own = nullptr;
       axes.push_back({"devices", count});
@@ -279,50 +190,24 @@ class ModuleFactsReader {
       return invalid(cat("the module is for ", count, " devices, but the mesh ",
                          axes_text(axes, ", "), " has ", size_of(axes)));
     if (!layout_.device_ids.empty()) {
-      MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh, mesh_of_ids(std::move(axes)));
-      facts_.program.meshes = {*facts_.program.mesh};
-      add_other_meshes(own);
-      return {};
+      MESHARD_ASSIGN_OR_RETURN(Mesh mesh, mesh_of_ids(std::move(axes)));
+      return set_mesh(mesh, own);
     }
     if (count != target_.size() && !layout_.part_of_target)
       return invalid(cat(
           "the module is for ", count, " devices, but ", target_.name(), " has ", target_.size(),
           count < target_.size() ? "; use --devices to compile for only some of them" : ""));
-    if (std::optional<Mesh> written = device_mesh(count)) {
-      facts_.program.mesh = std::move(written);
-      facts_.program.meshes = {*facts_.program.mesh};
-      add_other_meshes(nullptr);
-      return {};
-    }
+    if (std::optional<Mesh> written = device_mesh(count)) return set_mesh(*written, nullptr);
     if (count == 1 && axes.empty()) return {};
-    MESHARD_ASSIGN_OR_RETURN(facts_.program.mesh,
+    MESHARD_ASSIGN_OR_RETURN(Mesh mesh,
                              mesh_on_target(std::move(axes), target_, layout_.order, count));
-    facts_.program.meshes = {*facts_.program.mesh};
-    add_other_meshes(own);
-    return {};
+    return set_mesh(mesh, own);
   }
 
-  // Other meshes of the module number the same devices: position i is the main mesh's i.
-  void add_other_meshes(const stablehlo::ModuleMesh* own) {
-    const Mesh& mesh = *facts_.program.mesh;
-    for (const stablehlo::ModuleMesh& other : module_.meshes) {
-      if (&other == own || other.size() != mesh.size() || other.axes.empty()) continue;
-      std::vector<MeshAxis> axes;
-      std::vector<std::int64_t> ids;
-      for (const auto& [name, size] : other.axes) axes.push_back({name, size});
-      for (std::int64_t i = 0; i < mesh.size(); ++i) {
-        std::int64_t position =
-            other.device_ids.empty() ? i : other.device_ids[static_cast<std::size_t>(i)];
-        if (position < 0 || position >= mesh.size()) return;
-        ids.push_back(mesh.device_id(position));
-      }
-      Result<Mesh> added = caught([&] { return Mesh(std::move(axes), std::move(ids)); });
-      if (!added.ok())
-        continue;  // invalid axis names: its shardings are reported over the main mesh
-      std::vector<Mesh>& known = facts_.program.meshes;
-      if (std::find(known.begin(), known.end(), *added) == known.end())
-        known.push_back(*std::move(added));
-    }
+  Result<void> set_mesh(const Mesh& mesh, const stablehlo::ModuleMesh* own) {
+    facts_.program.mesh = mesh;
+    facts_.program.meshes = meshes_of_module(module_, mesh, own);
+    return {};
   }
 
   Result<void> add_values(const std::vector<stablehlo::ModuleValue>& values, std::string_view role,
@@ -330,46 +215,26 @@ class ModuleFactsReader {
                           std::vector<std::string>& places) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       std::string replaced;
-      Result<TensorType> type = tensor_type(values[i].type, replaced);
+      const auto dtype = [&](std::string_view text) { return element_type(text, replaced); };
+      Result<TensorType> type = module_tensor_type(values[i].type, dtype);
       if (!type.ok()) return type.error().with_note(cat("in ", role, " ", i, " ", values[i].name));
       if (!replaced.empty())
         facts_.notes.push_back(
             cat(role, " ", i, " has elements of type ", replaced, ", shown as ", type->dtype));
       TensorType own = *type;  // without padding
       if (!values[i].own_type.empty()) {
-        Result<TensorType> read = tensor_type(values[i].own_type, replaced);
+        Result<TensorType> read = module_tensor_type(values[i].own_type, dtype);
         if (read.ok() && read->rank() == type->rank()) own = *std::move(read);
       }
-      LoweredValue value{std::move(own), *type, asked_sharding(values[i], *type)};
-      value.is_specified_otherwise = facts_.program.mesh && !value.sharding &&
-                                     !values[i].sharding.empty() &&
-                                     values[i].sharding.find('?') == std::string::npos;
+      LoweredValue value{std::move(own), *type,
+                         sharding_in_module(module_, values[i], *type, facts_.program.meshes)};
+      value.is_specified_otherwise =
+          facts_.program.mesh && !value.sharding && values[i].has_closed_sharding();
       to.push_back(std::move(value));
       names.push_back(values[i].name);
       places.push_back(values[i].place);
     }
     return {};
-  }
-
-  // The positions of GSPMD's tiles are those of the main mesh.
-  std::optional<Sharding> sharding_of_tiles(std::string_view text, const TensorType& type) const {
-    Result<TileAssignment> tiles = TileAssignment::parse(text);
-    if (!tiles.ok()) return std::nullopt;
-    Result<Sharding> read =
-        sharding_from_tiles(*facts_.program.mesh, *tiles, static_cast<std::size_t>(type.rank()));
-    return read.ok() ? std::optional(*std::move(read)) : std::nullopt;
-  }
-
-  std::optional<Sharding> asked_sharding(const stablehlo::ModuleValue& value,
-                                         const TensorType& type) const {
-    if (!facts_.program.mesh || value.sharding.empty()) return std::nullopt;
-    if (!value.sharding.starts_with("#sdy")) return sharding_of_tiles(value.sharding, type);
-    std::string text = without_priorities(value.sharding);
-    for (std::size_t i = 0; i < facts_.program.meshes.size(); ++i) {
-      Result<Sharding> read = parse_shardy_sharding(text, facts_.program.meshes[i]);
-      if (read.ok() && read->rank() == static_cast<std::size_t>(type.rank())) return *read;
-    }
-    return std::nullopt;
   }
 
   const stablehlo::ModuleFacts& module_;

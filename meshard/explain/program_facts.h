@@ -2,13 +2,11 @@
 #pragma once
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "meshard/base/result.h"
 #include "meshard/explain/cost/custom_call_use.h"
-#include "meshard/explain/cost/link_options.h"
-#include "meshard/explain/measured/trace_ops.h"
+#include "meshard/explain/measured/measured_run.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/process_map.h"
 #include "meshard/explain/report.h"

@@ -3,13 +3,11 @@
 #include <algorithm>
 #include <iterator>
 #include <utility>
-#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/module_layout.h"
-#include "meshard/explain/value_placement.h"
 #include "meshard/mesh/picture.h"
 
 namespace meshard {
@@ -23,8 +21,8 @@ void append_lines(std::string& out, const Range& range, std::size_t most, std::s
                   const Print& print) {
   std::size_t count = range.size();
   std::size_t shown = most == 0 || count <= most ? count : most;
-  for (std::size_t i = 0; i < shown; ++i) append(out, cat("  ", print(i), "\n"));
-  if (shown < count) append(out, cat("  and ", count - shown, " more ", what, "\n"));
+  for (std::size_t i = 0; i < shown; ++i) append(out, "  ", print(i), "\n");
+  if (shown < count) append(out, "  and ", count - shown, " more ", what, "\n");
 }
 
 std::string counted(std::size_t count, std::string_view what) {
@@ -41,22 +39,20 @@ std::string mesh_text(const Mesh& mesh) {
 
 void append_target(std::string& out, const TargetSummary& target) {
   if (target.name.empty()) return;
-  append(out, cat("target ", target.name, ": ", target.devices,
-                  target.device_kind.empty() ? " devices" : " x ", target.device_kind));
-  if (!target.compiler.empty()) append(out, cat("; ", target.compiler));
-  if (target.compile_seconds > 0)
-    append(out, cat(", compiled in ", time_text(target.compile_seconds)));
+  append(out, "target ", target.name, ": ", target.devices,
+         target.device_kind.empty() ? " devices" : " x ", target.device_kind);
+  if (!target.compiler.empty()) append(out, "; ", target.compiler);
+  if (target.compile_seconds > 0) append(out, ", compiled in ", time_text(target.compile_seconds));
   append(out, "\n");
 }
 
 void append_memory(std::string& out, const MemoryUse& memory) {
   if (std::optional<std::int64_t> spare = memory.spare()) {
     std::string_view verdict = *spare >= 0 ? "fits: " : "does not fit: ";
-    append(out, cat(verdict, byte_text(memory.total()), " of ", byte_text(*memory.capacity), ", ",
-                    byte_text(*spare >= 0 ? *spare : -*spare),
-                    *spare >= 0 ? " to spare\n" : " too much\n"));
+    append(out, verdict, byte_text(memory.total()), " of ", byte_text(*memory.capacity), ", ",
+           byte_text(*spare >= 0 ? *spare : -*spare), *spare >= 0 ? " to spare\n" : " too much\n");
   }
-  append(out, cat(memory, "\n"));
+  append(out, memory, "\n");
 }
 
 void append_links(std::string& out, const Roofline& roofline) {
@@ -65,33 +61,32 @@ void append_links(std::string& out, const Roofline& roofline) {
     links.push_back(cat(link.link, link.axes.empty() ? "" : " along ", link.axes, " ",
                         time_text(link.seconds)));
   if (links.size() > 1 || !roofline.rates_known)
-    append(out,
-           cat("  ", links.empty() ? "no link whose figures are known" : join(links, ", "), "\n"));
+    append(out, "  ", links.empty() ? "no link whose figures are known" : join(links, ", "), "\n");
 }
 
 void append_roofline(std::string& out, const Roofline& roofline, const ProgramCost& cost) {
   std::string_view loops = cost.loops_known ? "" : "; a loop of unknown length counts once";
   if (!roofline.rates_known) {
-    append(out, cat("communication at least ", time_text(roofline.link_seconds()),
-                    " a run; the rates of the device are unknown", loops, "\n"));
+    append(out, "communication at least ", time_text(roofline.link_seconds()),
+           " a run; the rates of the device are unknown", loops, "\n");
     return append_links(out, roofline);
   }
-  append(out, cat("at least ", time_text(roofline.seconds()), " a run, bound by ",
-                  roofline.bound_by(), ": compute ", time_text(roofline.compute_seconds),
-                  ", memory ", time_text(roofline.memory_seconds), ", communication ",
-                  time_text(roofline.link_seconds()), "; at least ",
-                  time_text(roofline.seconds_in_sequence()), " if nothing overlaps", loops, "\n"));
+  append(out, "at least ", time_text(roofline.seconds()), " a run, bound by ", roofline.bound_by(),
+         ": compute ", time_text(roofline.compute_seconds), ", memory ",
+         time_text(roofline.memory_seconds), ", communication ", time_text(roofline.link_seconds()),
+         "; at least ", time_text(roofline.seconds_in_sequence()), " if nothing overlaps", loops,
+         "\n");
   append_links(out, roofline);
 }
 
 void append_schedule(std::string& out, const Schedule& schedule, std::size_t most) {
-  append(out, cat("estimated ", time_text(schedule.seconds),
-                  " a run: ", time_text(schedule.busy_seconds), " compute and memory, ",
-                  time_text(schedule.links.exposed_seconds), " exposed communication (",
-                  time_text(schedule.links.hidden_seconds), " hidden)"));
+  append(out, "estimated ", time_text(schedule.seconds),
+         " a run: ", time_text(schedule.busy_seconds), " compute and memory, ",
+         time_text(schedule.links.exposed_seconds), " exposed communication (",
+         time_text(schedule.links.hidden_seconds), " hidden)");
   if (schedule.host != TransferTime())
-    append(out, cat(", ", time_text(schedule.host.exposed_seconds), " exposed host transfers (",
-                    time_text(schedule.host.hidden_seconds), " hidden)"));
+    append(out, ", ", time_text(schedule.host.exposed_seconds), " exposed host transfers (",
+           time_text(schedule.host.hidden_seconds), " hidden)");
   append(out, "\n");
   append_lines(out, schedule.communication, most, "kinds of communication", [&](std::size_t i) {
     const CommunicationTime& one = schedule.communication[i];
@@ -108,16 +103,13 @@ void append_collectives(std::string& out, const ProgramReport& report, std::size
     append(out, "no collectives\n");
     return;
   }
-  append(out, cat(counted(count, "collective"), ", ", byte_text(report.collective_bytes()),
-                  " per device"));
-  if (instructions != count) append(out, cat(", in ", instructions, " instructions"));
+  append(out, counted(count, "collective"), ", ", byte_text(report.collective_bytes()),
+         " per device");
+  if (instructions != count) append(out, ", in ", instructions, " instructions");
   append(out, "\n");
   std::vector<CollectiveGroup> groups = report.groups();
   if (most > 0 && groups.size() > most)  // then the most important ones are shown
-    std::stable_sort(groups.begin(), groups.end(),
-                     [](const CollectiveGroup& a, const CollectiveGroup& b) {
-                       return a.total_bytes > b.total_bytes;
-                     });
+    std::ranges::stable_sort(groups, std::ranges::greater{}, &CollectiveGroup::total_bytes);
   append_lines(out, groups, most, "lines of collectives",
                [&](std::size_t i) { return groups[i].to_string(); });
 }
@@ -127,9 +119,7 @@ void append_layers(std::string& out, const ProgramReport& report, std::size_t mo
   if (layers.empty()) return;
   append(out, "collectives by layer\n");
   if (most > 0 && layers.size() > most)  // then the most important ones are shown
-    std::stable_sort(
-        layers.begin(), layers.end(),
-        [](const LayerTraffic& a, const LayerTraffic& b) { return a.total_bytes > b.total_bytes; });
+    std::ranges::stable_sort(layers, std::ranges::greater{}, &LayerTraffic::total_bytes);
   append_lines(out, layers, most, "lines of layers",
                [&](std::size_t i) { return layers[i].to_string(); });
 }
@@ -137,13 +127,11 @@ void append_layers(std::string& out, const ProgramReport& report, std::size_t mo
 void append_reshards(std::string& out, std::vector<Reshard> reshards, std::size_t most) {
   if (reshards.empty()) return;
   auto moved = [](const Reshard& one) { return saturating_multiply(one.bytes, one.executions); };
-  std::stable_sort(reshards.begin(), reshards.end(),
-                   [&](const Reshard& a, const Reshard& b) { return moved(a) > moved(b); });
-  auto full = std::count_if(reshards.begin(), reshards.end(), [](const Reshard& one) {
-    return one.kind == ReshardKind::kFullRematerialize;
-  });
+  std::ranges::stable_sort(reshards,
+                           [&](const Reshard& a, const Reshard& b) { return moved(a) > moved(b); });
+  auto full = std::ranges::count(reshards, ReshardKind::kFullRematerialize, &Reshard::kind);
   append(out, counted(reshards.size(), "reshard"));
-  if (full > 0) append(out, cat(", ", full, " by full rematerialization"));
+  if (full > 0) append(out, ", ", full, " by full rematerialization");
   append(out, "\n");
   append_lines(out, reshards, most, "reshards",
                [&](std::size_t i) { return reshards[i].to_string(); });
@@ -173,10 +161,9 @@ std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values)
     if (value.sharding) {
       text = value.sharding->spec().to_string();
       if (!value.sharding->unreduced_axes().empty())
-        append(text, cat(" unreduced ", to_string(value.sharding->unreduced_axes())));
+        append(text, " unreduced ", to_string(value.sharding->unreduced_axes()));
     }
-    auto found = std::find_if(all.begin(), all.end(),
-                              [&](const SameSharding& one) { return one.sharding == text; });
+    auto found = std::ranges::find(all, text, &SameSharding::sharding);
     if (found == all.end()) {
       all.push_back({.sharding = std::move(text), .example = &value, .example_number = i});
       found = all.end() - 1;
@@ -184,15 +171,14 @@ std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values)
     ++found->count;
     found->bytes = saturating_add(found->bytes, std::min(value.shard().bytes(), kMostCounted));
   }
-  std::stable_sort(all.begin(), all.end(),
-                   [](const SameSharding& a, const SameSharding& b) { return a.bytes > b.bytes; });
+  std::ranges::stable_sort(all, std::ranges::greater{}, &SameSharding::bytes);
   return all;
 }
 
 // One line for each value; if there are more than `most`, one for each sharding.
 void append_values(std::string& out, const std::vector<ValuePlacement>& values,
                    std::size_t captured, std::string_view what, std::size_t most) {
-  append(out, cat(what, " (", values.size(), ")"));
+  append(out, what, " (", values.size(), ")");
   std::size_t own = values.size() - captured;
   if (most == 0 || values.size() <= most) {
     append(out, "\n");
@@ -214,7 +200,7 @@ void append_rest(std::string& out, const Parts& parts) {
     rest.push_back(counted(parts.intermediates.size(), "intermediate value"));
   if (!parts.timeline.empty())
     rest.push_back(cat(counted(parts.timeline.size(), "step"), " of the timeline"));
-  if (!rest.empty()) append(out, cat("not listed: ", join(rest, ", "), "\n"));
+  if (!rest.empty()) append(out, "not listed: ", join(rest, ", "), "\n");
 }
 
 // The part of a value that a device receives.
@@ -246,7 +232,7 @@ ProgramReport::ProgramReport(Parts parts) : parts_(std::move(parts)) {
 std::vector<Mesh> ProgramReport::Parts::meshes() const {
   std::vector<Mesh> all;
   auto add = [&](const Mesh& one) {
-    if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+    if (std::ranges::find(all, one) == all.end()) all.push_back(one);
   };
   if (mesh) add(*mesh);
   for (const auto* list : {&arguments, &results, &intermediates})
@@ -262,8 +248,8 @@ bool ProgramReport::Parts::fits() const {
 
 std::vector<Collective> ProgramReport::collectives(CollectiveKind kind) const {
   std::vector<Collective> found;
-  std::copy_if(parts_.collectives.begin(), parts_.collectives.end(), std::back_inserter(found),
-               [&](const Collective& one) { return one.kind == kind; });
+  std::ranges::copy_if(parts_.collectives, std::back_inserter(found),
+                       [&](const Collective& one) { return one.kind == kind; });
   return found;
 }
 
@@ -287,15 +273,15 @@ std::string ProgramReport::to_string(const ExplainOptions& options) const {
   append(out, parts_.mesh ? cat(" on ", mesh_text(*parts_.mesh), "\n")
                           : std::string(" on one device\n"));
   append_target(out, parts_.target);
-  if (parts_.processes) append(out, cat(*parts_.processes, "\n"));
+  if (parts_.processes) append(out, *parts_.processes, "\n");
   if (options.mesh_picture && parts_.mesh) append(out, picture(*parts_.mesh));
   if (!parts_.out_of_memory.empty())
-    append(out, cat("the compiler rejects the program: ", parts_.out_of_memory, "\n"));
+    append(out, "the compiler rejects the program: ", parts_.out_of_memory, "\n");
   if (parts_.memory) append_memory(out, *parts_.memory);
   if (parts_.roofline) append_roofline(out, *parts_.roofline, parts_.cost);
   if (parts_.schedule) append_schedule(out, *parts_.schedule, half);
-  if (parts_.measured) append(out, cat(parts_.measured->to_string(parts_.schedule), "\n"));
-  if (parts_.host_transfers) append(out, cat(*parts_.host_transfers, "\n"));
+  if (parts_.measured) append(out, parts_.measured->to_string(parts_.schedule), "\n");
+  if (parts_.host_transfers) append(out, *parts_.host_transfers, "\n");
   if (parts_.out_of_memory.empty()) append_collectives(out, *this, most);
   append_layers(out, *this, half);
   if (!parts_.custom_calls.empty()) {
@@ -350,7 +336,7 @@ std::string argument_matrix(const ProgramReport& report, std::size_t most_device
     }
     append(out, '\n');
   }
-  if (left_out > 0) append(out, cat("and ", left_out, " more devices\n"));
+  if (left_out > 0) append(out, "and ", left_out, " more devices\n");
   return out;
 }
 
@@ -372,10 +358,10 @@ std::string ValuePlacement::to_string() const {
   TensorType part = shard();
   std::string text = cat(type, " ", sharding->spec());
   if (!sharding->unreduced_axes().empty())
-    append(text, cat(" unreduced ", meshard::to_string(sharding->unreduced_axes())));
-  append(text, cat(", shard ", part, ", ", byte_text(part.bytes()), where));
+    append(text, " unreduced ", meshard::to_string(sharding->unreduced_axes()));
+  append(text, ", shard ", part, ", ", byte_text(part.bytes()), where);
   if (padded != type)
-    append(text, cat(", padded to ", padded, " (", byte_text(padding_bytes()), " wasted)"));
+    append(text, ", padded to ", padded, " (", byte_text(padding_bytes()), " wasted)");
   if (chosen_by_compiler) append(text, ", the compiler's choice");
   return text;
 }

@@ -6,19 +6,15 @@
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/collectives/logical.h"
 #include "meshard/explain/collectives/origin.h"
-#include "meshard/explain/collectives/purposes.h"
-#include "meshard/explain/collectives/reshards.h"
-#include "meshard/explain/cost/estimate.h"
-#include "meshard/explain/cost/largest_buffers.h"
+#include "meshard/explain/cost/memory_use.h"
+#include "meshard/explain/cost/schedule.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/hlo/module.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/ops/rolling/rolling_advice.h"
-#include "meshard/target/hardware.h"
-#include "meshard/target/memory_shortage.h"
+#include "meshard/target/target.h"
 
 namespace meshard {
 namespace {
@@ -26,7 +22,7 @@ namespace {
 bool gives_shards(const Sharding& sharding, const TensorType& padded, const HloShape* shape) {
   if (!shape) return true;
   IntVector shard = sharding.shard_shape(padded.shape);
-  return std::equal(shard.begin(), shard.end(), shape->dimensions.begin(), shape->dimensions.end());
+  return std::ranges::equal(shard, shape->dimensions);
 }
 
 TensorType padded_by(const Sharding& sharding, const TensorType& type) {
@@ -57,7 +53,7 @@ std::optional<std::int64_t> capacity_of(const ProgramFacts& facts) {
 
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace(text.begin(), text.end(), '\n', ' ');
+  std::ranges::replace(text, '\n', ' ');
   return text;
 }
 
@@ -248,12 +244,11 @@ class ReportMaker {
 
   void read_propagated(const std::vector<Collective>& wholes) {
     std::optional<HloModule> propagated;
-    if (!compiled_.propagated_program.empty()) {
-      Result<HloModule> read = HloModule::from_bytes(compiled_.propagated_program);
-      if (read.ok()) propagated = *std::move(read);
-      if (propagated) name_by_lines(facts_.op_names.by_line, *propagated);
-    }
+    if (!compiled_.propagated_program.empty())
+      if (auto read = HloModule::from_bytes(compiled_.propagated_program); read.ok())
+        propagated = *std::move(read);
     if (propagated) {
+      name_by_lines(facts_.op_names.by_line, *propagated);
       parts_.intermediates = find_intermediates(*propagated, facts_);
     } else if (facts_.program.mesh && facts_.target()) {
       parts_.notes.push_back(
@@ -289,10 +284,10 @@ class ReportMaker {
     if (!compiled_.buffer_assignment.empty())
       if (auto largest = largest_buffers(compiled_.buffer_assignment, graph(), names);
           largest.ok()) {
-        parts_.largest_buffers = std::move(largest->buffers);
+        parts_.largest_buffers = *std::move(largest);
         return;
       }
-    parts_.largest_buffers = estimated_buffers(executions, graph(), names).buffers;
+    parts_.largest_buffers = estimated_buffers(executions, graph(), names);
     parts_.notes.push_back(
         "the compiler did not report a buffer assignment: the largest buffers are estimated from "
         "the order of the instructions, without shared memory");
@@ -311,19 +306,14 @@ class ReportMaker {
     if (across > 0)
       parts_.notes.push_back(
           cat(across, " sends and receives are parts of collectives across slices"));
-    if (parts_.roofline)
-      for (std::string& note : custom_call_notes(parts_.custom_calls))
-        parts_.notes.push_back(std::move(note));
-    for (std::string& note : notes_on_missing_handlers(module_, compiled_.missing_handlers))
-      parts_.notes.push_back(std::move(note));
+    const auto add = [&](const std::vector<std::string>& notes) {
+      parts_.notes.insert(parts_.notes.end(), notes.begin(), notes.end());
+    };
+    if (parts_.roofline) add(custom_call_notes(parts_.custom_calls));
+    add(notes_on_missing_handlers(module_, compiled_.missing_handlers));
     if (facts_.target() && facts_.target()->platform() == "cpu")
-      for (std::string& note : notes_on_widening(index, parts_.collectives))
-        parts_.notes.push_back(std::move(note));
-    if (!facts_.graph) {
-      for (std::string& note : notes_on_lines(module_, parts_.collectives))
-        parts_.notes.push_back(std::move(note));
-      return;
-    }
+      add(notes_on_widening(index, parts_.collectives));
+    if (!facts_.graph) return add(notes_on_lines(module_, parts_.collectives));
     if (std::optional<RollingAdvice> advice = rolling_advice(*facts_.graph))
       parts_.notes.push_back(advice->to_string());
     for (const UnrolledLayers& layers : facts_.graph->unrolled_layers())
@@ -405,6 +395,13 @@ Result<ProgramReport> report_of(const Compiled& compiled, const ProgramFacts& fa
   return caught([&] { return ReportMaker(compiled, facts).make(chosen); });
 }
 
+Result<ProgramReport> report_of(const CompiledModule& module) {
+  if (module.compiled.ok()) return report_of(*module.compiled, module.facts);
+  const Error& error = module.compiled.error();
+  if (error.code() == ErrorCode::kResourceExhausted) return report_of_refused(error, module.facts);
+  return error;
+}
+
 ProgramReport report_of_refused(const Error& error, const ProgramFacts& facts) {
   ProgramReport::Parts parts;
   parts.name = facts.program.name;
@@ -459,7 +456,7 @@ std::vector<std::string> notes_on_missing_handlers(const HloModule& module,
   for (const HloComputation& computation : module.computations)
     for (const HloInstruction& each : computation.instructions) {
       if (each.opcode != "custom-call" ||
-          std::find(targets.begin(), targets.end(), each.custom_call_target) == targets.end())
+          std::ranges::find(targets, each.custom_call_target) == targets.end())
         continue;
       ++count;
       called.insert(each.custom_call_target);
@@ -481,7 +478,7 @@ std::vector<std::string> notes_on_widening(const ModuleIndex& index,
       if (!found || !names.contains(instruction.name)) continue;
       std::vector<const HloInstruction*> operands = found->operands(instruction);
       widened += is_promoted(index, instruction) ||
-                 std::any_of(operands.begin(), operands.end(), [&](const HloInstruction* operand) {
+                 std::ranges::any_of(operands, [&](const HloInstruction* operand) {
                    return is_widened(index, *found, operand);
                  });
     }

@@ -1,18 +1,29 @@
 // Makes the report of explain() from the compiler's output.
 #pragma once
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "meshard/base/result.h"
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report.h"
-#include "meshard/hlo/module_index.h"
+#include "meshard/hlo/module.h"
 #include "meshard/runtime/chosen_shardings.h"
 #include "meshard/target/compile_for.h"
 
 namespace meshard {
+
+/// Value type: a program, and what its compiler made of it.
+struct CompiledModule {
+  ProgramFacts facts;
+  Result<Compiled> compiled = Compiled();
+};
+
+/// Compiles a module for a target, as explain_module() does.
+/// @error those of explain_module() that do not come from the compiler
+Result<CompiledModule> compile_module(std::string_view module, const Target& target,
+                                      const ExplainForOptions& options = {});
 
 /// The report on a compiled program.
 /// @param chosen the shardings of arguments and results if already known; null: they are read from
@@ -20,6 +31,10 @@ namespace meshard {
 /// @error data loss: the compiled module cannot be parsed
 Result<ProgramReport> report_of(const Compiled& compiled, const ProgramFacts& facts,
                                 const ChosenShardings* chosen = nullptr);
+
+/// The report on a program that was compiled, or refused for lack of memory.
+/// @error the compiler's; data loss: the compiled module cannot be parsed
+Result<ProgramReport> report_of(const CompiledModule& module);
 
 /// The report on a program that the compiler refused for lack of memory. It has the arguments'
 /// shardings, the memory they need, and the compiler's numbers.

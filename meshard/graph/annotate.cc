@@ -4,8 +4,10 @@
 #include <vector>
 
 #include "meshard/graph/explicit_sharding.h"
+#include "meshard/graph/forbid_collectives.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
+#include "meshard/graph/record.h"
 
 namespace meshard {
 namespace {
@@ -55,8 +57,10 @@ AnnotationsPtr meet_manual(const Node& node) {
 }  // namespace
 
 AnnotationsPtr annotate_results(const Node& node) {
-  if (node.op().annotate) return node.op().annotate(node);
-  return annotate_by_operands(node);
+  AnnotationsPtr made = node.op().annotate ? node.op().annotate(node) : annotate_by_operands(node);
+  if (internal::recorder().forbidden) [[unlikely]]
+    internal::check_no_collectives(node, made.get());
+  return made;
 }
 
 AnnotationsPtr annotate_by_operands(const Node& node) {

@@ -4,8 +4,8 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
-#include "meshard/graph/verify.h"
 #include "tests/support/matchers.h"
+#include "tests/support/verify.h"
 
 namespace meshard {
 namespace {

@@ -67,7 +67,7 @@ struct Annotations {
   /// The explicit sharding of each result, over a mesh with explicit axes. Empty if no result has
   /// one.
   InlineVector<std::optional<Sharding>, 1> shardings = {};
-  /// Of a weakly typed number (ops/definition/weak_number.h): the same number in the widest dtype
+  /// Of a weakly typed number (ops/definition/operand.h): the same number in the widest dtype
   /// of its kind. Not compared: it is used only while a program is recorded.
   Value wide = {};
 

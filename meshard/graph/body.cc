@@ -8,7 +8,6 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/node_table.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/graph/print.h"
 #include "meshard/graph/sharding_mark.h"
 
 namespace meshard {
@@ -106,7 +105,8 @@ BodyScope::BodyScope(const std::optional<ManualAxes>& place)
                                             .keep_operands = before_.keep_operands,
                                             .outer = before_.outer,
                                             .manual = place_ ? &*place_ : nullptr,
-                                            .body = this};
+                                            .body = this,
+                                            .forbidden = before_.forbidden};
 }
 
 bool BodyScope::is_recording(std::uint64_t trace) const {

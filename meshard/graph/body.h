@@ -13,7 +13,7 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body_function.h"
 #include "meshard/graph/graph.h"
-#include "meshard/graph/parse.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/record.h"
 
 namespace meshard {

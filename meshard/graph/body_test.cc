@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
-#include "meshard/graph/print.h"
-#include "meshard/graph/verify.h"
 #include "tests/support/matchers.h"
+#include "tests/support/verify.h"
 
 namespace meshard {
 namespace {

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "meshard/graph/record_log.h"
+#include "meshard/graph/storage.h"
 
 namespace meshard {
 namespace {

@@ -1,5 +1,6 @@
 // The fingerprint of a graph: what a program computes, without its source lines.
 #include "meshard/base/fingerprint.h"
+#include "meshard/graph/annotation.h"
 #include "meshard/graph/attribute_text.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
-#include "meshard/graph/print.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

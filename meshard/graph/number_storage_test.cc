@@ -1,8 +1,8 @@
-#include "meshard/graph/number_storage.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "meshard/graph/storage.h"
 
 namespace meshard {
 namespace {

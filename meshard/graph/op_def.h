@@ -1,6 +1,5 @@
 // OpDef: everything meshard knows about one primitive, in one constant (docs/dev/add-an-op.md).
 #pragma once
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +16,7 @@
 namespace meshard {
 
 struct Annotations;
+struct AxisMove;           // sharding/axis_moves.h
 class BodyDifferentiator;  // body_vjp.h
 struct OpEmission;         // ops/definition/emission.h: graph/ does not depend on StableHLO
 struct OpText;             // ops/definition/op_text.h
@@ -93,30 +93,6 @@ struct BatchCall {
   }
   /// The type of an operand for one member.
   const TensorType& member(std::size_t i) const { return node.operands()[i].type(); }
-};
-
-/// A sample call of an op for the conformance suites.
-struct OpSample {
-  std::string name;
-  std::vector<HostArray> inputs;
-  std::function<Tensor(std::span<const Tensor>)> call;
-  /// False if finite differences are not meaningful there (a kink, an integer-valued function).
-  bool check_vjp = true;
-};
-
-/// Generates random sample inputs from a seed, reproducibly.
-class SampleSource {
- public:
-  explicit SampleSource(std::uint64_t seed) : state_(seed) {}
-  /// Uniform in [low, high), rounded to `dtype`. Integers are in [low, high]; both parts of complex
-  /// numbers are uniform.
-  HostArray uniform(DType dtype, Shape shape, double low = -2.0, double high = 2.0);
-  /// Values that differ by at least `gap`, in random order, to avoid ties in max and nearby kinks.
-  HostArray distinct(DType dtype, Shape shape, double gap = 0.25);
-  std::uint64_t next();
-
- private:
-  std::uint64_t state_;
 };
 
 /// The dtypes that an element-wise op accepts.
@@ -215,8 +191,6 @@ struct OpDef {
   /// 0. nullptr: vmap of the op throws an error that names it. Never called for ops without
   /// operands.
   void (*batch)(const BatchCall& call, std::span<Tensor> results) = nullptr;
-  /// The calls that the conformance suites check.
-  std::vector<OpSample> (*samples)(SampleSource& source) = nullptr;
   /// The annotations of the results, for ops that change them: those that enter and leave manual
   /// axes, and collectives. Also checks what inference cannot see; throws through fail_at. nullptr
   /// for all other ops, which use the default rule in graph/annotate.h.
@@ -226,6 +200,9 @@ struct OpDef {
   /// this.
   std::string (*sharding_conflict)(const OpCall& call,
                                    std::span<const Sharding* const> operands) = nullptr;
+  /// The axes over which the call communicates, for ops whose sharding rule and shardings do not
+  /// tell: collectives, and the entry to manual axes. nullptr for all others.
+  std::vector<AxisMove> (*communicates)(const Node& node) = nullptr;
   /// Parses the printed attributes; nullptr for ops without attributes.
   Result<std::unique_ptr<const Attributes>> (*parse_attributes)(std::string_view text) = nullptr;
   OpTraits traits = {};

@@ -1,9 +1,7 @@
-#include "meshard/graph/parse.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/ops_testutil.h"
-#include "meshard/graph/print.h"
 
 namespace meshard {
 namespace {

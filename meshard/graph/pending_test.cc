@@ -1,5 +1,3 @@
-#include "meshard/graph/pending.h"
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -8,6 +6,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/ops_testutil.h"
+#include "meshard/graph/record.h"
 #include "meshard/graph/zero_evaluator_testutil.h"
 
 namespace meshard {

@@ -4,11 +4,13 @@
 #include <optional>
 #include <vector>
 
+#include "meshard/base/advice.h"
+#include "meshard/base/cat.h"
 #include "meshard/base/outer_line.h"
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/body.h"
+#include "meshard/graph/evaluator.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/graph/pending.h"
 #include "meshard/graph/record_log.h"
 
 namespace meshard {
@@ -87,7 +89,8 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
   Value value = Value::first_of(node);
   bool annotated = add_operands(node, operands);
   for (TensorType& type : results) node->add_output(std::move(type));
-  if (annotated || op.annotate) node->annotate(annotate_results(*node));
+  if (annotated || op.annotate || internal::recorder().forbidden)
+    node->annotate(annotate_results(*node));
   recorded(value);
   return Tensor(std::move(value));
 }
@@ -109,10 +112,36 @@ Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attribute
   Value value = Value::first_of(node);
   bool annotated = inner ? add_operands(node, inner->pointers()) : add_operands(node, operands);
   node->add_output(type);
-  if (annotated) [[unlikely]]
+  if (annotated || internal::recorder().forbidden) [[unlikely]]
     node->annotate(annotate_results(*node));
   recorded(value);
   return Tensor(std::move(value));
+}
+
+Value record_known(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                   std::span<const Value> operands, std::span<const TensorType> types,
+                   SourceLocation where) {
+  before_recording(where);
+  Node* node = Node::make(op, std::move(attributes), 0, where);
+  Value value = Value::first_of(node);
+  for (const Value& operand : operands) node->add_operand(operand);
+  for (const TensorType& type : types) node->add_output(type);
+  recorded(value);
+  return value;
+}
+
+void internal::advise_on_chain(const Value& value) {
+  Evaluator* counting = installed_evaluator();
+  if (!counting) return;
+  std::size_t pending = counting->count_pending(value);
+  value->set_pending_depth(static_cast<std::uint32_t>(pending));
+  if (pending < kLongChain) return;
+  advise({"lazy.pending",
+          cat("[lazy] the value recorded here depends on ", pending,
+              " recorded operations that have not run: they are kept, and become one large program "
+              "when the value is read. Call sync() once per iteration on the values that a loop "
+              "carries, or jit the body of the loop"),
+          value->where()});
 }
 
 }  // namespace meshard

@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "meshard/graph/node.h"
 #include "meshard/graph/tensor.h"
@@ -12,6 +13,7 @@ namespace meshard {
 
 class Attributes;
 class BodyScope;
+class ForbidCollectives;
 struct ManualAxes;
 struct OpDef;
 
@@ -29,6 +31,8 @@ struct Recorder {
   const ManualAxes* manual = nullptr;
   /// The body that is being recorded (body.h); nullptr outside of one.
   BodyScope* body = nullptr;
+  /// The innermost scope that forbids collectives (forbid_collectives.h); nullptr outside of all.
+  const ForbidCollectives* forbidden = nullptr;
 };
 
 inline constinit thread_local Recorder current_recorder;
@@ -137,5 +141,48 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where);
+
+/// Records a call outside of traces whose result types the caller already knows, of operands
+/// without annotations. Returns its first result.
+/// @pre `types` are what OpDef::infer would return, and this thread records no trace and no body
+Value record_known(const OpDef& op, std::unique_ptr<const Attributes> attributes,
+                   std::span<const Value> operands, std::span<const TensorType> types,
+                   SourceLocation where);
+
+// Detects a growing chain of recorded nodes whose values are never read, and gives advice.
+
+/// The chain length at which a chain is checked. A power of two. A longer chain is checked each
+/// time its length has doubled, so that all checks together take time proportional to its length.
+inline constexpr std::uint32_t kLongChain = 8192;
+
+namespace internal {
+/// Advises to sync or jit if at least kLongChain nodes must still be computed for `value`.
+void advise_on_chain(const Value& value);
+}  // namespace internal
+
+/// Called for each lazily recorded node. Costs one comparison.
+inline void watch_chain(const Value& value) {
+  std::uint32_t depth = value->pending_depth();
+  if (depth >= kLongChain && (depth & (depth - 1)) == 0) [[unlikely]]
+    internal::advise_on_chain(value);
+}
+
+// Calls of functions that consist of other calls: layers, optimizers.
+
+/// As SourceScope, and says which function of the library was called: `model.cc:40, in nn::linear`.
+/// The outermost one counts.
+class CallScope {
+ public:
+  /// @param function `in nn::linear`; a literal.
+  CallScope(const SourceLocation& where, const char* function)
+      : scope_(with_name(effective_source(where), function)) {}
+
+ private:
+  static SourceLocation with_name(SourceLocation place, const char* function) {
+    if (!std::string_view(place.function).starts_with("in ")) place.function = function;
+    return place;
+  }
+  internal::InheritSource scope_;
+};
 
 }  // namespace meshard

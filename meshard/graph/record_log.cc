@@ -6,7 +6,7 @@
 #include <new>
 #include <thread>
 
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
 

@@ -1,8 +1,8 @@
-#include "meshard/graph/sharded_type.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "meshard/graph/storage.h"
 
 namespace meshard {
 namespace {

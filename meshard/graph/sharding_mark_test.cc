@@ -8,12 +8,12 @@
 namespace meshard {
 namespace {
 
-constinit const OpDef mark_op = {.name = "mark", .operands = "x", .infer = test::infer_first};
+constinit const OpDef constraint_op = {.name = "mark", .operands = "x", .infer = test::infer_first};
 
 TEST(ShardingMark, IsFoundOnItsNodeOnly) {
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
   Sharding sharding(Mesh({{"x", 2}}), P("x"));
-  Tensor marked = record(mark_op, make_attributes(ShardingMark{sharding}), {&x}, {});
+  Tensor marked = record(constraint_op, make_attributes(ShardingMark{sharding}), {&x}, {});
   EXPECT_EQ(marked_sharding(marked.value()), sharding);
   EXPECT_EQ(marked.sharding(), sharding);
   EXPECT_FALSE(marked_sharding(x.value()).has_value());

@@ -8,12 +8,40 @@
 #include <string>
 #include <utility>
 
+#include "meshard/array/dtype/dtype.h"
 #include "meshard/array/host_array.h"
+#include "meshard/array/shape.h"
 #include "meshard/base/source_location.h"
-#include "meshard/graph/sharded_type.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
+
+// The type and the sharding of an array on devices.
+
+/// A value: a tensor type and, for a value over a mesh, its sharding. Immutable; copies share one
+/// state, so that a program's results cost no copies of types, and are recognized as its arguments
+/// without a comparison.
+class ShardedType {
+ public:
+  ShardedType(TensorType type, std::optional<Sharding> sharding)
+      : state_(std::make_shared<const State>(State{std::move(type), std::move(sharding)})) {}
+
+  const TensorType& type() const { return state_->type; }
+  /// nullptr for a value without a mesh.
+  const Sharding* sharding() const { return state_->sharding ? &*state_->sharding : nullptr; }
+  /// True if one is a copy of the other, so that they are equal. A check without a look at either.
+  bool is_copy_of(const ShardedType& other) const { return state_ == other.state_; }
+  friend bool operator==(const ShardedType& a, const ShardedType& b) {
+    return a.is_copy_of(b) || (a.type() == b.type() && a.state_->sharding == b.state_->sharding);
+  }
+
+ private:
+  struct State {
+    TensorType type;
+    std::optional<Sharding> sharding;
+  };
+  std::shared_ptr<const State> state_;
+};
 
 /// The bytes of a tensor, on the host or as shards on devices. Shared by reference count
 /// (StoragePtr). Immutable, but a donation may release it early.
@@ -136,5 +164,14 @@ class HostStorage final : public Storage {
  private:
   HostArray array_;
 };
+
+// The stored values of C++ numbers in lazily recorded programs.
+
+/// The stored value, of rank 0, of a number in `dtype`. Equal numbers share one storage and its
+/// copies on devices, so a number is copied to a device only once. May be called from several
+/// threads.
+/// @error as scalar_array()
+StoragePtr number_storage(DType dtype, double number,
+                          SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard

@@ -24,7 +24,7 @@ struct WaitedFor final : Storage {
   int* waits;
 };
 
-struct CountingEvaluator final : Evaluator {
+struct WaitCounter final : Evaluator {
   void evaluate(std::span<const Value> values, SourceLocation) override {
     ++evaluations;
     for (const Value& value : values)
@@ -52,7 +52,7 @@ struct Sync : testing::Test {
   ~Sync() override { install_evaluator(nullptr); }
   Tensor recorded() const { return test::plus(x, x); }
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
-  static inline CountingEvaluator evaluator;
+  static inline WaitCounter evaluator;
 };
 
 TEST_F(Sync, ComputesOnceAndWaitsForEveryTensor) {

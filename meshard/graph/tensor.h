@@ -66,8 +66,8 @@ class [[nodiscard]] Tensor {
   /// astype(x, dtype).
   Tensor astype(DType dtype, SourceLocation where = SourceLocation::current()) const;
 
-  /// Copies the whole value to host memory and computes it first if needed. No program is compiled
-  /// to gather shards.
+  /// Copies the whole value to host memory and computes it first if needed. Shards of one process
+  /// are gathered without a program.
   /// @error errors of the computation; failed precondition for a traced value, a local value inside
   /// manual axes, or a donated value.
   HostArray to_host(SourceLocation where = SourceLocation::current()) const;

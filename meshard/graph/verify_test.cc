@@ -1,4 +1,4 @@
-#include "meshard/graph/verify.h"
+#include "tests/support/verify.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "meshard/hlo/buffers.h"
 
-#include "meshard/pjrt/wire_fields.h"
+#include "meshard/pjrt/wire.h"
 
 // Field numbers are those of xla/service/hlo.proto.
 namespace meshard {

@@ -1,8 +1,7 @@
-#include "meshard/hlo/calls.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

@@ -1,6 +1,6 @@
-#include "meshard/hlo/element_dtype.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/hlo/shape.h"
 
 namespace meshard {
 namespace {

@@ -1,9 +1,7 @@
-#include "meshard/hlo/interface.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/hlo/module.h"
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {

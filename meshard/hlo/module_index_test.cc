@@ -1,9 +1,8 @@
-#include "meshard/hlo/module_index.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "meshard/hlo/hlo_testutil.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
 namespace {

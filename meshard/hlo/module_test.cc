@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {

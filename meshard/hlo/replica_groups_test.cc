@@ -1,9 +1,8 @@
-#include "meshard/hlo/replica_groups.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/hlo/internal/reader.h"
 #include "meshard/hlo/mesh_bytes_testutil.h"
+#include "meshard/hlo/sharding.h"
 
 namespace meshard {
 namespace {

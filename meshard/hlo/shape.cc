@@ -1,13 +1,15 @@
 #include "meshard/hlo/shape.h"
 
 #include <algorithm>
+#include <array>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
 #include "meshard/hlo/internal/reader.h"
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 
 // Field numbers are those of ShapeProto, LayoutProto and TileProto of xla/xla_data.proto.
+
 namespace meshard {
 namespace {
 
@@ -81,6 +83,18 @@ Result<HloShape> read_nested(std::string_view bytes, int depth) {
   return to;
 }
 
+using ElementTypes = std::array<pjrt::ElementType, kDTypeCount>;
+
+const ElementTypes& element_types() {
+  static const ElementTypes all = [] {
+    ElementTypes types{};
+    for (std::size_t i = 0; i < types.size(); ++i)
+      types[i] = pjrt::parse_element_type(stablehlo_name(static_cast<DType>(i))).value();
+    return types;
+  }();
+  return all;
+}
+
 }  // namespace
 
 namespace internal {
@@ -125,6 +139,19 @@ bool HloShape::in_main_memory() const {
 std::string HloShape::to_string() const {
   if (is_tuple) return cat("(", join(tuple, ", "), ")");
   return cat(pjrt::to_string(element), "[", join(dimensions, ","), "]");
+}
+
+pjrt::ElementType element_type_of(DType dtype) {
+  return element_types()[static_cast<std::size_t>(dtype)];
+}
+
+Result<DType> dtype_of_element(pjrt::ElementType element) {
+  const ElementTypes& all = element_types();
+  auto found = std::ranges::find(all, element);
+  if (found != all.end()) return static_cast<DType>(found - all.begin());
+  return Error(ErrorCode::kUnimplemented,
+               cat("[runtime] meshard has no dtype for the plugin's element type number ",
+                   static_cast<int>(element)));
 }
 
 }  // namespace meshard

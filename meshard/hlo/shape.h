@@ -1,11 +1,13 @@
-// The type of a value in a compiled module, and its layout in device memory.
+// The type of a value in a compiled module, its layout in device memory, and its dtype.
 #pragma once
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "meshard/pjrt/element_type.h"
+#include "meshard/array/dtype/dtype.h"
+#include "meshard/base/result.h"
+#include "meshard/pjrt/array_type.h"
 
 namespace meshard {
 
@@ -48,5 +50,10 @@ struct HloShape {
   std::string to_string() const;
   friend bool operator==(const HloShape&, const HloShape&) = default;
 };
+
+/// PJRT's element type for a dtype, and back: both have the same name in StableHLO.
+pjrt::ElementType element_type_of(DType dtype);
+/// @error unimplemented for element types without a meshard dtype (2-bit and 4-bit types).
+Result<DType> dtype_of_element(pjrt::ElementType element);
 
 }  // namespace meshard

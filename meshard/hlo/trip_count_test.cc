@@ -1,7 +1,6 @@
-#include "meshard/hlo/trip_count.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

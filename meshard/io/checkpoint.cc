@@ -1,7 +1,6 @@
 #include "meshard/io/checkpoint.h"
 
 #include <algorithm>
-#include <set>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/near_names.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "meshard/array/host_array.h"
-#include "meshard/base/part_file.h"
 #include "meshard/base/result.h"
+#include "meshard/base/whole_file.h"
 
 namespace meshard::io {
 

@@ -8,7 +8,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/io/file.h"
-#include "meshard/io/safetensors_header.h"
+#include "meshard/io/internal/npy_bytes.h"
+#include "meshard/io/safetensors.h"
 #include "meshard/layout/text_scanner.h"
 
 namespace meshard::io {
@@ -74,10 +75,11 @@ struct NpyName {
   std::string_view kind_and_size;
   DType dtype;
 };
-constexpr NpyName kNpyNames[] = {{"b1", DType::bool_}, {"i1", DType::i8},  {"i2", DType::i16},
-                                 {"i4", DType::i32},   {"i8", DType::i64}, {"u1", DType::u8},
-                                 {"u2", DType::u16},   {"u4", DType::u32}, {"u8", DType::u64},
-                                 {"f2", DType::f16},   {"f4", DType::f32}, {"f8", DType::f64}};
+constexpr NpyName kNpyNames[] = {{"b1", DType::bool_}, {"i1", DType::i8},   {"i2", DType::i16},
+                                 {"i4", DType::i32},   {"i8", DType::i64},  {"u1", DType::u8},
+                                 {"u2", DType::u16},   {"u4", DType::u32},  {"u8", DType::u64},
+                                 {"f2", DType::f16},   {"f4", DType::f32},  {"f8", DType::f64},
+                                 {"c8", DType::c64},   {"c16", DType::c128}};
 
 Error bad_npy(const std::string& path, std::string_view what) {
   return Error(ErrorCode::kInvalidArgument, cat("[npy] ", path, ": ", what));
@@ -110,8 +112,8 @@ HostArray row_major(const HostArray& columns, const Shape& shape) {
 HostArray swapped_bytes(const HostArray& array) {
   HostArray out = HostArray::copy_of(array.type(), array.bytes());
   std::byte* data = out.mutable_bytes();
-  std::size_t element = size_in_bytes(array.dtype());
-  for (std::int64_t i = 0; i < array.size(); ++i, data += element)
+  std::size_t element = size_in_bytes(real_dtype(array.dtype()));  // the parts of a complex number
+  for (std::byte* end = data + array.size_in_bytes(); data != end; data += element)
     std::reverse(data, data + element);
   return out;
 }
@@ -128,12 +130,28 @@ std::optional<std::string_view> npy_header_text(std::string_view bytes) {
   return bytes.substr(begin, length);
 }
 
-}  // namespace
+// The array that a file begins with its description of, and where its bytes are.
+struct NpyContents {
+  NpyHeader header;
+  DType dtype = DType::f32;
+  char order = '<';
+  std::size_t offset = 0;
 
-Result<HostArray> load_npy(const std::string& path) {
-  Result<MappedFile> file = MappedFile::open(path);
-  if (!file) return file.error();
-  std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  // The type of the bytes in memory.
+  TensorType stored() const {
+    Dimensions sizes = header.shape;
+    if (header.fortran_order) std::reverse(sizes.begin(), sizes.end());
+    return {dtype, Shape(sizes)};
+  }
+  HostArray in_order(HostArray array) const {
+    if (order == '>') array = swapped_bytes(array);
+    if (header.fortran_order && header.shape.size() > 1)
+      return row_major(array, Shape(header.shape));
+    return array;
+  }
+};
+
+Result<NpyContents> npy_contents(std::string_view bytes, const std::string& path) {
   std::optional<std::string_view> text = npy_header_text(bytes);
   if (!text) return bad_npy(path, "not a .npy file");
   Result<NpyHeader> header = parse_whole("npy", *text, npy_header);
@@ -146,30 +164,26 @@ Result<HostArray> load_npy(const std::string& path) {
   if (std::string_view("<>|=").find(order) == std::string_view::npos || name == std::end(kNpyNames))
     return Error(ErrorCode::kUnimplemented,
                  cat("[npy] ", path, ": unsupported dtype '", header->descr,
-                     "'; expected booleans, integers, f16, f32 or f64"));
+                     "'; expected booleans, integers, f16, f32, f64 or complex numbers"));
   auto offset = static_cast<std::size_t>(text->data() + text->size() - bytes.data());
   std::optional<std::uint64_t> needed = safetensors_bytes(header->shape, name->dtype);
   if (!needed || *needed != bytes.size() - offset)
     return bad_npy(path,
                    cat("the header is followed by ", bytes.size() - offset,
                        " bytes, which do not match its dtype and shape ", Shape(header->shape)));
-  Dimensions stored = header->shape;
-  if (header->fortran_order) std::reverse(stored.begin(), stored.end());
-  Result<HostArray> array = file->array({name->dtype, Shape(stored)}, offset);
-  if (!array) return array.error();
-  if (order == '>') array = swapped_bytes(*array);
-  if (header->fortran_order && stored.size() > 1) return row_major(*array, Shape(header->shape));
-  return array;
+  return NpyContents{*std::move(header), name->dtype, order, offset};
 }
 
-Result<void> save_npy(const std::string& path, const HostArray& array) {
+// What comes before the bytes of an array.
+Result<std::string> npy_begin(const HostArray& array, const std::string& path) {
   const auto* name = std::find_if(std::begin(kNpyNames), std::end(kNpyNames),
                                   [&](const NpyName& each) { return each.dtype == array.dtype(); });
   if (name == std::end(kNpyNames))
-    return Error(ErrorCode::kUnimplemented,
-                 cat("[npy] cannot write ", array.dtype(), " to ", path,
-                     ": only booleans, integers, f16, f32 and f64 are supported; convert the "
-                     "array, or write bf16 and 8-bit floats to a safetensors file"));
+    return Error(
+        ErrorCode::kUnimplemented,
+        cat("[npy] cannot write ", array.dtype(), " to ", path,
+            ": only booleans, integers, f16, f32, f64 and complex numbers are supported; convert "
+            "the array, or write bf16 and 8-bit floats to a safetensors file"));
   std::string shape;
   for (std::int64_t size : array.shape()) shape += cat(size, ", ");
   if (array.rank() > 1) shape.resize(shape.size() - 2);
@@ -183,8 +197,41 @@ Result<void> save_npy(const std::string& path, const HostArray& array) {
     return Error(ErrorCode::kUnimplemented, cat("[npy] too many dimensions: ", array.type()));
   header.resize(length - 1, ' ');
   header += '\n';
-  std::string begin = cat(kNpyMagic, std::string{'\1', '\0'}, static_cast<char>(length & 0xFF),
-                          static_cast<char>(length >> 8), header);
+  return cat(kNpyMagic, std::string{'\1', '\0'}, static_cast<char>(length & 0xFF),
+             static_cast<char>(length >> 8), header);
+}
+
+}  // namespace
+
+Result<HostArray> internal::npy_from_bytes(std::string_view bytes, const std::string& place) {
+  MESHARD_ASSIGN_OR_RETURN(NpyContents contents, npy_contents(bytes, place));
+  TensorType type = contents.stored();
+  const char* data = bytes.data() + contents.offset;
+  if (type.dtype != DType::bool_) return contents.in_order(HostArray::copy_of(type, data));
+  HostArray array = HostArray::uninitialized(type);  // nonzero bytes become 1
+  for (std::int64_t i = 0; i < array.size(); ++i)
+    array.mutable_bytes()[i] = std::byte{static_cast<unsigned char>(data[i] != 0)};
+  return contents.in_order(std::move(array));
+}
+
+Result<std::string> internal::npy_bytes(const HostArray& array, const std::string& place) {
+  MESHARD_ASSIGN_OR_RETURN(std::string bytes, npy_begin(array, place));
+  bytes.append(reinterpret_cast<const char*>(array.bytes()),
+               static_cast<std::size_t>(array.size_in_bytes()));
+  return bytes;
+}
+
+Result<HostArray> load_npy(const std::string& path) {
+  Result<MappedFile> file = MappedFile::open(path);
+  if (!file) return file.error();
+  std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+  MESHARD_ASSIGN_OR_RETURN(NpyContents contents, npy_contents(bytes, path));
+  MESHARD_ASSIGN_OR_RETURN(HostArray array, file->array(contents.stored(), contents.offset));
+  return contents.in_order(std::move(array));
+}
+
+Result<void> save_npy(const std::string& path, const HostArray& array) {
+  MESHARD_ASSIGN_OR_RETURN(std::string begin, npy_begin(array, path));
   auto data = static_cast<std::size_t>(array.size_in_bytes());
   Result<NewFile> file = NewFile::create(path, begin.size() + data);
   if (!file) return file.error();

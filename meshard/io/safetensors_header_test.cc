@@ -1,11 +1,10 @@
-#include "meshard/io/safetensors_header.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <cstdio>
 #include <cstdlib>
 
+#include "meshard/io/safetensors.h"
 #include "tests/support/exit_statuses.h"
 
 namespace meshard::io {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "meshard/io/file.h"
-#include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/internal/joint_save.h"
 #include "meshard/io/internal/save_items.h"

@@ -6,12 +6,10 @@
 #include <optional>
 #include <utility>
 
-#include "meshard/array/box_overlap.h"
+#include "meshard/array/slice.h"
 #include "meshard/base/cat.h"
-#include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/internal/save_queue.h"
 #include "meshard/ops/composite/mark_sharding.h"

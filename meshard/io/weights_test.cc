@@ -4,7 +4,6 @@
 #include <thread>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/io/internal/checkpoint_files.h"
 #include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/io_testutil.h"
 #include "meshard/io/save.h"

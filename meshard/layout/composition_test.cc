@@ -1,6 +1,4 @@
-#include "meshard/layout/composition.h"
-
-#include "meshard/layout/coalesce.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/layout_testutil.h"
 #include "meshard/layout/values.h"
 #include "tests/support/matchers.h"

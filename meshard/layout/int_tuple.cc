@@ -1,7 +1,6 @@
 #include "meshard/layout/int_tuple.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "meshard/base/fingerprint.h"

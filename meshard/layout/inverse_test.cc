@@ -1,8 +1,7 @@
-#include "meshard/layout/inverse.h"
-
 #include <set>
 
-#include "meshard/layout/internal/sorted_modes.h"
+#include "meshard/layout/algebra.h"
+#include "meshard/layout/internal/by_mode.h"
 #include "meshard/layout/layout_testutil.h"
 #include "meshard/layout/values.h"
 #include "tests/support/matchers.h"

@@ -1,10 +1,9 @@
 #include "meshard/layout/modes.h"
 
 #include <algorithm>
-#include <span>
 #include <vector>
 
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/int_tuple.h"
 
 namespace meshard {

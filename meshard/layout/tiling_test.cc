@@ -1,9 +1,6 @@
-#include "meshard/layout/tiling.h"
-
 #include <algorithm>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/layout_testutil.h"
 #include "meshard/layout/values.h"
 #include "tests/support/matchers.h"

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/layout/coalesce.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/internal/bounded_sum.h"
-#include "meshard/layout/internal/sorted_modes.h"
+#include "meshard/layout/internal/by_mode.h"
 
 namespace meshard {
 

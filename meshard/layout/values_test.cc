@@ -3,8 +3,7 @@
 #include <limits>
 #include <set>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/layout_testutil.h"
 
 namespace meshard {

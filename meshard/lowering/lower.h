@@ -47,6 +47,14 @@ struct LoweredModule {
   /// Where the program reports NaNs; null: it does not check.
   std::shared_ptr<NanChecks> nan_checks = nullptr;
 
+  /// True if the text was written elsewhere: it has no NaN checks, whether they are on or not.
+  bool is_imported = false;
+  /// Which partitioner the shardings are for: Shardy (default), or the older one.
+  bool use_shardy = true;
+  /// Whether the compiler may shard the arguments and results that have no sharding, as JAX lets
+  /// it; otherwise it replicates them. Default: false.
+  bool shards_open_values = false;
+
   std::int64_t num_partitions() const { return mesh ? mesh->size() : 1; }
 };
 

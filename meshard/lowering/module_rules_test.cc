@@ -12,6 +12,7 @@
 #include "meshard/lowering/lower.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/stablehlo/types.h"
+#include "tests/support/op_samples/op_samples.h"
 
 namespace meshard {
 namespace {
@@ -56,7 +57,7 @@ class ReadBack {
  public:
   void check(const OpDef& op) {
     SampleSource source(7);
-    for (const OpSample& sample : op.samples(source)) check_sample(op, sample);
+    for (const OpSample& sample : samples_of(op, source)) check_sample(op, sample);
   }
   std::set<std::string> mnemonics, primitives;
 

@@ -2,15 +2,14 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
+#include "meshard/lowering/imported_call.h"
 #include "meshard/mesh/device_type.h"
-#include "meshard/mesh/shardy_text.h"
-#include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 
 namespace meshard {
 namespace {
@@ -86,6 +85,12 @@ void ProgramMeshes::collect_nodes(const Graph& graph) {
       add(mesh, node->where());
       for (Named& known : meshes_) known.manual = known.manual || known.mesh == mesh;
     }
+    if (const ImportedBody* called = imported_body(*node))
+      for (const auto& [name, mesh] : called->meshes) {
+        add(mesh, node->where());
+        for (Named& known : meshes_)
+          known.manual = known.manual || (called->has_device_order && known.mesh == mesh);
+      }
     for (const Body& body : bodies_of(*node)) collect_nodes(body.graph());
   }
 }
@@ -171,6 +176,12 @@ std::string ProgramMeshes::border_text(const Sharding& sharding) const {
   std::string text =
       shardy_text(sharding, sharding.is_fully_replicated() ? mesh.inside : mesh.name);
   return text.substr(text.find('<'));
+}
+
+const std::string& ProgramMeshes::name_inside(const Mesh& mesh) const { return named(mesh).inside; }
+
+bool ProgramMeshes::has_common_order(const Mesh& mesh) const {
+  return named(mesh).name == named(mesh).inside;
 }
 
 const Mesh& ProgramMeshes::numbering_inside(const Mesh& mesh) const {

@@ -43,6 +43,12 @@ class ProgramMeshes {
   std::string shardings_text(const std::vector<Sharding>& shardings) const;
   /// A sharding at the program's boundary: the same in the device order of its own mesh.
   std::string border_text(const Sharding& sharding) const;
+  /// The name of the mesh that stands for `mesh` inside the program: with its axes, and the common
+  /// device order.
+  /// @pre the program has the mesh
+  const std::string& name_inside(const Mesh& mesh) const;
+  /// Whether the devices of `mesh` have the common order. @pre the program has the mesh
+  bool has_common_order(const Mesh& mesh) const;
   /// The mesh that numbers the devices for `mesh` inside the program.
   /// @pre the program has a mesh
   const Mesh& numbering_inside(const Mesh& mesh) const;

@@ -1,7 +1,6 @@
-#include "meshard/mesh/axis_groups.h"
-
 #include <map>
 
+#include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/mesh_testutil.h"
 #include "tests/support/matchers.h"
 

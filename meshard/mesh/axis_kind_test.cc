@@ -1,9 +1,7 @@
-#include "meshard/mesh/axis_kind.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/mesh/axis_ref.h"
 #include "meshard/mesh/concatenate.h"
-#include "meshard/mesh/shardy_text.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -32,10 +30,6 @@ TEST(AxisKind, PrintsAndParses) {
   EXPECT_EQ(slice.to_string(),
             "mesh<z=3:1, x=2:12 explicit of mesh<x=2 explicit, y=4 explicit, z=3>>");
   for (const Mesh& mesh : {mixed(), listed, slice}) EXPECT_EQ(*Mesh::parse(mesh.to_string()), mesh);
-}
-
-TEST(AxisKind, IsNoPartOfTheShardyText) {
-  EXPECT_EQ(shardy_text(mixed()), "<[\"x\"=2, \"y\"=4, \"z\"=3]>");
 }
 
 TEST(AxisKind, DerivedAxesKeepIt) {

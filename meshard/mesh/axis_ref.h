@@ -7,10 +7,23 @@
 #include <string_view>
 
 #include "meshard/base/inline_vector.h"
+#include "meshard/base/print.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 
 namespace meshard {
+
+// Who decides how tensors are sharded over a mesh axis: the compiler or the program.
+
+enum class AxisKind : std::uint8_t {
+  kAuto,      ///< the compiler
+  kExplicit,  ///< the program: the sharding is part of a value's type, inferred at the call
+};
+
+/// `auto`, `explicit`.
+constexpr std::string_view to_string(AxisKind kind) {
+  return kind == AxisKind::kAuto ? "auto" : "explicit";
+}
 
 class TextScanner;
 

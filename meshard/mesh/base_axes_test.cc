@@ -2,7 +2,6 @@
 
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/mesh_testutil.h"
-#include "meshard/mesh/shardy_text.h"
 
 namespace meshard {
 namespace {
@@ -34,7 +33,6 @@ TEST(BaseAxes, OfASubmeshAreItsOwn) {
   Mesh stage = *Mesh({{"p", 2}, {"x", 4}, {"y", 2}}).submesh({"y", "x"}, 9);
   EXPECT_EQ(in_base(stage.flatten("yx"), {"yx"}), "{\"y\", \"x\"}");
   EXPECT_EQ(in_base(stage.unflatten("x", {{"a", 2}, {"b", 2}}), {"b"}), "{\"x\":(2)2}");
-  EXPECT_EQ(shardy_text(stage["x"]), "<[\"y\"=2, \"x\"=4]>");
 }
 
 // The axes of the base connect the same devices.

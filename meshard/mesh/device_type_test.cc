@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/mesh/overlap.h"
+#include "meshard/mesh/submeshes.h"
 
 namespace meshard {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 
 namespace meshard {
 namespace {

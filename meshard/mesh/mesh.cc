@@ -3,7 +3,7 @@
 #include <cctype>
 
 #include "meshard/base/fingerprint.h"
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/modes.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/device_groups.h"

@@ -13,7 +13,6 @@
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/layout/layout.h"
-#include "meshard/mesh/axis_kind.h"
 #include "meshard/mesh/axis_names.h"
 #include "meshard/mesh/axis_ref.h"
 #include "meshard/mesh/digits.h"

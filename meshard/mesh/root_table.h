@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/mesh/axis_kind.h"
+#include "meshard/mesh/axis_ref.h"
 #include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/digits.h"
 

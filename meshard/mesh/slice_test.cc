@@ -7,10 +7,10 @@ namespace {
 using Ids = std::vector<std::int64_t>;
 
 // Eight devices, like torch.arange(8).reshape(2, 2, 2).
-Mesh cube() { return Mesh({{"dp", 2}, {"cp", 2}, {"tp", 2}}); }
+Mesh dp_cp_tp() { return Mesh({{"dp", 2}, {"cp", 2}, {"tp", 2}}); }
 
 TEST(MeshSlice, KeepsAllRows) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   Mesh tp = mesh["tp"];
   EXPECT_EQ(tp.size(), 2);
   EXPECT_EQ(tp.rows(), 4);
@@ -27,14 +27,14 @@ TEST(MeshSlice, KeepsAllRows) {
 }
 
 TEST(MeshSlice, NonAdjacentAxesInAnyOrder) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   EXPECT_EQ(mesh.slice({"dp", "tp"}).ranks(1), RankMap::listed({2, 3, 6, 7}));
   EXPECT_EQ(mesh.slice({"tp", "dp"}).ranks(1), RankMap::listed({2, 6, 3, 7}));
   EXPECT_EQ(*mesh.slice({"tp", "dp"}).coordinate(6), (IntVector{0, 1}));
 }
 
 TEST(MeshSlice, AllNamesInOrderAreTheSameObject) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   EXPECT_TRUE(mesh.slice({"dp", "cp", "tp"}).is_same_object(mesh));
   EXPECT_FALSE(mesh.slice({"tp", "cp", "dp"}).is_same_object(mesh));
   Mesh none = mesh.slice(AxisNames(std::vector<std::string>{}));
@@ -43,7 +43,7 @@ TEST(MeshSlice, AllNamesInOrderAreTheSameObject) {
 }
 
 TEST(MeshSlice, FlattenedNamesOfTheRoot) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   mesh.slice({"dp", "cp"}).flatten("dp_cp");
   Mesh again = mesh.slice({"tp", "dp_cp"});
   EXPECT_EQ(again.axis_layout(1), Layout(4, 2));
@@ -71,17 +71,18 @@ TEST(MeshSlice, OfIrregularRanks) {
 }
 
 TEST(MeshSlice, ErrorsNameTheMeshAndTheLine) {
-  EXPECT_TRUE(throws_error([] { cube().slice("pp"); }, ErrorCode::kNotFound,
+  EXPECT_TRUE(throws_error([] { dp_cp_tp().slice("pp"); }, ErrorCode::kNotFound,
                            {"slice_test.cc", "\"pp\"", "dp, cp, tp"}));
-  EXPECT_TRUE(throws_error([] { cube()["tp"].device_id(0); }, ErrorCode::kInvalidArgument,
+  EXPECT_TRUE(throws_error([] { dp_cp_tp()["tp"].device_id(0); }, ErrorCode::kInvalidArgument,
                            {"4 rows", "mesh<tp=2:1 of mesh<dp=2, cp=2, tp=2>>"}));
-  EXPECT_TRUE(throws_error([] { cube()["tp"].ranks(4); }, ErrorCode::kOutOfRange, {"row index 4"}));
   EXPECT_TRUE(
-      throws_error([] { cube()["tp"].as_root(); }, ErrorCode::kInvalidArgument, {"4 rows"}));
+      throws_error([] { dp_cp_tp()["tp"].ranks(4); }, ErrorCode::kOutOfRange, {"row index 4"}));
+  EXPECT_TRUE(
+      throws_error([] { dp_cp_tp()["tp"].as_root(); }, ErrorCode::kInvalidArgument, {"4 rows"}));
 }
 
 TEST(MeshSlice, PrintsAndParses) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   for (const Mesh& slice : {mesh["tp"], mesh.slice({"dp", "tp"}), mesh.slice({"tp", "dp"}),
                             mesh.slice({"dp", "tp"}).flatten("dt"), mesh.slice(AxisNames({})),
                             mesh.permute({"cp", "tp", "dp"}), mesh.flatten("all"),
@@ -110,7 +111,7 @@ TEST(MeshSlice, EqualityAndHashSeeAllRows) {
 }
 
 TEST(MeshPermute, NeedsEveryAxisOnce) {
-  Mesh mesh = cube();
+  Mesh mesh = dp_cp_tp();
   EXPECT_EQ(mesh.permute({"tp", "dp", "cp"}).device_ids().to_vector(),
             (Ids{0, 2, 4, 6, 1, 3, 5, 7}));
   EXPECT_EQ(mesh.permute({"tp", "dp", "cp"}).permute({"dp", "cp", "tp"}), mesh);

@@ -1,10 +1,9 @@
 #include "meshard/nn/attention.h"
 
 #include "meshard/base/error.h"
-#include "meshard/graph/call_scope.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/record.h"
-#include "meshard/nn/match_dtype.h"
+#include "meshard/nn/linear.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::nn {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/graph/call_scope.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/composite/mark_sharding.h"
 
 namespace meshard::nn {

@@ -1,8 +1,7 @@
-#include "meshard/nn/dropout.h"
-
 #include <algorithm>
 
 #include "meshard/nn/nn_testutil.h"
+#include "meshard/nn/norm.h"
 #include "tests/support/matchers.h"
 
 namespace meshard::nn {

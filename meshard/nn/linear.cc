@@ -1,8 +1,6 @@
 #include "meshard/nn/linear.h"
 
-#include "meshard/graph/call_scope.h"
-#include "meshard/nn/match_dtype.h"
-#include "meshard/ops/all.h"
+#include "meshard/graph/record.h"
 
 namespace meshard::nn {
 

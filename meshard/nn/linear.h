@@ -5,8 +5,18 @@
 #include <string>
 
 #include "meshard/nn/maker.h"
+#include "meshard/ops/all.h"
 
 namespace meshard::nn {
+
+// Internal: converts parameters to the dtype of a layer's input.
+
+/// A parameter converted to the dtype of `x`, so that layers compute in the dtype of their input. A
+/// complex parameter stays complex: with a real input the result is complex.
+inline Tensor match_dtype(const Tensor& parameter, const Tensor& x) {
+  if (is_complex(parameter.dtype()) && !is_complex(x.dtype())) return parameter;
+  return astype(parameter, x.dtype());
+}
 
 /// The parameters of a linear layer: weight [in, out], bias [out] or none.
 struct Linear {

@@ -6,12 +6,11 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/near_names.h"
-#include "meshard/batching/vmap.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/graph/call_scope.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/batching/vmap.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/ops/reshape.h"
 

@@ -1,5 +1,3 @@
-#include "meshard/nn/mixture.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -7,6 +5,7 @@
 #include <numeric>
 
 #include "meshard/autodiff/grad.h"
+#include "meshard/nn/mlp.h"
 #include "meshard/nn/nn_testutil.h"
 #include "tests/support/matchers.h"
 

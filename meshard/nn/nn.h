@@ -3,11 +3,9 @@
 #pragma once
 #include "meshard/nn/attention.h"
 #include "meshard/nn/axis_rules.h"
-#include "meshard/nn/dropout.h"
 #include "meshard/nn/initializer.h"
 #include "meshard/nn/layers.h"
 #include "meshard/nn/linear.h"
 #include "meshard/nn/maker.h"
-#include "meshard/nn/mixture.h"
 #include "meshard/nn/mlp.h"
 #include "meshard/nn/norm.h"

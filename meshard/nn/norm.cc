@@ -1,7 +1,8 @@
 #include "meshard/nn/norm.h"
 
-#include "meshard/graph/call_scope.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
+#include "meshard/ops/composite/activation.h"
 
 namespace meshard::nn {
 
@@ -24,6 +25,12 @@ RmsNorm make_rms_norm(Maker& make, std::int64_t width, SourceLocation where) {
 Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon, SourceLocation where) {
   CallScope line(where, "in nn::rms_norm");
   return meshard::rms_norm(x, params.scale, epsilon);
+}
+
+Tensor dropout(const Tensor& x, double rate, const std::optional<Tensor>& key,
+               SourceLocation where) {
+  CallScope line(where, "in nn::dropout");
+  return key ? meshard::dropout(x, rate, *key) : x;
 }
 
 }  // namespace meshard::nn

@@ -1,7 +1,9 @@
 // Normalization over the last dimension.
 #pragma once
 #include <cstdint>
+#include <optional>
 
+#include "meshard/graph/tensor.h"
 #include "meshard/nn/maker.h"
 
 namespace meshard::nn {
@@ -31,5 +33,12 @@ RmsNorm make_rms_norm(Maker& make, std::int64_t width,
 /// 2019).
 Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6,
                 SourceLocation where = SourceLocation::current());
+
+/// Dropout: zeroes each element with probability `rate` and divides the others by 1 - rate.
+/// (Srivastava et al., 2014.) Without a key nothing is dropped, as for evaluation. Which elements
+/// are dropped depends on the key and their position in the whole tensor, not on the mesh.
+/// @error as meshard::dropout
+Tensor dropout(const Tensor& x, double rate, const std::optional<Tensor>& key,
+               SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

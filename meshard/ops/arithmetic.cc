@@ -1,11 +1,9 @@
 #include "meshard/ops/arithmetic.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/complex.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;
@@ -21,7 +19,6 @@ extern constinit const OpDef add_op = element_wise::define({
           out[0] = call.cotangents[0];
           out[1] = call.cotangents[0];
         },
-    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, add); },
 });
 
 Tensor add(In a, In b) { return element_wise::binary(add_op, a, b); }
@@ -37,7 +34,6 @@ extern constinit const OpDef subtract_op = element_wise::define({
           out[0] = call.cotangents[0];
           if (call.needs(1)) out[1] = negative(call.cotangents[0]);
         },
-    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, subtract); },
 });
 
 Tensor subtract(In a, In b) { return element_wise::binary(subtract_op, a, b); }
@@ -53,7 +49,6 @@ extern constinit const OpDef multiply_op = element_wise::define({
           if (call.needs(0)) out[0] = multiply(call.cotangents[0], call.operands[1]);
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], call.operands[0]);
         },
-    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, multiply); },
 });
 
 Tensor multiply(In a, In b) { return element_wise::binary(multiply_op, a, b); }
@@ -70,8 +65,6 @@ extern constinit const OpDef divide_op = element_wise::define({
           out[0] = scaled;
           if (call.needs(1)) out[1] = negative(multiply(scaled, call.results[0]));
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::binary_samples(source, divide, 0.5, 2.5); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -85,7 +78,6 @@ extern constinit const OpDef negative_op = element_wise::define({
     .mnemonic = "stablehlo.negate",
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = negative(call.cotangents[0]); },
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, negative); },
 });
 
 Tensor negative(In x) { return element_wise::unary(negative_op, x); }
@@ -116,18 +108,6 @@ extern constinit const OpDef abs_op = element_wise::define({
           Tensor divisor = where(equal(size, 0), 1, size);
           out[0] = multiply(conj(x), divide(call.cotangents[0], divisor));
         },
-    .samples =
-        [](SampleSource& source) {
-          auto samples = element_wise::unary_samples(source, abs);
-          samples.push_back({"complex",
-                             {source.uniform(DType::f64, {8}), source.uniform(DType::f64, {8})},
-                             [](std::span<const Tensor> x) { return abs(complex(x[0], x[1])); },
-                             false});
-          samples.push_back({"c64",
-                             {source.uniform(DType::c64, {4, 8})},
-                             [](std::span<const Tensor> x) { return abs(x[0]); }});
-          return samples;
-        },
 });
 
 Tensor abs(In x) {
@@ -154,15 +134,6 @@ extern constinit const OpDef sign_op = element_wise::define({
           w.finish_with_select(is_zero, zero, sign);
         },
     .vjp = element_wise::zero_vjp,
-    .samples =
-        [](SampleSource& source) {
-          std::vector<OpSample> samples = element_wise::unary_samples(source, sign);
-          samples.push_back({"i32",
-                             {source.uniform(DType::i32, {4, 8}, -20, 20)},
-                             [](std::span<const Tensor> x) { return sign(x[0]); },
-                             false});
-          return samples;
-        },
 });
 
 Tensor sign(In x) {

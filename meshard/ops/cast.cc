@@ -2,14 +2,8 @@
 
 #include <algorithm>
 
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/definition/weak_number.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -37,29 +31,6 @@ extern constinit const OpDef astype_op = element_wise::define({
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = astype(call.cotangents[0], call.operands[0].dtype());
-        },
-    .samples =
-        [](SampleSource& source) {
-          auto to = [](DType dtype) {
-            return [dtype](std::span<const Tensor> x) { return astype(x[0], dtype); };
-          };
-          return std::vector<OpSample>{
-              {"f32 to bf16", {source.uniform(DType::f32, {4, 8})}, to(DType::bf16), false},
-              {"f64 to f32", {source.uniform(DType::f64, {4, 8})}, to(DType::f32), false},
-              {"f32 to f64", {source.uniform(DType::f32, {4, 8})}, to(DType::f64), false},
-              {"f32 to i32", {source.uniform(DType::f32, {4, 8}, -50, 50)}, to(DType::i32), false},
-              {"i32 to f32", {source.uniform(DType::i32, {4, 8}, -50, 50)}, to(DType::f32), false},
-              {"i32 to bool", {source.uniform(DType::i32, {4, 8}, -1, 1)}, to(DType::bool_), false},
-              {"bool to f32", {source.uniform(DType::bool_, {4, 8}, 0, 1)}, to(DType::f32), false},
-              {"f64 to c64", {source.uniform(DType::f64, {4, 8})}, to(DType::c64), false},
-              {"c64 to c128", {source.uniform(DType::c64, {4, 8})}, to(DType::c128), false},
-              {"f64 to f32 and back",
-               {source.uniform(DType::f64, {4})},
-               [](std::span<const Tensor> x) {
-                 return astype(astype(x[0], DType::f32), DType::f64);
-               },
-               false},
-          };
         },
     .parse_attributes = parse_attributes<AstypeAttributes>,
 });
@@ -117,21 +88,6 @@ ShardingRule bitcast_rule(const OpCall& call) {
   return builder.operand(one_factor_each(operand)).result(one_factor_each(result)).build();
 }
 
-std::vector<OpSample> bitcast_samples(SampleSource& source) {
-  auto to = [](DType dtype) {
-    return [dtype](std::span<const Tensor> x) { return bitcast_convert(x[0], dtype); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"f32 as u32", {source.uniform(f32, {4, 8})}, to(DType::u32), false},
-      {"u32 as f32", {source.uniform(DType::u32, {8}, 0, 1e9)}, to(f32), false},
-      {"f64 as i16", {source.uniform(f64, {4, 2})}, to(DType::i16), false},
-      {"u8 as f32", {source.uniform(DType::u8, {8, 2, 4}, 0, 60)}, to(f32), false},
-      {"bf16 as f16", {source.uniform(DType::bf16, {4, 8})}, to(DType::f16), false},
-      {"scalar", {source.uniform(f32, {})}, to(DType::u8), false},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef bitcast_convert_op = {
@@ -152,7 +108,6 @@ extern constinit const OpDef bitcast_convert_op = {
              .dtypes_as_written = true},
     .vjp = element_wise::zero_vjp,
     .batch = element_wise::batch,
-    .samples = bitcast_samples,
     .parse_attributes = parse_attributes<BitcastConvertAttributes>,
 };
 

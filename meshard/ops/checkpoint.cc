@@ -5,12 +5,10 @@
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/definition/emission.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/trigonometric.h"
 
 namespace meshard {
 namespace {
@@ -78,28 +76,6 @@ void checkpoint_batch(const BatchCall& call, std::span<Tensor> results) {
   std::copy(recorded.begin(), recorded.end(), results.begin());
 }
 
-std::vector<OpSample> checkpoint_samples(SampleSource& source) {
-  auto run = [](ResidualPolicy::Keep keep) {
-    return [keep](std::span<const Tensor> x) {
-      return checkpoint_tensors({x[0]},
-                                [w = x[1]](std::span<const Tensor> given) {
-                                  return std::vector<Tensor>{sin(multiply(sin(given[0]), w))};
-                                },
-                                {keep})[0];
-    };
-  };
-  auto inputs = [&](DType dtype) {
-    return std::vector<HostArray>{source.uniform(dtype, {4, 8}), source.uniform(dtype, {8})};
-  };
-  using Keep = ResidualPolicy::Keep;
-  return {
-      {"nothing", inputs(DType::f64), run(Keep::kNothing)},
-      {"everything", inputs(DType::f64), run(Keep::kEverything)},
-      {"dots", inputs(DType::f64), run(Keep::kDots)},
-      {"f32", inputs(DType::f32), run(Keep::kNothing)},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef checkpoint_op = {
@@ -128,7 +104,6 @@ extern constinit const OpDef checkpoint_op = {
         },
     .vjp = checkpoint_vjp,
     .batch = checkpoint_batch,
-    .samples = checkpoint_samples,
     .annotate =
         [](const Node& node) {
           const Body& body = node.attributes_as<CheckpointAttributes>().bodies[0];

@@ -1,23 +1,10 @@
 #include "meshard/ops/collectives.h"
 
 #include "meshard/graph/annotate.h"
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/collective.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/internal/ordered_bits.h"
-#include "meshard/ops/manual_values.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;
@@ -78,13 +65,6 @@ extern constinit const OpDef all_gather_op = collective::define({
                        : reduce_scatter(call.cotangents[0], attributes.axes, attributes.dimension);
         },
     .batch = batch_along<AllGatherAttributes, &AllGatherAttributes::dimension>,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(
-              source, {{"", [](const Tensor& local) { return all_gather(local, "x", 0); }},
-                       {"invariant",
-                        [](const Tensor& local) { return all_gather_invariant(local, "x", -1); }}});
-        },
     .annotate = annotate_all_gather,
     .parse_attributes = parse_attributes<AllGatherAttributes>,
 });
@@ -185,11 +165,6 @@ void emit_all_reduce(const OpCall& call, OpEmission& out) {
   write_reducer(op, out, reducer(attributes.kind), call.operand(0).dtype).done();
 }
 
-template <ReduceKind kind>
-Tensor over_x(const Tensor& local) {
-  return all_reduce(local, "x", kind);
-}
-
 }  // namespace
 
 extern constinit const OpDef all_reduce_op = collective::define({
@@ -202,13 +177,6 @@ extern constinit const OpDef all_reduce_op = collective::define({
     .emit = emit_all_reduce,
     .vjp = all_reduce_vjp,
     .batch = batch_unchanged,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(source, {{"", over_x<ReduceKind::kSum>},
-                                              {"product", over_x<ReduceKind::kProd>},
-                                              {"largest", over_x<ReduceKind::kMax>},
-                                              {"smallest", over_x<ReduceKind::kMin>}});
-        },
     .annotate = annotate_all_reduce,
     .parse_attributes = parse_attributes<AllReduceAttributes>,
 });
@@ -271,13 +239,6 @@ extern constinit const OpDef all_to_all_op = collective::define({
               all_to_all(call.cotangents[0], attributes.axes, attributes.concat, attributes.split);
         },
     .batch = batch_all_to_all,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(
-              source,
-              {{"", [](const Tensor& local) { return all_to_all(local, "x", -1, 0); }},
-               {"split rows", [](const Tensor& local) { return all_to_all(local, "x", 0, -1); }}});
-        },
     .annotate = collective::annotate_same<AllToAllAttributes>,
     .parse_attributes = parse_attributes<AllToAllAttributes>,
 });
@@ -355,14 +316,6 @@ extern constinit const OpDef collective_permute_op = collective::define({
           out[0] = collective_permute(call.cotangents[0], attributes.axes, back);
         },
     .batch = batch_unchanged,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(
-              source, {{"", [](const Tensor& local) { return ring_shift(local, "x"); }},
-                       {"zeros for one", [](const Tensor& local) {
-                          return collective_permute(local, "x", {{0, 0}});
-                        }}});
-        },
     .annotate = collective::annotate_same<CollectivePermuteAttributes>,
     .parse_attributes = parse_attributes<CollectivePermuteAttributes>,
 });
@@ -430,11 +383,6 @@ extern constinit const OpDef reduce_scatter_op = collective::define({
           out[0] = all_gather(call.cotangents[0], attributes.axes, attributes.dimension);
         },
     .batch = batch_along<ReduceScatterAttributes, &ReduceScatterAttributes::dimension>,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(
-              source, {{"", [](const Tensor& local) { return reduce_scatter(local, "x", 0); }}});
-        },
     .annotate = collective::annotate_same<ReduceScatterAttributes>,
     .parse_attributes = parse_attributes<ReduceScatterAttributes>,
 });

@@ -19,25 +19,7 @@ void emit(const OpCall&, OpEmission& out) {
       .done();
 }
 
-// Whole numbers from a small range, so that some elements are equal.
-template <Tensor (*op)(In, In)>
-std::vector<OpSample> comparison_samples(SampleSource& source) {
-  std::vector<OpSample> list = element_wise::binary_samples_of(source, DType::f32, op, -2, 2);
-  for (DType dtype : {DType::i32, DType::u8, DType::bool_})
-    for (OpSample& sample : element_wise::binary_samples_of(source, dtype, op, -2, 2))
-      list.push_back(std::move(sample));
-  list.push_back({"i32 and f32",
-                  {source.uniform(DType::i32, {4, 8}), source.uniform(DType::f32, {4, 8})},
-                  [](std::span<const Tensor> x) { return op(x[0], x[1]); },
-                  false});
-  list.push_back({"a number",
-                  {source.uniform(DType::i32, {4, 8})},
-                  [](std::span<const Tensor> x) { return op(x[0], 1); },
-                  false});
-  return list;
-}
-
-template <Direction direction, Tensor (*op)(In, In)>
+template <Direction direction>
 constexpr OpDef comparison(std::string_view name, std::string_view doc, std::string_view example) {
   // Complex numbers are not ordered: they only compare as equal or not equal.
   constexpr bool kOrdered = direction != Direction::kEq && direction != Direction::kNe;
@@ -51,24 +33,23 @@ constexpr OpDef comparison(std::string_view name, std::string_view doc, std::str
       .mnemonic = "stablehlo.compare",
       .emit = emit<direction>,
       .vjp = kNotDifferentiable,
-      .samples = comparison_samples<op>,
   });
 }
 
 }  // namespace
 
 extern constinit const OpDef equal_op =
-    comparison<Direction::kEq, equal>("equal", "True where the elements are equal.", "equal(x, y)");
-extern constinit const OpDef not_equal_op = comparison<Direction::kNe, not_equal>(
-    "not_equal", "True where the elements differ.", "not_equal(x, y)");
-extern constinit const OpDef less_op = comparison<Direction::kLt, less>(
+    comparison<Direction::kEq>("equal", "True where the elements are equal.", "equal(x, y)");
+extern constinit const OpDef not_equal_op =
+    comparison<Direction::kNe>("not_equal", "True where the elements differ.", "not_equal(x, y)");
+extern constinit const OpDef less_op = comparison<Direction::kLt>(
     "less", "True where the first element is less than the second.", "less(x, y)");
-extern constinit const OpDef less_equal_op = comparison<Direction::kLe, less_equal>(
+extern constinit const OpDef less_equal_op = comparison<Direction::kLe>(
     "less_equal", "True where the first element is less than or equal to the second.",
     "less_equal(x, y)");
-extern constinit const OpDef greater_op = comparison<Direction::kGt, greater>(
+extern constinit const OpDef greater_op = comparison<Direction::kGt>(
     "greater", "True where the first element is greater than the second.", "greater(x, y)");
-extern constinit const OpDef greater_equal_op = comparison<Direction::kGe, greater_equal>(
+extern constinit const OpDef greater_equal_op = comparison<Direction::kGe>(
     "greater_equal", "True where the first element is greater than or equal to the second.",
     "greater_equal(x, y)");
 
@@ -87,7 +68,6 @@ extern constinit const OpDef isfinite_op = element_wise::define({
     .gives_bools = true,
     .mnemonic = "stablehlo.is_finite",
     .vjp = kNotDifferentiable,
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, isfinite); },
 });
 
 Tensor isfinite(In x) {
@@ -100,7 +80,6 @@ Tensor isfinite(In x) {
 
 namespace {
 
-template <Tensor (*op)(In, In)>
 constexpr OpDef logical(std::string_view name, std::string_view doc, std::string_view example,
                         std::string_view mnemonic) {
   return element_wise::define({
@@ -111,24 +90,20 @@ constexpr OpDef logical(std::string_view name, std::string_view doc, std::string
       .domain = DTypeDomain::kBool,
       .mnemonic = mnemonic,
       .vjp = kNotDifferentiable,
-      .samples =
-          [](SampleSource& source) {
-            return element_wise::binary_samples_of(source, DType::bool_, op, 0, 1);
-          },
   });
 }
 
 }  // namespace
 
 extern constinit const OpDef logical_and_op =
-    logical<logical_and>("logical_and", "True where both elements are true.",
-                         "logical_and(less(x, y), less(x, 1))", "stablehlo.and");
+    logical("logical_and", "True where both elements are true.",
+            "logical_and(less(x, y), less(x, 1))", "stablehlo.and");
 extern constinit const OpDef logical_or_op =
-    logical<logical_or>("logical_or", "True where at least one of the elements is true.",
-                        "logical_or(less(x, y), less(x, 1))", "stablehlo.or");
+    logical("logical_or", "True where at least one of the elements is true.",
+            "logical_or(less(x, y), less(x, 1))", "stablehlo.or");
 extern constinit const OpDef logical_xor_op =
-    logical<logical_xor>("logical_xor", "True where exactly one of the elements is true.",
-                         "logical_xor(less(x, y), less(x, 1))", "stablehlo.xor");
+    logical("logical_xor", "True where exactly one of the elements is true.",
+            "logical_xor(less(x, y), less(x, 1))", "stablehlo.xor");
 
 extern constinit const OpDef logical_not_op = element_wise::define({
     .name = "logical_not",
@@ -138,15 +113,6 @@ extern constinit const OpDef logical_not_op = element_wise::define({
     .domain = DTypeDomain::kBool,
     .mnemonic = "stablehlo.not",
     .vjp = kNotDifferentiable,
-    .samples =
-        [](SampleSource& source) {
-          auto call = [](std::span<const Tensor> x) { return logical_not(x[0]); };
-          return std::vector<OpSample>{
-              {"vector", {source.uniform(DType::bool_, {8}, 0, 1)}, call, false},
-              {"matrix", {source.uniform(DType::bool_, {4, 8}, 0, 1)}, call, false},
-              {"rank 3", {source.uniform(DType::bool_, {4, 2, 8}, 0, 1)}, call, false},
-          };
-        },
 });
 
 Tensor logical_and(In a, In b) { return element_wise::binary(logical_and_op, a, b); }

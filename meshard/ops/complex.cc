@@ -27,25 +27,6 @@ extern constinit const OpDef complex_op = element_wise::define({
           if (call.needs(0)) out[0] = real(call.cotangents[0]);
           if (call.needs(1)) out[1] = negative(imag(call.cotangents[0]));
         },
-    .samples =
-        [](SampleSource& source) {
-          // Weights the real and the imaginary part differently, to test the cotangents of both.
-          auto weighted = [](std::span<const Tensor> x) {
-            Tensor z = complex(x[0], x[1]);
-            return subtract(multiply(real(z), 3), multiply(imag(z), imag(z)));
-          };
-          auto plain = [](std::span<const Tensor> x) { return complex(x[0], x[1]); };
-          DType f32 = DType::f32, f64 = DType::f64;
-          return std::vector<OpSample>{
-              {"f64", {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})}, weighted},
-              {"f32", {source.uniform(f32, {8}), source.uniform(f32, {8})}, plain},
-              {"broadcast", {source.uniform(f32, {4, 1}), source.uniform(f32, {4, 4})}, plain},
-              {"rank 3",
-               {source.uniform(f64, {4, 2, 3}), source.uniform(f64, {4, 2, 3})},
-               plain,
-               false},
-          };
-        },
 });
 
 Tensor complex(In real, In imag) {
@@ -76,7 +57,6 @@ void infer_part(const OpCall& call, ResultTypes& results) {
 }
 
 // The real or the imaginary part.
-template <Tensor (*op)(In)>
 constexpr OpDef part(std::string_view name, std::string_view example, std::string_view mnemonic,
                      void (*vjp)(const VjpCall&, std::span<Tensor>)) {
   return element_wise::define({
@@ -86,38 +66,21 @@ constexpr OpDef part(std::string_view name, std::string_view example, std::strin
       .infer = infer_part,
       .mnemonic = mnemonic,
       .vjp = vjp,
-      .samples =
-          [](SampleSource& source) {
-            auto of_square = [](std::span<const Tensor> x) {
-              Tensor z = complex(x[0], x[1]);
-              return op(multiply(z, z));
-            };
-            auto plain = [](std::span<const Tensor> x) { return op(x[0]); };
-            DType f64 = DType::f64;
-            return std::vector<OpSample>{
-                {"of a square",
-                 {source.uniform(f64, {4, 8}), source.uniform(f64, {4, 8})},
-                 of_square},
-                {"c64", {source.uniform(DType::c64, {8})}, plain},
-                {"c128", {source.uniform(DType::c128, {4, 2, 8})}, plain, false},
-            };
-          },
   });
 }
 
 }  // namespace
 
-extern constinit const OpDef real_op = part<real>("real", "real(complex(x, y))", "stablehlo.real",
-                                                  [](const VjpCall& call, std::span<Tensor> out) {
-                                                    // Re(g (dx + i dy)) = g dx
-                                                    out[0] = complex(call.cotangents[0], 0);
-                                                  });
-extern constinit const OpDef imag_op = part<imag>("imag", "imag(complex(x, y))", "stablehlo.imag",
-                                                  [](const VjpCall& call, std::span<Tensor> out) {
-                                                    // Re(-i g (dx + i dy)) = g dy
-                                                    out[0] =
-                                                        complex(0, negative(call.cotangents[0]));
-                                                  });
+extern constinit const OpDef real_op = part("real", "real(complex(x, y))", "stablehlo.real",
+                                            [](const VjpCall& call, std::span<Tensor> out) {
+                                              // Re(g (dx + i dy)) = g dx
+                                              out[0] = complex(call.cotangents[0], 0);
+                                            });
+extern constinit const OpDef imag_op = part("imag", "imag(complex(x, y))", "stablehlo.imag",
+                                            [](const VjpCall& call, std::span<Tensor> out) {
+                                              // Re(-i g (dx + i dy)) = g dy
+                                              out[0] = complex(0, negative(call.cotangents[0]));
+                                            });
 
 Tensor real(In x) {
   SourceScope line(x.where);

@@ -1,13 +1,9 @@
 #include "meshard/ops/constant.h"
 
-#include <algorithm>
 #include <numeric>
 #include <utility>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 
@@ -27,25 +23,6 @@ extern constinit const OpDef constant_op = {
                               out.location);
         },
     .vjp = element_wise::zero_vjp,
-    .samples =
-        [](SampleSource& source) {
-          HostArray value = source.uniform(DType::f32, {4, 8});
-          return std::vector<OpSample>{
-              {"matrix", {}, [value](auto) { return constant(value); }, false},
-              {"one value everywhere",
-               {},
-               [](auto) {
-                 return constant(HostArray::full<float>({4, 8}, 2.5f));
-               },
-               false},
-              {"bools",
-               {},
-               [](auto) {
-                 return constant(HostArray::from_vector<bool>({true, false, true}));
-               },
-               false},
-          };
-        },
     .parse_attributes = parse_attributes<ConstantAttributes>,
     .traits = {.recomputation = Recomputation::kFree},
 };
@@ -125,18 +102,6 @@ void emit_long_iota(const OpCall& call, OpEmission& out) {
   out.writer.op("stablehlo.convert", out.results, {{cut, counts}}, out.location).done();
 }
 
-std::vector<OpSample> iota_samples(SampleSource&) {
-  auto of = [](DType dtype, Shape shape, std::int64_t dimension) {
-    return [=](std::span<const Tensor>) { return iota(dtype, shape, dimension); };
-  };
-  return {
-      {"vector", {}, of(DType::i32, {8}, 0), false},
-      {"rows", {}, of(DType::f32, {4, 8}, 0), false},
-      {"columns", {}, of(DType::u32, {4, 8}, -1), false},
-      {"middle of rank 3", {}, of(DType::i64, {4, 2, 8}, 1), false},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef iota_op = {
@@ -152,7 +117,6 @@ extern constinit const OpDef iota_op = {
           out.op("stablehlo.iota").i64("iota_dimension", dimension).done();
         },
     .vjp = element_wise::zero_vjp,
-    .samples = iota_samples,
     .parse_attributes = parse_attributes<IotaAttributes>,
     .traits = {.recomputation = Recomputation::kFree},
 };

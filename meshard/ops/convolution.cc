@@ -1,18 +1,11 @@
 #include "meshard/ops/convolution.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/window.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
 
 namespace meshard {
 using namespace internal;
@@ -292,52 +285,6 @@ void batch_convolution(const BatchCall& call, std::span<Tensor> results) {
       unfolded_batch(record_convolution(input, kernel, std::move(a), where), to, call.size);
 }
 
-std::vector<OpSample> convolution_samples(SampleSource& source) {
-  auto by = [](ConvolutionOptions options) {
-    return [=](std::span<const Tensor> x) { return convolution(x[0], x[1], options); };
-  };
-  auto pair = [&](DType dtype, Shape a, Shape b) {
-    return std::vector<HostArray>{source.uniform(dtype, std::move(a)),
-                                  source.uniform(dtype, std::move(b))};
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"NHWC, same", pair(f64, {4, 8, 4, 4}, {3, 3, 4, 8}), by({.padding = Padding::kSame})},
-      {"NCHW, padded", pair(f32, {4, 2, 8, 5}, {4, 2, 2, 3}),
-       by({.padding = {{1, 0}, {0, 0}}, .layout = {"NCHW", "OIHW", "NCHW"}})},
-      {"mixed layouts", pair(f64, {3, 4, 5, 2}, {2, 3, 3, 2}),
-       by({.padding = {{1, 2}, {0, 1}}, .layout = {"CWHN", "HIOW", "WNHC"}})},
-      {"strides", pair(f64, {2, 8, 6, 1}, {3, 3, 1, 2}),
-       by({.strides = {2, 3}, .padding = Padding::kSame})},
-      {"both dilated", pair(f64, {1, 4, 5, 2}, {2, 3, 2, 1}),
-       by({.padding = {{1, 1}, {2, 0}}, .input_dilation = {2, 3}, .kernel_dilation = {3, 2}})},
-      {"everything", pair(f64, {2, 7, 4}, {3, 2, 4}),
-       by({.strides = {2},
-           .padding = {{-1, 3}},
-           .input_dilation = {2},
-           .kernel_dilation = {2},
-           .feature_groups = 2})},
-      {"feature groups", pair(f64, {2, 6, 8}, {3, 2, 8}), by({.feature_groups = 4})},
-      {"a kernel for each feature", pair(f64, {2, 4, 4, 4}, {3, 2, 1, 8}),
-       by({.padding = Padding::kSame, .feature_groups = 4})},
-      {"batch groups", pair(f64, {8, 5, 4}, {3, 4, 8}), by({.batch_groups = 4})},
-      {"batch groups, strided", pair(f64, {4, 6, 3}, {2, 3, 4}),
-       by({.strides = {2}, .padding = {{1, 1}}, .batch_groups = 2})},
-      {"one by one", pair(f64, {2, 4, 4, 3}, {1, 1, 3, 4}), by({})},
-      {"no spatial dimension", pair(f64, {4, 8}, {8, 4}), by({})},
-      {"3 spatial dimensions", pair(f32, {1, 4, 3, 4, 2}, {2, 2, 3, 2, 4}),
-       by({.padding = Padding::kSameLower})},
-      {"integers",
-       {source.uniform(DType::i32, {2, 6, 2}, -3, 3), source.uniform(DType::i32, {3, 2, 4}, -3, 3)},
-       by({})},
-      {"bf16", pair(DType::bf16, {2, 6, 4}, {3, 4, 4}), by({}), false},
-      {"f32 and bf16",
-       {source.uniform(f32, {2, 6, 4}), source.uniform(DType::bf16, {3, 4, 4})},
-       by({}),
-       false},
-  };
-}
-
 // The dimensions of one operand: those of the letters `first` and `second`, then the spatial ones.
 Dimensions read_layout(std::string_view letters, char first, char second, std::string_view spatial,
                        std::string_view what, SourceLocation where) {
@@ -433,7 +380,6 @@ extern constinit const OpDef convolution_op = {
     .read = {.mnemonic = "stablehlo.convolution", .attributes = read_convolution},
     .vjp = convolution_vjp,
     .batch = batch_convolution,
-    .samples = convolution_samples,
     .parse_attributes = parse_attributes<ConvolutionAttributes>,
     .traits = {.is_product = true},
 };

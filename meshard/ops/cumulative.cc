@@ -4,22 +4,10 @@
 #include <limits>
 #include <vector>
 
-#include "meshard/graph/op_def.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/definition/pad_emission.h"
-#include "meshard/ops/exponential.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
 
 namespace meshard {
 using namespace internal;
@@ -109,28 +97,6 @@ Tensor with_initial(const Tensor& running, std::int64_t dimension, bool reverse,
   return reverse ? concat({running, first}, dimension) : concat({first, running}, dimension);
 }
 
-using Cumulative = Tensor (*)(In, std::int64_t, bool);
-
-std::vector<OpSample> cumulative_samples(SampleSource& source, Cumulative op, bool takes_bools) {
-  auto along = [op](std::int64_t dimension, bool reverse = false) {
-    return [=](std::span<const Tensor> x) { return op(x[0], dimension, reverse); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  std::vector<OpSample> samples{
-      {"vector", {source.distinct(f64, {8})}, along(0)},
-      {"rows", {source.distinct(f64, {4, 8})}, along(-1)},
-      {"rows, reversed", {source.distinct(f64, {4, 8})}, along(1, true)},
-      {"columns, uneven", {source.distinct(f64, {7, 4})}, along(0)},
-      {"middle", {source.uniform(f32, {4, 5, 8})}, along(1)},
-      {"one", {source.uniform(f64, {1, 4})}, along(0)},
-      {"empty", {source.uniform(f32, {4, 0})}, along(1)},
-      {"integers", {source.uniform(DType::i32, {4, 8}, -3, 3)}, along(1)},
-  };
-  if (takes_bools)
-    samples.push_back({"bools", {source.uniform(DType::bool_, {8}, 0, 1)}, along(0)});
-  return samples;
-}
-
 // log(exp(a) + exp(b)): the larger one + log1p(exp(-|a - b|)). Where a - b is NaN (two equal
 // infinities, NaN), their sum.
 void write_logaddexp(OpEmission& out, const TensorType& type, SsaOf result, SsaOf a, SsaOf b) {
@@ -191,8 +157,7 @@ void logsumexp_along_vjp(const VjpCall& call, std::span<Tensor> out) {
   pass_back(call, out, share(before(call, -kInfinity)), share(call.operands[0]));
 }
 
-template <Cumulative op, WriteCombination combine, HostArray (*identity)(DType),
-          bool takes_bools = false>
+template <WriteCombination combine, HostArray (*identity)(DType)>
 constexpr OpDef cumulative(std::string_view name, std::string_view doc, std::string_view example,
                            void (*vjp)(const VjpCall&, std::span<Tensor>),
                            void (*infer)(const OpCall&, ResultTypes&) = infer_cumulative) {
@@ -206,7 +171,6 @@ constexpr OpDef cumulative(std::string_view name, std::string_view doc, std::str
       .emit = emit_cumulative<combine, identity>,
       .vjp = vjp,
       .batch = batch_along<CumulativeAttributes, &CumulativeAttributes::dimension>,
-      .samples = [](SampleSource& source) { return cumulative_samples(source, op, takes_bools); },
       .parse_attributes = parse_attributes<CumulativeAttributes>,
   };
 }
@@ -218,26 +182,21 @@ void infer_float_along(const OpCall& call, ResultTypes& results) {
 
 }  // namespace
 
-extern constinit const OpDef cumulative_sum_op =
-    cumulative<cumulative_sum, write_plain<kAdd>, scalar_of<0>, true>(
-        "cumulative_sum", {}, "cumulative_sum(x, 1)", sum_along_vjp);
-extern constinit const OpDef cumulative_prod_op =
-    cumulative<cumulative_prod, write_plain<kMultiply>, scalar_of<1>, true>(
-        "cumulative_prod", "The cumulative products of the elements along a dimension.",
-        "cumulative_prod(x, 1)", prod_along_vjp);
-extern constinit const OpDef cumulative_max_op =
-    cumulative<cumulative_max, write_plain<kMaximum>, lowest_of>(
-        "cumulative_max", "The cumulative maxima of the elements along a dimension.",
-        "cumulative_max(x, 1)", extreme_along_vjp);
-extern constinit const OpDef cumulative_min_op =
-    cumulative<cumulative_min, write_plain<kMinimum>, highest_of>(
-        "cumulative_min", "The cumulative minima of the elements along a dimension.",
-        "cumulative_min(x, 1)", extreme_along_vjp);
-extern constinit const OpDef cumulative_logsumexp_op =
-    cumulative<cumulative_logsumexp, write_logaddexp, lowest_of>(
-        "cumulative_logsumexp",
-        "The cumulative logarithms of sums of exponentials of the elements along a dimension.",
-        "cumulative_logsumexp(x, 1)", logsumexp_along_vjp, infer_float_along);
+extern constinit const OpDef cumulative_sum_op = cumulative<write_plain<kAdd>, scalar_of<0>>(
+    "cumulative_sum", {}, "cumulative_sum(x, 1)", sum_along_vjp);
+extern constinit const OpDef cumulative_prod_op = cumulative<write_plain<kMultiply>, scalar_of<1>>(
+    "cumulative_prod", "The cumulative products of the elements along a dimension.",
+    "cumulative_prod(x, 1)", prod_along_vjp);
+extern constinit const OpDef cumulative_max_op = cumulative<write_plain<kMaximum>, lowest_of>(
+    "cumulative_max", "The cumulative maxima of the elements along a dimension.",
+    "cumulative_max(x, 1)", extreme_along_vjp);
+extern constinit const OpDef cumulative_min_op = cumulative<write_plain<kMinimum>, highest_of>(
+    "cumulative_min", "The cumulative minima of the elements along a dimension.",
+    "cumulative_min(x, 1)", extreme_along_vjp);
+extern constinit const OpDef cumulative_logsumexp_op = cumulative<write_logaddexp, lowest_of>(
+    "cumulative_logsumexp",
+    "The cumulative logarithms of sums of exponentials of the elements along a dimension.",
+    "cumulative_logsumexp(x, 1)", logsumexp_along_vjp, infer_float_along);
 
 Tensor cumulative_sum(In x, std::int64_t dimension, bool reverse) {
   SourceScope line(x.where);

@@ -1,9 +1,7 @@
 #include "meshard/ops/custom_call.h"
 
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/host_call.h"
-#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 namespace {
@@ -57,27 +55,6 @@ void emit_custom_call(const OpCall& call, OpEmission& out) {
   writer.done();
 }
 
-// Calls the compiler's own QR: Householder vectors and their factors.
-std::vector<OpSample> custom_call_samples(SampleSource& source) {
-  auto qr = [](std::string rule = {}) {
-    return [rule](std::span<const Tensor> x) {
-      Dimensions factors = x[0].shape().sizes();
-      factors.erase(factors.end() - 2);
-      return custom_call("Qr", {x[0]}, {x[0].type(), {x[0].dtype(), Shape(factors)}},
-                         {.api_version = 1, .sharding_rule = rule})[0];
-    };
-  };
-  return {
-      {"matrix", {source.uniform(DType::f32, {8, 4})}, qr(), false},
-      {"wide", {source.uniform(DType::f64, {4, 4})}, qr(), false},
-      {"batch", {source.uniform(DType::f32, {2, 4, 4})}, qr(), false},
-      {"with a rule",
-       {source.uniform(DType::f32, {8, 4})},
-       qr("([i, j])->([i, j], [k]) {i=8, j=4, k=4} need_replication={i, j, k}"),
-       false},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef custom_call_op = {
@@ -90,7 +67,6 @@ extern constinit const OpDef custom_call_op = {
     .emit = emit_custom_call,
     .vjp = kNotDifferentiable,
     .batch = batch_one_by_one,
-    .samples = custom_call_samples,
     .parse_attributes = parse_attributes<CustomCallAttributes>,
 };
 

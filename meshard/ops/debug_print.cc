@@ -8,10 +8,8 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/effects.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/host_call.h"
-#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/slicing.h"
 
 namespace meshard {
@@ -105,24 +103,6 @@ void batch_debug_print(const BatchCall& call, std::span<Tensor> results) {
   }
 }
 
-std::vector<OpSample> debug_print_samples(SampleSource& source) {
-  auto printed = [](std::span<const Tensor> x) {
-    return with_debug_print(x[0], "a sample of debug_print: {}", {x.back()});
-  };
-  return {
-      {"vector", {source.uniform(DType::f32, {4})}, printed},
-      {"matrix and vector",
-       {source.uniform(DType::f64, {4, 8}), source.uniform(DType::f32, {4})},
-       printed},
-      {"f64", {source.uniform(DType::f64, {4})}, printed},
-      {"text only",
-       {source.uniform(DType::f32, {4})},
-       [](std::span<const Tensor> x) {
-         return with_debug_print(x[0], "a sample of debug_print", {});
-       }},
-  };
-}
-
 struct Handler {
   std::mutex mutex;
   std::shared_ptr<const DebugPrintHandler> function;  // guarded by mutex
@@ -149,7 +129,6 @@ extern constinit const OpDef debug_print_op = {
     .emit = emit_host_call,
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { out[0] = call.cotangents[0]; },
     .batch = batch_debug_print,
-    .samples = debug_print_samples,
     .annotate = annotate_debug_print,
     .parse_attributes = parse_attributes<DebugPrintAttributes>,
 };

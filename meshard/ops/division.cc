@@ -1,43 +1,12 @@
 #include "meshard/ops/division.h"
 
-#include <vector>
-
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/rounding.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;
 namespace {
-
-// Samples of an op that jumps where the quotient of its operands is a whole number.
-// @param with_unsigned adds a sample of unsigned integers
-std::vector<OpSample> division_samples(SampleSource& source, Tensor (*op)(In, In),
-                                       bool with_unsigned) {
-  auto call = [op](std::span<const Tensor> x) { return op(x[0], x[1]); };
-  // Keeps the quotients away from whole numbers.
-  HostArray off_whole = HostArray::from_vector<double>({0.5, -0.75, 1.25, 3.5}, {4});
-  HostArray divisors = HostArray::from_vector<double>({1, 0.5, -1, -2}, {4});
-  std::vector<OpSample> samples = element_wise::binary_samples(source, op, 0.5, 2.5);
-  for (OpSample& sample : samples) sample.check_vjp = false;
-  samples.push_back({"f64 of all signs", {off_whole, divisors}, call});
-  auto add_integers = [&](const char* name, DType dtype, double low, double high) {
-    samples.push_back(
-        {name,
-         {source.uniform(dtype, {4, 8}, low, high), source.uniform(dtype, {4, 8}, 1, 7)},
-         call,
-         false});
-  };
-  add_integers("i32", DType::i32, -20, 20);
-  if (with_unsigned) add_integers("u8", DType::u8, 0, 200);
-  return samples;
-}
 
 using Typed = OpEmission::Typed;
 
@@ -112,7 +81,6 @@ extern constinit const OpDef floor_divide_op = element_wise::define({
     .domain = DTypeDomain::kNumber,
     .emit = emit_floor_divide,
     .vjp = element_wise::zero_vjp,
-    .samples = [](SampleSource& source) { return division_samples(source, floor_divide, true); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -127,27 +95,6 @@ Tensor floor_divide(In a, In b) {
   return element_wise::binary(floor_divide_op, dividend, divisor);
 }
 
-namespace {
-
-std::vector<OpSample> truncated_divide_samples(SampleSource& source) {
-  auto call = [](std::span<const Tensor> x) { return truncated_divide(x[0], x[1]); };
-  auto of = [&](DType dtype, Shape a, Shape b, double low, double high) {
-    return std::vector<HostArray>{source.uniform(dtype, std::move(a), low, high),
-                                  source.uniform(dtype, std::move(b), 1, 7)};
-  };
-  return {
-      {"matrix", of(DType::i32, {4, 8}, {4, 8}, -20, 20), call, false},
-      {"row broadcast", of(DType::i64, {4, 8}, {8}, -20, 20), call, false},
-      {"bytes", of(DType::u8, {8}, {8}, 0, 200), call, false},
-      {"by a negative number",
-       {source.uniform(DType::i32, {4, 2, 8}, -20, 20)},
-       [](std::span<const Tensor> x) { return truncated_divide(x[0], -3); },
-       false},
-  };
-}
-
-}  // namespace
-
 extern constinit const OpDef truncated_divide_op = element_wise::define({
     .name = "truncated_divide",
     .operands = "a, b",
@@ -155,7 +102,6 @@ extern constinit const OpDef truncated_divide_op = element_wise::define({
     .domain = DTypeDomain::kInteger,
     .mnemonic = "stablehlo.divide",
     .vjp = kNotDifferentiable,
-    .samples = truncated_divide_samples,
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -181,7 +127,6 @@ extern constinit const OpDef fmod_op = element_wise::define({
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .samples = [](SampleSource& source) { return division_samples(source, fmod, false); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -233,7 +178,6 @@ extern constinit const OpDef remainder_op = element_wise::define({
             out[1] = negative(multiply(call.cotangents[0], quotient));
           }
         },
-    .samples = [](SampleSource& source) { return division_samples(source, remainder, true); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 

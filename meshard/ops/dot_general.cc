@@ -4,16 +4,9 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/identity.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/single_row.h"
-#include "meshard/ops/movement.h"
 
 namespace meshard {
 using namespace internal;
@@ -230,46 +223,6 @@ void batch_dot_general(const BatchCall& call, std::span<Tensor> results) {
   results[0] = permute_dims(results[0], std::move(order));
 }
 
-std::vector<OpSample> dot_general_samples(SampleSource& source) {
-  auto by = [](DotDimensions dims, std::optional<DType> dtype = std::nullopt) {
-    return [=](std::span<const Tensor> x) { return dot_general(x[0], x[1], dims, dtype); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64, i8 = DType::i8;
-  auto pair = [&](DType dtype, Shape a, Shape b) {
-    return std::vector<HostArray>{source.uniform(dtype, a), source.uniform(dtype, b)};
-  };
-  DotDimensions matrices{.lhs_contracting = {1}, .rhs_contracting = {0}};
-  return {
-      {"matrices", pair(f64, {8, 4}, {4, 12}), by(matrices)},
-      {"matrices f32", pair(f32, {8, 4}, {4, 12}), by(matrices)},
-      {"bf16 into f32", pair(DType::bf16, {8, 4}, {4, 8}), by(matrices, f32), false},
-      {"i8 into i32", pair(i8, {4, 8}, {8, 4}), by(matrices, DType::i32)},
-      {"transposed", pair(f64, {4, 8}, {12, 4}),
-       by({.lhs_contracting = {0}, .rhs_contracting = {1}})},
-      {"batch", pair(f64, {4, 2, 8}, {4, 8, 3}),
-       by({.lhs_contracting = {2}, .rhs_contracting = {1}, .lhs_batch = {0}, .rhs_batch = {0}})},
-      {"batch inside", pair(f64, {2, 4, 8, 3}, {8, 3, 5, 4}),
-       by({.lhs_contracting = {-1},
-           .rhs_contracting = {1},
-           .lhs_batch = {2, 1},
-           .rhs_batch = {0, 3}})},
-      {"two contracted, crossed", pair(f64, {4, 2, 8}, {8, 3, 4}),
-       by({.lhs_contracting = {0, 2}, .rhs_contracting = {2, 0}})},
-      {"vectors", pair(f64, {8}, {8}), by({.lhs_contracting = {0}, .rhs_contracting = {0}})},
-      {"a row and heads", pair(f64, {1, 8}, {8, 4, 2}), by(matrices)},
-      {"heads and a row", pair(f64, {4, 2, 2}, {1, 2, 4}),
-       by({.lhs_contracting = {1, 0}, .rhs_contracting = {1, 2}})},
-      {"a batch of one", pair(f64, {1, 4, 8}, {1, 4, 8, 2}),
-       by({.lhs_contracting = {2},
-           .rhs_contracting = {2},
-           .lhs_batch = {0, 1},
-           .rhs_batch = {0, 1}})},
-      {"outer", pair(f64, {4}, {8}), by({})},
-      {"only batch", pair(f32, {4, 8}, {4, 8}), by({.lhs_batch = {0, 1}, .rhs_batch = {0, 1}})},
-      {"complex", pair(DType::c64, {8, 4}, {4, 8}), by(matrices)},
-  };
-}
-
 std::unique_ptr<const Attributes> read_dot(const OpText& text) {
   DotGeneralAttributes dims;
   dims.result_dtype = DType::f32;
@@ -313,7 +266,6 @@ extern constinit const OpDef dot_general_op = {
     .read = {.mnemonic = "stablehlo.dot_general", .attributes = read_dot},
     .vjp = dot_general_vjp,
     .batch = batch_dot_general,
-    .samples = dot_general_samples,
     .annotate = annotate_dot_general,
     .parse_attributes = parse_attributes<DotGeneralAttributes>,
     .traits = {.is_product = true},

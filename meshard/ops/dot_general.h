@@ -3,7 +3,7 @@
 
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
-#include "meshard/stablehlo/dimension_numbers.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 

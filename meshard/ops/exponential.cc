@@ -13,7 +13,6 @@ extern constinit const OpDef exp_op = element_wise::define_function({
     .mnemonic = "stablehlo.exponential",
     .emit = internal::emit_exp,
     .vjp = element_wise::by_slope([](const VjpCall& call) { return call.results[0]; }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, exp); },
 });
 
 Tensor exp(In x) { return element_wise::unary(exp_op, x); }
@@ -24,7 +23,6 @@ extern constinit const OpDef expm1_op = element_wise::define_function({
     .mnemonic = "stablehlo.exponential_minus_one",
     .emit = internal::emit_expm1,
     .vjp = element_wise::by_slope([](const VjpCall& call) { return add(call.results[0], 1); }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, expm1); },
 });
 
 Tensor expm1(In x) { return element_wise::unary(expm1_op, x); }
@@ -36,8 +34,6 @@ extern constinit const OpDef log_op = element_wise::define_function({
     .emit = internal::emit_log,
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = divide(call.cotangents[0], call.operands[0]); },
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, log, 0.25, 3); },
 });
 
 Tensor log(In x) { return element_wise::unary(log_op, x); }
@@ -51,8 +47,6 @@ extern constinit const OpDef log1p_op = element_wise::define_function({
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = divide(call.cotangents[0], add(call.operands[0], 1));
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, log1p, -0.75, 3); },
 });
 
 Tensor log1p(In x) { return element_wise::unary(log1p_op, x); }
@@ -64,7 +58,6 @@ extern constinit const OpDef logistic_op = element_wise::define_function({
     .vjp = element_wise::by_slope([](const VjpCall& call) {
       return multiply(call.results[0], subtract(1, call.results[0]));
     }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, logistic); },
 });
 
 Tensor logistic(In x) { return element_wise::unary(logistic_op, x); }

@@ -3,27 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/composite/operators.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/identity.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
-#include "meshard/ops/triangular_solve.h"
 
 namespace meshard {
 using namespace internal;
@@ -46,31 +29,6 @@ void cholesky_vjp(const VjpCall& call, std::span<Tensor> out) {
   TriangularSolveOptions from_right{.left_side = false};
   Tensor s = triangular_solve(lower, triangular_solve(lower, inner, from_left), from_right);
   out[0] = conjugated(half_lower(add(s, adjoint(s))));
-}
-
-std::vector<OpSample> cholesky_samples(SampleSource& source) {
-  // x adjoint(x) + 2 is positive definite.
-  auto of_product = [](bool upper) {
-    return [=](std::span<const Tensor> x) {
-      Tensor unit = eye(x[0].shape()[-1], std::nullopt, 0, x[0].dtype());
-      return cholesky(add(matmul(x[0], adjoint(x[0])), multiply(unit, 2)), upper);
-    };
-  };
-  auto of_complex = [](std::span<const Tensor> x) {
-    Tensor z = complex(x[0], x[1]);
-    Tensor unit = eye(4, std::nullopt, 0, DType::c128);
-    Tensor l = cholesky(add(matmul(z, adjoint(z)), multiply(unit, 2)));
-    return add(real(l), multiply(imag(l), 3));
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"matrix", {source.uniform(f64, {4, 4})}, of_product(false)},
-      {"stack, upper", {source.uniform(f64, {4, 3, 3})}, of_product(true)},
-      {"two stacks", {source.uniform(f32, {4, 2, 5, 5})}, of_product(false)},
-      {"one", {source.uniform(f64, {1, 1})}, of_product(false)},
-      {"c64", {source.uniform(DType::c64, {2, 4, 4})}, of_product(false)},
-      {"c128", {source.uniform(f64, {4, 4}), source.uniform(f64, {4, 4})}, of_complex},
-  };
 }
 
 }  // namespace
@@ -97,7 +55,6 @@ extern constinit const OpDef cholesky_op = {
     .read = {.mnemonic = "stablehlo.cholesky"},
     .vjp = cholesky_vjp,
     .batch = batch_unchanged,
-    .samples = cholesky_samples,
 };
 
 Tensor cholesky(In x, bool upper) {
@@ -166,22 +123,6 @@ void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = tril(both) + tril(both, -1);
 }
 
-std::vector<OpSample> eigh_samples(SampleSource& source) {
-  auto values = [](std::span<const Tensor> x) { return eigvalsh(x[0]); };
-  // The sign of an eigenvector is arbitrary, so the samples use squares.
-  auto squares = [](std::span<const Tensor> x) {
-    auto [w, v] = eigh(x[0]);
-    return matmul(v * v, expand_dims(w * w, -1));
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"values", {source.uniform(f64, {4, 4})}, values},
-      {"stack, values", {source.uniform(f64, {2, 3, 3})}, values},
-      {"vectors", {source.uniform(f64, {4, 4})}, squares},
-      {"f32", {source.uniform(f32, {4, 4, 4})}, squares},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef eigh_op = {
@@ -194,7 +135,6 @@ extern constinit const OpDef eigh_op = {
     .emit = emit_eigh,
     .vjp = eigh_vjp,
     .batch = batch_unchanged,
-    .samples = eigh_samples,
 };
 
 Eigh eigh(In x) {
@@ -334,28 +274,6 @@ void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = concat({tall_qr_vjp(q, u, all_dq, slice_along(dr, -1, 0, rows)), matmul(q, dv)}, -1);
 }
 
-std::vector<OpSample> qr_samples(SampleSource& source) {
-  auto q_of = [](std::span<const Tensor> x) { return qr(x[0]).q; };
-  auto r_of = [](std::span<const Tensor> x) { return qr(x[0]).r; };
-  auto both = [](std::span<const Tensor> x) {
-    auto [q, r] = qr(x[0]);
-    return matmul(q * q, r * r);
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"square", {source.uniform(f64, {4, 4})}, both},
-      {"tall, q", {source.uniform(f64, {6, 3})}, q_of},
-      {"tall, r", {source.uniform(f64, {2, 5, 3})}, r_of},
-      {"wide", {source.uniform(f64, {3, 5})}, both},
-      {"wide, q", {source.uniform(f64, {2, 3, 4})}, q_of},
-      {"wide, r", {source.uniform(f64, {2, 3, 4})}, r_of},
-      {"f32", {source.uniform(f32, {2, 2, 4, 4})}, both},
-      {"one", {source.uniform(f64, {1, 1})}, r_of},
-      {"one row", {source.uniform(f64, {2, 1, 3})}, r_of},
-      {"one column", {source.uniform(f64, {4, 1})}, both},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef qr_op = {
@@ -369,7 +287,6 @@ extern constinit const OpDef qr_op = {
     .emit = emit_qr,
     .vjp = qr_vjp,
     .batch = batch_unchanged,
-    .samples = qr_samples,
 };
 
 Tensor regular_factor(const Tensor& r) {

@@ -1,16 +1,7 @@
 #include "meshard/ops/fft.h"
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -121,42 +112,6 @@ void fft_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-std::vector<OpSample> fft_samples(SampleSource& source) {
-  // Complex operands and results are built from and split into real and imaginary parts.
-  auto of_parts = [](FftKind kind, Dimensions lengths) {
-    return [=](std::span<const Tensor> x) {
-      Tensor y = fft(complex(x[0], x[1]), kind, lengths);
-      return is_complex(y.dtype()) ? add(real(y), multiply(imag(y), 3)) : y;
-    };
-  };
-  auto of_real = [](Dimensions lengths) {
-    return [=](std::span<const Tensor> x) {
-      Tensor y = fft(x[0], FftKind::kRfft, lengths);
-      return add(real(y), multiply(imag(y), 3));
-    };
-  };
-  auto plain = [](FftKind kind, Dimensions lengths) {
-    return [=](std::span<const Tensor> x) { return fft(x[0], kind, lengths); };
-  };
-  auto parts = [&](Shape shape) {
-    return std::vector<HostArray>{source.uniform(DType::f64, shape),
-                                  source.uniform(DType::f64, shape)};
-  };
-  using enum FftKind;
-  return {
-      {"vector", parts({8}), of_parts(kFft, {8})},
-      {"rows", parts({4, 6}), of_parts(kIfft, {6})},
-      {"matrices", parts({4, 3, 4}), of_parts(kFft, {3, 4})},
-      {"three dimensions", {source.uniform(DType::c64, {2, 4, 3, 4})}, plain(kFft, {4, 3, 4})},
-      {"real", {source.uniform(DType::f64, {4, 8})}, of_real({8})},
-      {"real, odd, two dimensions", {source.uniform(DType::f64, {4, 2, 5})}, of_real({2, 5})},
-      {"real f32", {source.uniform(DType::f32, {4, 8})}, plain(kRfft, {8})},
-      {"to real", parts({4, 5}), of_parts(kIrfft, {8})},
-      {"to real, odd, two dimensions", parts({4, 2, 3}), of_parts(kIrfft, {2, 5})},
-      {"one", parts({4, 1}), of_parts(kIrfft, {1})},
-  };
-}
-
 // x in the dtype that the kind requires.
 Tensor fft_operand(const Tensor& x, FftKind kind) {
   DType dtype = x.dtype();
@@ -228,7 +183,6 @@ extern constinit const OpDef fft_op = {
     .read = {.mnemonic = "stablehlo.fft", .attributes = read_fft, .dtypes_as_written = true},
     .vjp = fft_vjp,
     .batch = batch_unchanged,
-    .samples = fft_samples,
     .parse_attributes = parse_attributes<FftAttributes>,
 };
 

@@ -1,7 +1,6 @@
 // Discrete Fourier transforms.
 #pragma once
 #include <optional>
-#include <string_view>
 
 #include "meshard/base/enum_names.h"
 #include "meshard/base/fields.h"

@@ -2,11 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/index_dimensions.h"
 #include "meshard/ops/scatter.h"
 
@@ -108,51 +104,6 @@ void batch_gather(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(dims)), call.operands, results);
 }
 
-std::vector<OpSample> gather_samples(SampleSource& source) {
-  auto by = [](GatherDimensions dims, Dimensions slice_sizes, bool sorted = false) {
-    return [=](std::span<const Tensor> x) { return gather(x[0], x[1], dims, slice_sizes, sorted); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  return {
-      {"rows",
-       {source.uniform(f64, {8, 4}), source.uniform(i32, {12}, 0, 7)},
-       by({.offset_dims = {1},
-           .collapsed_slice_dims = {0},
-           .start_index_map = {0},
-           .index_vector_dim = 1},
-          {1, 4})},
-      {"columns, outside",
-       {source.uniform(f64, {4, 8}), source.uniform(i32, {4}, -3, 12)},
-       by({.offset_dims = {0},
-           .collapsed_slice_dims = {1},
-           .start_index_map = {1},
-           .index_vector_dim = 1},
-          {4, 1})},
-      {"points",
-       {source.uniform(f64, {4, 8}), source.uniform(i32, {8, 2}, 0, 3)},
-       by({.collapsed_slice_dims = {0, 1}, .start_index_map = {1, 0}, .index_vector_dim = 1},
-          {1, 1})},
-      {"boxes, outside",
-       {source.uniform(f64, {6, 8}), source.uniform(DType::i8, {2, 4}, -2, 9)},
-       by({.offset_dims = {1, 2}, .start_index_map = {0, 1}, .index_vector_dim = 0}, {2, 3})},
-      {"batches",
-       {source.uniform(f64, {4, 8, 2}), source.uniform(i32, {4, 3, 1}, 0, 7)},
-       by({.offset_dims = {2},
-           .collapsed_slice_dims = {1},
-           .operand_batching_dims = {0},
-           .start_indices_batching_dims = {0},
-           .start_index_map = {1},
-           .index_vector_dim = 2},
-          {1, 1, 2})},
-      {"one slice",
-       {source.uniform(f32, {8, 4}), source.uniform(DType::i64, {}, 0, 7)},
-       by({.offset_dims = {0}, .collapsed_slice_dims = {0}, .start_index_map = {0}}, {1, 4}, true)},
-      {"unsigned",
-       {source.uniform(f32, {8}), source.uniform(DType::u8, {4, 1}, 0, 9)},
-       by({.collapsed_slice_dims = {0}, .start_index_map = {0}, .index_vector_dim = 1}, {1})},
-  };
-}
-
 std::unique_ptr<const Attributes> read_gather(const OpText& text) {
   std::string_view numbers = text.attribute({"dimension_numbers"});
   return make_attributes(GatherAttributes{
@@ -176,7 +127,6 @@ extern constinit const OpDef gather_op = {
     .read = {.mnemonic = "stablehlo.gather", .attributes = read_gather, .dtypes_as_written = true},
     .vjp = gather_vjp,
     .batch = batch_gather,
-    .samples = gather_samples,
     .sharding_conflict = gather_conflict,
     .parse_attributes = parse_attributes<GatherAttributes>,
 };

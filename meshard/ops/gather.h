@@ -1,6 +1,6 @@
 #pragma once
 #include "meshard/graph/tensor.h"
-#include "meshard/stablehlo/dimension_numbers.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 

@@ -2,11 +2,7 @@
 
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 
@@ -18,13 +14,6 @@ extern constinit const OpDef stop_gradient_op = element_wise::define({
     // A reshape to the same shape; the compiler removes it.
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = element_wise::zero_vjp,
-    .samples =
-        [](SampleSource& source) {
-          std::vector<OpSample> samples = element_wise::unary_samples(source, stop_gradient);
-          // Its derivative is zero by definition, not that of its values.
-          for (OpSample& sample : samples) sample.check_vjp = false;
-          return samples;
-        },
     .traits = {.recomputation = Recomputation::kFree, .stops_gradient = true},
 });
 
@@ -69,21 +58,6 @@ extern constinit const OpDef optimization_barrier_op = {
     .read = {.mnemonic = "stablehlo.optimization_barrier"},
     .vjp = optimization_barrier_vjp,
     .batch = batch_unchanged,
-    .samples =
-        [](SampleSource& source) {
-          auto call = [](std::span<const Tensor> x) { return optimization_barrier(x[0]); };
-          auto second = [](std::span<const Tensor> x) {
-            return optimization_barrier({x.begin(), x.end()})[1];
-          };
-          return std::vector<OpSample>{
-              {"vector", {source.uniform(DType::f32, {8})}, call},
-              {"matrix", {source.uniform(DType::f64, {4, 8})}, call},
-              {"integers", {source.uniform(DType::i32, {4, 8, 4}, -9, 9)}, call},
-              {"two",
-               {source.uniform(DType::f64, {4}), source.uniform(DType::f64, {8, 4})},
-               second},
-          };
-        },
 };
 
 std::vector<Tensor> optimization_barrier(const std::vector<Tensor>& tensors, SourceLocation where) {
@@ -121,11 +95,6 @@ extern constinit const OpDef checkpoint_name_op = {
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.reshape").done(); },
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { out[0] = call.cotangents[0]; },
     .batch = batch_unchanged,
-    .samples =
-        [](SampleSource& source) {
-          return element_wise::unary_samples(source,
-                                             [](In x) { return checkpoint_name(x, "kept"); });
-        },
     .parse_attributes = parse_attributes<CheckpointNameAttributes>,
     .traits = {.recomputation = Recomputation::kFree},
 };
@@ -211,22 +180,6 @@ void batch_sharding_constraint(const BatchCall& call, std::span<Tensor> results)
                                    with_batch_dimension(member, spec_of_batch(call, member)));
 }
 
-std::vector<OpSample> sharding_constraint_samples(SampleSource& source) {
-  auto as = [](Sharding sharding) {
-    return [sharding](std::span<const Tensor> x) { return sharding_constraint(x[0], sharding); };
-  };
-  Mesh pair({{"x", 2}}), square({{"x", 2}, {"y", 2}});
-  return {
-      {"one device", {source.uniform(DType::f32, {8, 4})}, as(Sharding(Mesh(), P(), 2))},
-      {"rows", {source.uniform(DType::f64, {8, 4})}, as(Sharding(pair, P("x")))},
-      {"grid", {source.uniform(DType::f32, {8, 4})}, as(Sharding(square, P("y", "x")))},
-      {"open",
-       {source.uniform(DType::f32, {4, 4, 2})},
-       as(Sharding(square, P(unconstrained, none, unconstrained)))},
-      {"scalar", {source.uniform(DType::f32, {})}, as(Sharding(pair, P()))},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef sharding_constraint_op = {
@@ -251,7 +204,6 @@ extern constinit const OpDef sharding_constraint_op = {
                        : sharding_constraint(call.cotangents[0], sharding);
         },
     .batch = batch_sharding_constraint,
-    .samples = sharding_constraint_samples,
     .annotate = annotate_constraint,
     .parse_attributes = parse_attributes<ShardingMark>,
     .traits = {.recomputation = Recomputation::kFree, .marks_sharding = true},

@@ -6,20 +6,12 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/graph/record.h"
+#include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/mesh/axis_set.h"
-#include "meshard/ops/composite/manual.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/collective.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/sharding/sharding.h"
 
 namespace meshard {
 using namespace internal;
@@ -85,6 +77,15 @@ AnnotationsPtr annotate_full_to_shard(const Node& node) {
   return annotations_of(std::move(place));
 }
 
+// A value that is split otherwise is resharded.
+std::vector<AxisMove> moves_into_manual(const Node& node) {
+  const Sharding& wanted = *node.attributes_as<FullToShardAttributes>().sharding;
+  const Value& operand = node.operands()[0];
+  std::optional<Sharding> known = specified_sharding(Tensor(operand));
+  if (!known || known->mesh() != wanted.mesh()) return {};
+  return axis_moves(*known, wanted);
+}
+
 // Every device holds its part of each member.
 void batch_full_to_shard(const BatchCall& call, std::span<Tensor> results) {
   FullToShardAttributes attributes = call.as<FullToShardAttributes>();
@@ -110,11 +111,8 @@ extern constinit const OpDef full_to_shard_op = {
                                  call.operands[0].shape());
         },
     .batch = batch_full_to_shard,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(source, {{"", [](const Tensor& local) { return local; }}});
-        },
     .annotate = annotate_full_to_shard,
+    .communicates = moves_into_manual,
     .parse_attributes = parse_attributes<FullToShardAttributes>,
     .traits = {.recomputation = Recomputation::kFree},
 };
@@ -192,10 +190,6 @@ extern constinit const OpDef shard_to_full_op = {
                                  manual_axes(call.operands[0].value())->own());
         },
     .batch = batch_shard_to_full,
-    .samples =
-        [](SampleSource& source) {
-          return collective::samples(source, {{"", [](const Tensor& local) { return local; }}});
-        },
     .annotate = annotate_shard_to_full,
     .parse_attributes = parse_attributes<ShardToFullAttributes>,
 };
@@ -204,12 +198,12 @@ Tensor shard_to_full(In x, const Sharding& sharding, const Shape& shape) {
   Tensor operand = operand_tensor(shard_to_full_op, x);
   if (!manual_axes(operand.value())) operand = collective::local_operand(shard_to_full_op, x);
   auto rank = static_cast<std::size_t>(shape.rank());
-  Sharding whole = sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding;
-  if (const ManualAxes& place = *manual_axes(operand.value()); place.mesh == whole.mesh()) {
-    AxisSet split = splitting_axes(whole);
+  Sharding of_all = sharding.rank() < rank ? sharding.with_rank(rank, x.where) : sharding;
+  if (const ManualAxes& place = *manual_axes(operand.value()); place.mesh == of_all.mesh()) {
+    AxisSet split = splitting_axes(of_all);
     if (place.own().contains(split)) operand = widened(operand, place.with_varying(split));
   }
-  return record(shard_to_full_op, make_attributes(ShardToFullAttributes{std::move(whole), shape}),
+  return record(shard_to_full_op, make_attributes(ShardToFullAttributes{std::move(of_all), shape}),
                 {&operand}, x.where);
 }
 
@@ -252,20 +246,6 @@ extern constinit const OpDef vary_op = element_wise::define({
     .vjp =
         [](const VjpCall& call, std::span<Tensor> out) {
           out[0] = call.cotangents[0];  // one per device; the caller of the vjp sums them
-        },
-    .samples =
-        [](SampleSource& source) {
-          auto over = [](std::int64_t devices) {
-            return [devices](std::span<const Tensor> x) {
-              return manual(Mesh({{"x", devices}}), P(), P("x"),
-                            [](const Tensor& local) { return vary(local, "x"); })(x[0]);
-            };
-          };
-          return std::vector<OpSample>{
-              {"one device", {source.uniform(DType::f32, {4, 8})}, over(1)},
-              {"two devices", {source.uniform(DType::f32, {4, 8})}, over(2)},
-              {"f64", {source.uniform(DType::f64, {3, 4})}, over(2)},
-          };
         },
     .annotate = annotate_vary,
     .parse_attributes = parse_attributes<VaryAttributes>,
@@ -317,8 +297,8 @@ Tensor enter_table(Tensor table, const ManualAxes& place, const AxisList& axes,
 Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation where) {
   collective::check_axes("axis_index", place, axes, where);
   AxisSet touched = collective::touched_axes(place.mesh, axes);
-  bool whole = collective::parts_of_axes(axes).empty();
-  AxisList split = whole ? axes : touched.of(place.mesh);
+  bool by_axes = collective::parts_of_axes(axes).empty();
+  AxisList split = by_axes ? axes : touched.of(place.mesh);
   AxesIndex all(place.mesh, split), wanted(place.mesh, axes);
   auto shaped = [&](const Tensor& numbers) {
     if (place.depth() == 1) return numbers;
@@ -328,7 +308,7 @@ Tensor index_along(const ManualAxes& place, const AxisList& axes, SourceLocation
   };
   auto table = [&] {
     OutsideBodiesScope outside(1);
-    if (whole) return shaped(iota(DType::i32, {all.size()}, 0, where));
+    if (by_axes) return shaped(iota(DType::i32, {all.size()}, 0, where));
     std::vector<std::int32_t> listed;
     for (std::int64_t i = 0; i < all.size(); ++i)
       listed.push_back(static_cast<std::int32_t>(wanted(all.offset(i))));

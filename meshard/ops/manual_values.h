@@ -1,7 +1,6 @@
 // Local values of manual axes: the way in, the way out, variation over more axes, and the index of
 // a device.
 #pragma once
-#include <optional>
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/tensor.h"

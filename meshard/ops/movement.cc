@@ -4,20 +4,9 @@
 #include <array>
 
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/definition/pad_emission.h"
-#include "meshard/ops/internal/resized_dimension.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
+#include "meshard/ops/internal/window.h"
 
 namespace meshard {
 using namespace internal;
@@ -56,22 +45,6 @@ void batch_permute_dims(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
 }
 
-std::vector<OpSample> permute_dims_samples(SampleSource& source) {
-  auto by = [](Dimensions permutation) {
-    return [=](std::span<const Tensor> x) { return permute_dims(x[0], permutation); };
-  };
-  return {
-      {"matrix", {source.uniform(DType::f64, {4, 8})}, by({1, 0})},
-      {"cycle", {source.uniform(DType::f64, {4, 8, 12})}, by({2, 0, 1})},
-      {"reversed",
-       {source.uniform(DType::f32, {4, 8, 12})},
-       [](std::span<const Tensor> x) { return permute_dims(x[0]); }},
-      {"vector", {source.uniform(DType::f32, {8})}, by({0})},
-      {"bools", {source.uniform(DType::bool_, {4, 8})}, by({-1, 0})},
-      {"rank 4", {source.uniform(DType::f32, {2, 4, 1, 8})}, by({3, 1, 0, 2})},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef permute_dims_op = {
@@ -94,7 +67,6 @@ extern constinit const OpDef permute_dims_op = {
              }},
     .vjp = permute_dims_vjp,
     .batch = batch_permute_dims,
-    .samples = permute_dims_samples,
     .parse_attributes = parse_attributes<PermuteDimsAttributes>,
     .traits = {.recomputation = Recomputation::kArithmetic},
 };
@@ -128,19 +100,6 @@ ShardingRule flip_rule(const OpCall& call) {
   });
 }
 
-std::vector<OpSample> flip_samples(SampleSource& source) {
-  auto along = [](DimensionList dimensions) {
-    return [=](std::span<const Tensor> x) { return flip(x[0], dimensions); };
-  };
-  return {
-      {"vector", {source.uniform(DType::f64, {8})}, along({})},
-      {"rows", {source.uniform(DType::f64, {4, 8})}, along(0)},
-      {"two of three", {source.uniform(DType::f32, {4, 8, 4})}, along({0, -1})},
-      {"none", {source.uniform(DType::f32, {4, 8})}, along(Dimensions{})},
-      {"bools", {source.uniform(DType::bool_, {8})}, along(0)},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef flip_op = {
@@ -165,7 +124,6 @@ extern constinit const OpDef flip_op = {
           out[0] = flip(call.cotangents[0], call.as<FlipAttributes>().dimensions);
         },
     .batch = batch_along_all<FlipAttributes, &FlipAttributes::dimensions>,
-    .samples = flip_samples,
     .parse_attributes = parse_attributes<FlipAttributes>,
     .traits = {.recomputation = Recomputation::kArithmetic},
 };
@@ -231,27 +189,6 @@ void concat_vjp(const VjpCall& call, std::span<Tensor> out) {
   }
 }
 
-std::vector<OpSample> concat_samples(SampleSource& source) {
-  auto along = [](std::int64_t dimension) {
-    return [=](std::span<const Tensor> x) { return concat({x.begin(), x.end()}, dimension); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"vectors", {source.uniform(f64, {4}), source.uniform(f64, {8})}, along(0)},
-      {"columns", {source.uniform(f64, {8, 4}), source.uniform(f64, {8, 4})}, along(1)},
-      {"three",
-       {source.uniform(f64, {4, 2}), source.uniform(f64, {8, 2}), source.uniform(f64, {3, 2})},
-       along(0)},
-      {"middle", {source.uniform(f32, {4, 4, 8}), source.uniform(f32, {4, 12, 8})}, along(-2)},
-      {"one", {source.uniform(f32, {4, 8})}, along(0)},
-      {"empty part", {source.uniform(f32, {4, 0}), source.uniform(f32, {4, 8})}, along(1)},
-      {"promoted",
-       {source.uniform(DType::i32, {4}, -9, 9), source.uniform(f32, {4})},
-       along(0),
-       false},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef concat_op = {
@@ -273,7 +210,6 @@ extern constinit const OpDef concat_op = {
                  }},
     .vjp = concat_vjp,
     .batch = batch_along<ConcatAttributes, &ConcatAttributes::dimension>,
-    .samples = concat_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands); },
     .parse_attributes = parse_attributes<ConcatAttributes>,
@@ -375,32 +311,6 @@ void batch_pad(const BatchCall& call, std::span<Tensor> results) {
   results[0] = where(is_padding, values, padded);
 }
 
-std::vector<OpSample> pad_samples(SampleSource& source) {
-  auto by = [](Dimensions low, Dimensions high, Dimensions interior) {
-    return [=](std::span<const Tensor> x) { return pad(x[0], x[1], low, high, interior); };
-  };
-  auto value = [&](DType dtype) { return source.uniform(dtype, {}); };
-  DType f64 = DType::f64, f32 = DType::f32;
-  return {
-      {"edges", {source.uniform(f64, {4, 8}), value(f64)}, by({1, 0}, {3, 0}, {})},
-      {"doubled", {source.uniform(f32, {8}), value(f32)}, by({0}, {8}, {})},
-      {"interior", {source.uniform(f64, {4, 4}), value(f64)}, by({1, 0}, {0, 2}, {2, 1})},
-      {"negative", {source.uniform(f64, {8, 8}), value(f64)}, by({-2, 1}, {1, -3}, {0, 0})},
-      {"negative in the gap", {source.uniform(f64, {5}), value(f64)}, by({-2}, {-1}, {2})},
-      {"rank 3", {source.uniform(f32, {4, 2, 8}), value(f32)}, by({0, 1, 0}, {0, 1, 4}, {0, 0, 0})},
-      {"nothing", {source.uniform(f64, {0, 4}), value(f64)}, by({2, 0}, {2, 0}, {1, 0})},
-      {"scalar", {source.uniform(f32, {}), value(f32)}, by({}, {}, {})},
-      {"by a number",
-       {source.uniform(f64, {4, 8})},
-       [](std::span<const Tensor> x) {
-         return pad(x[0], 0.5, {0, 4}, {0, 4});
-       }},
-      {"edges and gaps by a number",
-       {source.uniform(f64, {7})},
-       [](std::span<const Tensor> x) { return pad(x[0], 0.5, {2}, {3}, {1}); }},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef pad_op = {
@@ -424,7 +334,6 @@ extern constinit const OpDef pad_op = {
                  }},
     .vjp = pad_vjp,
     .batch = batch_pad,
-    .samples = pad_samples,
     .parse_attributes = parse_attributes<PadAttributes>,
     .traits = {.recomputation = Recomputation::kArithmetic},
 };

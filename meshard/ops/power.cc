@@ -2,15 +2,10 @@
 
 #include <algorithm>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/exponential.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/internal/complex_emission.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 
@@ -36,8 +31,6 @@ extern constinit const OpDef pow_op = element_wise::define({
             out[1] = multiply(call.cotangents[0], multiply(call.results[0], logarithm));
           }
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::binary_samples(source, pow, 0.5, 2); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -106,8 +99,6 @@ extern constinit const OpDef sqrt_op = element_wise::define_function({
       Tensor half = element_wise::literal(0.5, call.results[0]);
       return divide(half, call.results[0]);
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, sqrt, 0.25, 3); },
 });
 
 Tensor sqrt(In x) { return element_wise::unary(sqrt_op, x); }
@@ -121,8 +112,6 @@ extern constinit const OpDef rsqrt_op = element_wise::define_function({
       Tensor half = element_wise::literal(-0.5, call.results[0]);
       return multiply(half, divide(call.results[0], call.operands[0]));
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, rsqrt, 0.25, 3); },
 });
 
 Tensor rsqrt(In x) { return element_wise::unary(rsqrt_op, x); }
@@ -138,8 +127,6 @@ extern constinit const OpDef cbrt_op = element_wise::define_function({
       Tensor squared = multiply(call.results[0], call.results[0]);
       return divide(third, squared);
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, cbrt, 0.25, 3); },
 });
 
 Tensor cbrt(In x) { return element_wise::unary(cbrt_op, x); }

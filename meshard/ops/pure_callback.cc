@@ -5,10 +5,8 @@
 
 #include "meshard/graph/effects.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/host_call.h"
-#include "meshard/ops/definition/operand.h"
 
 namespace meshard {
 extern const OpDef pure_callback_op;
@@ -64,19 +62,6 @@ std::vector<Tensor> record_pure_callback(std::int64_t function,
                     arguments, where);
 }
 
-std::vector<OpSample> pure_callback_samples(SampleSource& source) {
-  static const std::int64_t identity =
-      keep([](std::span<const HostArray> x) { return std::vector<HostArray>(x.begin(), x.end()); });
-  auto call = [](std::span<const Tensor> x) {
-    return record_pure_callback(identity, {x[0]}, {x[0].type()}, SourceLocation::current())[0];
-  };
-  return {
-      {"vector", {source.uniform(DType::f32, {4})}, call, false},
-      {"matrix", {source.uniform(DType::f64, {4, 8})}, call, false},
-      {"scalar", {source.uniform(DType::i32, {})}, call, false},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef pure_callback_op = {
@@ -92,7 +77,6 @@ extern constinit const OpDef pure_callback_op = {
     .emit = emit_host_call,
     .vjp = kNotDifferentiable,
     .batch = batch_one_by_one,
-    .samples = pure_callback_samples,
     .parse_attributes = parse_attributes<PureCallbackAttributes>,
 };
 

@@ -2,9 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "meshard/graph/tensor.h"

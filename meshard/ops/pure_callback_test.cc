@@ -13,19 +13,19 @@ namespace {
 
 using testing::HasSubstr;
 
-const TensorType kPair{DType::f32, {2}};
+const TensorType kOfTwo{DType::f32, {2}};
 
 std::vector<HostArray> first(std::span<const HostArray> arguments) { return {arguments[0]}; }
 
 TEST(PureCallback, IsCalledAtOnceOutsideOfFunctions) {
   Tensor x = from_host(std::vector<float>{1, 2}, {2});
-  Tensor y = pure_callback(first, {x}, {kPair})[0];
+  Tensor y = pure_callback(first, {x}, {kOfTwo})[0];
   EXPECT_EQ(y.to_vector<float>(), (std::vector<float>{1, 2}));
 }
 
 TEST(PureCallback, IsRecordedInside) {
   internal::EffectScope scope;
-  std::vector<Tensor> results = pure_callback(first, {input({2})}, {kPair, {DType::i32, {}}});
+  std::vector<Tensor> results = pure_callback(first, {input({2})}, {kOfTwo, {DType::i32, {}}});
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[1].type(), (TensorType{DType::i32, {}}));
   std::string text = emitted(results[0]);
@@ -42,7 +42,7 @@ TEST(PureCallback, ChecksWhatTheFunctionReturns) {
       ErrorCode::kInvalidArgument, {"result 0", "f32[2], not f64[2]"}));
   EXPECT_TRUE(throws_error(
       [&] {
-        pure_callback(first, {x}, {kPair, kPair});
+        pure_callback(first, {x}, {kOfTwo, kOfTwo});
       },
       ErrorCode::kInvalidArgument, {"returned 1 arrays", "is 2"}));
   EXPECT_TRUE(throws_error([&] { pure_callback(first, {x}, {}); }, ErrorCode::kInvalidArgument,

@@ -3,18 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/window.h"
-#include "meshard/ops/internal/window_elements.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
 
 namespace meshard {
 using namespace internal;
@@ -140,40 +132,6 @@ void batch_reduce_window(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(batched)), batched_operands(call), results);
 }
 
-std::vector<OpSample> reduce_window_samples(SampleSource& source,
-                                            Tensor (*op)(In, Dimensions, WindowOptions)) {
-  auto by = [op](Dimensions window, WindowOptions options = {}) {
-    return [=](std::span<const Tensor> x) { return op(x[0], window, options); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"pooling",
-       {source.distinct(f64, {2, 4, 8, 4})},
-       by({1, 2, 2, 1}, {.strides = {1, 2, 2, 1}})},
-      {"overlapping, same size",
-       {source.distinct(f32, {4, 8})},
-       by({1, 3}, {.padding = Padding::kSame})},
-      {"overlapping", {source.distinct(f64, {8, 4})}, by({3, 1}, {.strides = {2, 1}})},
-      {"padded", {source.distinct(f64, {5, 6})}, by({2, 3}, {.padding = {{1, 0}, {2, 1}}})},
-      {"dilated window", {source.distinct(f64, {8, 4})}, by({3, 1}, {.window_dilation = {2, 1}})},
-      {"dilated base",
-       {source.distinct(f64, {4, 5})},
-       by({2, 3}, {.strides = {1, 2}, .padding = {{0, 0}, {1, 1}}, .base_dilation = {1, 2}})},
-      {"everything",
-       {source.distinct(f64, {7})},
-       by({3},
-          {.strides = {4}, .padding = {{2, 3}}, .base_dilation = {2}, .window_dilation = {2}})},
-      {"gaps that the windows skip",
-       {source.distinct(f64, {9, 4})},
-       by({2, 1}, {.strides = {4, 1}})},
-      {"cut off", {source.distinct(f64, {8})}, by({2}, {.padding = {{-1, -2}}})},
-      {"integers", {source.uniform(DType::i32, {4, 8}, -9, 9)}, by({1, 4}, {.strides = {1, 4}})},
-      {"bytes", {source.uniform(DType::u8, {8}, 0, 9)}, by({2})},
-      {"bf16", {source.distinct(DType::bf16, {4, 8})}, by({2, 2}), false},
-      {"no window", {source.uniform(f64, {2, 4})}, by({3, 1})},
-  };
-}
-
 std::unique_ptr<const Attributes> read_windows(const OpText& text) {
   std::size_t rank = text.rank();
   ReduceWindowAttributes windows;
@@ -185,7 +143,7 @@ std::unique_ptr<const Attributes> read_windows(const OpText& text) {
   return make_attributes(std::move(windows));
 }
 
-template <WindowFold fold, Tensor (*op)(In, Dimensions, WindowOptions)>
+template <WindowFold fold>
 constexpr OpDef reduce_window(std::string_view name, std::string_view doc,
                               std::string_view example) {
   OpDef def;
@@ -204,7 +162,6 @@ constexpr OpDef reduce_window(std::string_view name, std::string_view doc,
     def.vjp = window_extreme_vjp<fold>;
   }
   def.batch = batch_reduce_window;
-  def.samples = [](SampleSource& source) { return reduce_window_samples(source, op); };
   def.parse_attributes = parse_attributes<ReduceWindowAttributes>;
   return def;
 }
@@ -233,18 +190,15 @@ Tensor record_windows(const OpDef& op, const In& x, Dimensions window, WindowOpt
 
 }  // namespace
 
-extern constinit const OpDef reduce_window_sum_op =
-    reduce_window<WindowFold::kSum, reduce_window_sum>(
-        "reduce_window_sum", "The sum of the elements of each window that slides over the operand.",
-        "reduce_window_sum(x, {1, 2})");
-extern constinit const OpDef reduce_window_max_op =
-    reduce_window<WindowFold::kMax, reduce_window_max>(
-        "reduce_window_max", "The largest element of each window that slides over the operand.",
-        "reduce_window_max(x, {1, 2})");
-extern constinit const OpDef reduce_window_min_op =
-    reduce_window<WindowFold::kMin, reduce_window_min>(
-        "reduce_window_min", "The smallest element of each window that slides over the operand.",
-        "reduce_window_min(x, {1, 2})");
+extern constinit const OpDef reduce_window_sum_op = reduce_window<WindowFold::kSum>(
+    "reduce_window_sum", "The sum of the elements of each window that slides over the operand.",
+    "reduce_window_sum(x, {1, 2})");
+extern constinit const OpDef reduce_window_max_op = reduce_window<WindowFold::kMax>(
+    "reduce_window_max", "The largest element of each window that slides over the operand.",
+    "reduce_window_max(x, {1, 2})");
+extern constinit const OpDef reduce_window_min_op = reduce_window<WindowFold::kMin>(
+    "reduce_window_min", "The smallest element of each window that slides over the operand.",
+    "reduce_window_min(x, {1, 2})");
 
 Tensor reduce_window_sum(In x, Dimensions window, WindowOptions options) {
   return record_windows(reduce_window_sum_op, x, std::move(window), std::move(options));
@@ -351,28 +305,6 @@ void batch_select_and_scatter(const BatchCall& call, std::span<Tensor> results) 
   record_batched(call, make_attributes(std::move(batched)), batched_operands(call), results);
 }
 
-std::vector<OpSample> select_and_scatter_samples(SampleSource& source) {
-  auto by = [](SelectAndScatterAddAttributes windows) {
-    return [=](std::span<const Tensor> x) { return select_and_scatter_add(x[0], x[1], windows); };
-  };
-  DType f64 = DType::f64, f32 = DType::f32;
-  using enum WindowSelect;
-  return {
-      {"pooling",
-       {source.distinct(f64, {4, 8}), source.uniform(f64, {4, 4})},
-       by({kGreatest, {1, 2}, {1, 2}, {0, 0}, {0, 0}})},
-      {"least, overlapping",
-       {source.distinct(f64, {8, 4}), source.uniform(f64, {4, 4})},
-       by({kLeast, {3, 1}, {2, 1}, {1, 0}, {0, 0}})},
-      {"padded",
-       {source.distinct(f64, {5, 4, 4}), source.uniform(f64, {5, 4, 4})},
-       by({kGreatest, {3, 3, 1}, {1, 1, 1}, {1, 0, 0}, {1, 2, 0}})},
-      {"f32",
-       {source.distinct(f32, {8, 8}), source.uniform(f32, {4, 4})},
-       by({kGreatest, {2, 2}, {2, 2}, {0, 0}, {0, 0}})},
-  };
-}
-
 std::unique_ptr<const Attributes> read_select_and_scatter(const OpText& text) {
   std::size_t rank = text.rank();
   SelectAndScatterAddAttributes windows;
@@ -401,7 +333,6 @@ extern constinit const OpDef select_and_scatter_add_op = {
              .own_operands = 2},
     .vjp = select_and_scatter_vjp,
     .batch = batch_select_and_scatter,
-    .samples = select_and_scatter_samples,
     .parse_attributes = parse_attributes<SelectAndScatterAddAttributes>,
 };
 

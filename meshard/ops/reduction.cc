@@ -1,20 +1,10 @@
 #include "meshard/ops/reduction.h"
 
 #include <algorithm>
-#include <cmath>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/internal/ordered_bits.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
 
 namespace meshard {
 using namespace internal;
@@ -165,47 +155,6 @@ Tensor reduce_bools(const OpDef& op, const In& x, const DimensionList& dimension
   return reduce(op, In(operand, x.where), dimensions, keepdims, false);
 }
 
-template <class Op>
-auto over(Op op, DimensionList dimensions, bool keepdims = false) {
-  return [=](std::span<const Tensor> x) { return op(x[0], dimensions, keepdims); };
-}
-
-std::vector<OpSample> number_samples(SampleSource& source, Tensor (*op)(In, DimensionList, bool)) {
-  return {
-      {"all of a vector", {source.distinct(DType::f64, {8})}, over(op, {})},
-      {"rows", {source.distinct(DType::f64, {4, 8})}, over(op, 1)},
-      {"columns, kept", {source.distinct(DType::f64, {4, 8})}, over(op, {0}, true)},
-      {"outer two", {source.distinct(DType::f32, {4, 8, 4})}, over(op, {0, 2})},
-      {"middle", {source.distinct(DType::f64, {4, 4, 8})}, over(op, 1)},
-      {"f16", {source.uniform(DType::f16, {4, 8})}, over(op, -1), false},
-      {"bf16", {source.uniform(DType::bf16, {8, 4})}, over(op, -1), false},
-      {"i32", {source.uniform(DType::i32, {4, 8}, -3, 3)}, over(op, 0)},
-      {"u8", {source.uniform(DType::u8, {4, 8}, 0, 9)}, over(op, 0)},
-  };
-}
-
-std::vector<OpSample> extreme_samples(SampleSource& source, Tensor (*op)(In, DimensionList, bool)) {
-  auto samples = number_samples(source, op);
-  HostArray ties = HostArray::from_vector<float>({1, 2, 2, 0, 3, 3, 3, 1}, {2, 4});
-  samples.push_back({"ties", {ties}, over(op, 1), false});
-  HostArray odd = HostArray::from_vector<float>({1, NAN, 2, -INFINITY, INFINITY, 0}, {3, 2});
-  samples.push_back({"NaN and infinity", {odd}, over(op, 0), false});
-  samples.push_back({"u64", {source.uniform(DType::u64, {4}, 0, 9)}, over(op, 0)});
-  samples.push_back({"empty result", {source.uniform(DType::f32, {0, 4})}, over(op, 1)});
-  return samples;
-}
-
-std::vector<OpSample> bool_samples(SampleSource& source, Tensor (*op)(In, DimensionList, bool)) {
-  return {
-      {"all of a vector", {source.uniform(DType::bool_, {8})}, over(op, {})},
-      {"rows", {source.uniform(DType::bool_, {8, 4})}, over(op, 1)},
-      {"kept", {source.uniform(DType::bool_, {4, 8, 2})}, over(op, {0, 2}, true)},
-      {"numbers", {source.uniform(DType::i32, {4, 8}, -1, 1)}, over(op, 0)},
-      {"floats", {source.uniform(DType::f32, {4, 8})}, over(op, 0)},
-      {"nothing", {source.uniform(DType::bool_, {4, 0})}, over(op, 1)},
-  };
-}
-
 std::unique_ptr<const Attributes> read_reduce(const OpText& text) {
   Dimensions dimensions = text.list({"dimensions"});
   std::sort(dimensions.begin(), dimensions.end());
@@ -232,13 +181,6 @@ extern constinit const OpDef sum_op = reduction({
     .read = {.mnemonic = "stablehlo.reduce", .attributes = read_reduce, .own_operands = 1},
     .vjp = [](const VjpCall& call,
               std::span<Tensor> out) { out[0] = stretch(call.cotangents[0], call); },
-    .samples =
-        [](SampleSource& source) {
-          auto samples = number_samples(source, sum);
-          samples.push_back({"bools", {source.uniform(DType::bool_, {8, 4})}, over(sum, 0)});
-          samples.push_back({"nothing", {source.uniform(DType::f32, {4, 0})}, over(sum, 1)});
-          return samples;
-        },
 });
 extern constinit const OpDef prod_op = reduction({
     .name = "prod",
@@ -247,18 +189,6 @@ extern constinit const OpDef prod_op = reduction({
     .infer = infer_number,
     .emit = emit_reduce<kMultiply, scalar_of<1>>,
     .vjp = prod_vjp,
-    .samples =
-        [](SampleSource& source) {
-          auto samples = number_samples(source, prod);
-          HostArray zeros =
-              HostArray::from_vector<double>({2, 0, 3, 0, 5, 0, 1, 2, 3, 4, 5, 6}, {4, 3});
-          samples.push_back({"zeros", {zeros}, over(prod, 1)});
-          samples.push_back(
-              {"a zero among all", {HostArray::from_vector<double>({2, 0, 3, 4})}, over(prod, {})});
-          samples.push_back({"bools", {source.uniform(DType::bool_, {8, 4})}, over(prod, 0)});
-          samples.push_back({"nothing", {source.uniform(DType::f32, {4, 0})}, over(prod, 1)});
-          return samples;
-        },
 });
 extern constinit const OpDef max_op = reduction({
     .name = "max",
@@ -267,7 +197,6 @@ extern constinit const OpDef max_op = reduction({
     .infer = infer_extreme,
     .emit = emit_keeping_nans<NanEnd::kGreatest, emit_reduce<kMaximum, lowest_of>>,
     .vjp = extreme_vjp,
-    .samples = [](SampleSource& source) { return extreme_samples(source, max); },
 });
 extern constinit const OpDef max_of_numbers_op = reduction({
     .name = "max_of_numbers",
@@ -276,15 +205,6 @@ extern constinit const OpDef max_of_numbers_op = reduction({
     .infer = infer_extreme,
     .emit = emit_reduce<kMaximum, lowest_of>,
     .vjp = extreme_vjp,
-    .samples =
-        [](SampleSource& source) {
-          auto samples = number_samples(source, max_of_numbers);
-          HostArray ties = HostArray::from_vector<float>({1, 2, 2, 0, 3, 3, 3, 1}, {2, 4});
-          samples.push_back({"ties", {ties}, over(max_of_numbers, 1), false});
-          HostArray ends = HostArray::from_vector<float>({1, -INFINITY, INFINITY, 0}, {2, 2});
-          samples.push_back({"infinities", {ends}, over(max_of_numbers, 0), false});
-          return samples;
-        },
 });
 extern constinit const OpDef min_op = reduction({
     .name = "min",
@@ -293,7 +213,6 @@ extern constinit const OpDef min_op = reduction({
     .infer = infer_extreme,
     .emit = emit_keeping_nans<NanEnd::kLeast, emit_reduce<kMinimum, highest_of>>,
     .vjp = extreme_vjp,
-    .samples = [](SampleSource& source) { return extreme_samples(source, min); },
 });
 extern constinit const OpDef any_op = reduction({
     .name = "any",
@@ -302,7 +221,6 @@ extern constinit const OpDef any_op = reduction({
     .infer = infer_bool,
     .emit = emit_reduce<kOr, scalar_of<0>>,
     .vjp = kNotDifferentiable,
-    .samples = [](SampleSource& source) { return bool_samples(source, any); },
 });
 extern constinit const OpDef all_op = reduction({
     .name = "all",
@@ -311,7 +229,6 @@ extern constinit const OpDef all_op = reduction({
     .infer = infer_bool,
     .emit = emit_reduce<kAnd, scalar_of<1>>,
     .vjp = kNotDifferentiable,
-    .samples = [](SampleSource& source) { return bool_samples(source, all); },
 });
 
 Tensor sum(In x, DimensionList dimensions, bool keepdims) {

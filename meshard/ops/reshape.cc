@@ -2,11 +2,7 @@
 
 #include <numeric>
 
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/reduction.h"
 
 namespace meshard {
@@ -192,22 +188,6 @@ extern constinit const OpDef reshape_op = {
           out[0] = reshape(call.cotangents[0], call.operands[0].shape());
         },
     .batch = batch_reshape,
-    .samples =
-        [](SampleSource& source) {
-          auto to = [](Shape shape) {
-            return [shape](std::span<const Tensor> x) { return reshape(x[0], shape); };
-          };
-          return std::vector<OpSample>{
-              {"split", {source.uniform(DType::f32, {16})}, to({4, 4})},
-              {"merge", {source.uniform(DType::f64, {4, 8})}, to({32})},
-              {"merge and split", {source.uniform(DType::f32, {4, 6, 8})}, to({24, 2, 4})},
-              {"uneven parts", {source.uniform(DType::f64, {6, 4, 8})}, to({4, 6, 8})},
-              {"ones", {source.uniform(DType::f64, {1, 8, 1})}, to({8, 1})},
-              {"to a scalar", {source.uniform(DType::f32, {1, 1})}, to({})},
-              {"empty", {source.uniform(DType::f32, {0, 4})}, to({2, 0})},
-              {"bools", {source.uniform(DType::bool_, {4, 2})}, to({8})},
-          };
-        },
     .sharding_conflict = reshape_conflict,
     .parse_attributes = parse_attributes<ReshapeAttributes>,
     .traits = {.recomputation = Recomputation::kFree},
@@ -276,22 +256,6 @@ void batch_broadcast_in_dim(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
 }
 
-std::vector<OpSample> broadcast_in_dim_samples(SampleSource& source) {
-  auto to = [](Shape shape, Dimensions dimensions) {
-    return [=](std::span<const Tensor> x) { return broadcast_in_dim(x[0], shape, dimensions); };
-  };
-  return {
-      {"a row to rows", {source.uniform(DType::f32, {8})}, to({4, 8}, {1})},
-      {"a column to columns", {source.uniform(DType::f64, {4})}, to({4, 8}, {0})},
-      {"size 1", {source.uniform(DType::f64, {4, 1})}, to({4, 8}, {0, 1})},
-      {"size 1 and new", {source.uniform(DType::f64, {1, 4})}, to({8, 2, 4}, {1, 2})},
-      {"scalar", {source.uniform(DType::f64, {})}, to({4, 4}, {})},
-      {"same shape", {source.uniform(DType::f32, {4, 1})}, to({4, 1}, {0, 1})},
-      {"to nothing", {source.uniform(DType::f32, {1})}, to({0, 4}, {0})},
-      {"integers", {source.uniform(DType::i32, {4}, -9, 9)}, to({4, 4}, {1})},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef broadcast_in_dim_op = {
@@ -317,7 +281,6 @@ extern constinit const OpDef broadcast_in_dim_op = {
                  }},
     .vjp = broadcast_in_dim_vjp,
     .batch = batch_broadcast_in_dim,
-    .samples = broadcast_in_dim_samples,
     .parse_attributes = parse_attributes<BroadcastInDimAttributes>,
     .traits = {.repeats_elements = true, .recomputation = Recomputation::kFree},
 };

@@ -1,10 +1,6 @@
 #include "meshard/ops/rng_bit_generator.h"
 
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -28,23 +24,6 @@ ShardingRule rng_rule(const OpCall& call) {
   for (std::int64_t size : call.result(1).shape)
     bits.push_back({builder.factor(size, FactorKind::kNeedReplication)});
   return builder.operand(state).result(state).result(bits).build();
-}
-
-std::vector<OpSample> rng_samples(SampleSource& source) {
-  auto of = [](RngAlgorithm algorithm, Shape shape, DType dtype, bool state = false) {
-    return [=](std::span<const Tensor> x) {
-      RandomBits made = rng_bit_generator(x[0], shape, dtype, algorithm);
-      return state ? made.state : made.bits;
-    };
-  };
-  HostArray two = source.uniform(DType::u64, {2}, 0, 1e9), three = source.uniform(DType::u64, {3});
-  return {
-      {"vector", {two}, of(RngAlgorithm::kThreeFry, {8}, DType::u32), false},
-      {"the next state", {two}, of(RngAlgorithm::kThreeFry, {4, 8}, DType::u32, true), false},
-      {"64 bits", {two}, of(RngAlgorithm::kPhilox, {4, 8}, DType::u64), false},
-      {"Philox", {three}, of(RngAlgorithm::kPhilox, {4, 2, 8}, DType::u32), false},
-      {"bytes", {two}, of(RngAlgorithm::kThreeFry, {4, 8}, DType::u8), false},
-  };
 }
 
 std::unique_ptr<const Attributes> read_rng(const OpText& text) {
@@ -74,7 +53,6 @@ extern constinit const OpDef rng_bit_generator_op = {
              .dtypes_as_written = true},
     .vjp = kNotDifferentiable,
     .batch = batch_one_by_one,
-    .samples = rng_samples,
     .parse_attributes = parse_attributes<RngBitGeneratorAttributes>,
 };
 

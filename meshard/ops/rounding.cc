@@ -12,21 +12,6 @@ Tensor rounded(const OpDef& op, const In& x) {
   return element_wise::unary(op, x);
 }
 
-std::vector<OpSample> samples_of(SampleSource& source, Tensor (*op)(In)) {
-  std::vector<OpSample> samples = element_wise::unary_samples(source, op, -3, 3);
-  for (OpSample& sample : samples) sample.check_vjp = false;  // f64 elements may be near a jump
-  auto call = [op](std::span<const Tensor> x) { return op(x[0]); };
-  samples.push_back(
-      {"halves",
-       {HostArray::from_vector<float>({-2.5f, -1.5f, -0.5f, -0.0f, 0.5f, 1.5f, 2.5f, 3.5f})},
-       call,
-       false});
-  samples.push_back({"f64 off the jumps",
-                     {HostArray::from_vector<double>({-1.75, -0.25, 0.25, 0.75, 1.25, 2.75})},
-                     call});
-  return samples;
-}
-
 // Rounds up below zero and down elsewhere.
 void emit_trunc(const OpCall& call, OpEmission& out) {
   internal::ElementWriter w(call.result(), out);
@@ -36,7 +21,6 @@ void emit_trunc(const OpCall& call, OpEmission& out) {
   w.finish_with_select(below, up, down);
 }
 
-template <Tensor (*op)(In)>
 constexpr OpDef rounding(std::string_view name, std::string_view doc, std::string_view example,
                          std::string_view mnemonic,
                          void (*emit)(const OpCall&, OpEmission&) = nullptr) {
@@ -49,26 +33,25 @@ constexpr OpDef rounding(std::string_view name, std::string_view doc, std::strin
       .mnemonic = mnemonic,
       .emit = emit,
       .vjp = element_wise::zero_vjp,
-      .samples = [](SampleSource& source) { return samples_of(source, op); },
   });
 }
 
 }  // namespace
 
 extern constinit const OpDef floor_op =
-    rounding<floor>("floor", "The largest integer that is less than or equal to each element.",
-                    "floor(x)", "stablehlo.floor");
+    rounding("floor", "The largest integer that is less than or equal to each element.", "floor(x)",
+             "stablehlo.floor");
 extern constinit const OpDef ceil_op =
-    rounding<ceil>("ceil", "The smallest integer that is greater than or equal to each element.",
-                   "ceil(x)", "stablehlo.ceil");
+    rounding("ceil", "The smallest integer that is greater than or equal to each element.",
+             "ceil(x)", "stablehlo.ceil");
 extern constinit const OpDef round_op =
-    rounding<round>("round", "The integer nearest to each element; ties go to the even one.",
-                    "round(x)", "stablehlo.round_nearest_even");
-extern constinit const OpDef round_nearest_afz_op = rounding<round_nearest_afz>(
-    "round_nearest_afz", "The integer nearest to each element; ties go away from zero.",
-    "round_nearest_afz(x)", "stablehlo.round_nearest_afz");
-extern constinit const OpDef trunc_op = rounding<trunc>(
-    "trunc", "Each element without its fractional part.", "trunc(x)", {}, emit_trunc);
+    rounding("round", "The integer nearest to each element; ties go to the even one.", "round(x)",
+             "stablehlo.round_nearest_even");
+extern constinit const OpDef round_nearest_afz_op =
+    rounding("round_nearest_afz", "The integer nearest to each element; ties go away from zero.",
+             "round_nearest_afz(x)", "stablehlo.round_nearest_afz");
+extern constinit const OpDef trunc_op =
+    rounding("trunc", "Each element without its fractional part.", "trunc(x)", {}, emit_trunc);
 
 Tensor floor(In x) { return rounded(floor_op, x); }
 Tensor ceil(In x) { return rounded(ceil_op, x); }
@@ -89,19 +72,6 @@ void infer_reduce_precision(const OpCall& call, ResultTypes& results) {
     call.fail("invalid float format: ", exponent, " exponent bits and ", mantissa,
               " mantissa bits");
   element_wise::infer(call, results);
-}
-
-std::vector<OpSample> reduce_precision_samples(SampleSource& source) {
-  auto to = [](std::int64_t exponent, std::int64_t mantissa) {
-    return [=](std::span<const Tensor> x) { return reduce_precision(x[0], exponent, mantissa); };
-  };
-  DType f32 = DType::f32;
-  return {
-      {"as f16", {source.uniform(f32, {4, 8}, -1e5, 1e5)}, to(5, 10), false},
-      {"as bf16", {source.uniform(f32, {8})}, to(8, 7), false},
-      {"f64 as f32", {source.uniform(DType::f64, {4, 2, 8})}, to(8, 23), false},
-      {"no mantissa", {source.uniform(f32, {4, 8})}, to(8, 0), false},
-  };
 }
 
 }  // namespace
@@ -126,7 +96,6 @@ extern constinit const OpDef reduce_precision_op = element_wise::define({
           const auto& [exponent, mantissa] = call.as<ReducePrecisionAttributes>();
           out[0] = reduce_precision(call.cotangents[0], exponent, mantissa);
         },
-    .samples = reduce_precision_samples,
     .parse_attributes = parse_attributes<ReducePrecisionAttributes>,
 });
 
@@ -146,8 +115,6 @@ extern constinit const OpDef nextafter_op = element_wise::define({
     .domain = DTypeDomain::kFloat,
     .mnemonic = "chlo.next_after",
     .vjp = kNotDifferentiable,
-    .samples =
-        [](SampleSource& source) { return element_wise::binary_samples(source, nextafter, -2, 2); },
 });
 
 Tensor nextafter(In a, In b) { return element_wise::binary(nextafter_op, a, b); }

@@ -3,14 +3,9 @@
 #include "meshard/graph/body_vjp.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/composite/control_flow.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/trigonometric.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -394,51 +389,6 @@ void scan_batch(const BatchCall& call, std::span<Tensor> results) {
     results[i] = i < carries || !values[i] ? made[i] : with_first_two_exchanged(made[i]);
 }
 
-std::vector<OpSample> scan_samples(SampleSource& source) {
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // The next carry is the sine of an expression in all inputs, so that it depends on each of them.
-  auto run = [](bool reverse, std::size_t result, std::int64_t unroll = 1) {
-    return [reverse, result, unroll](std::span<const Tensor> x) {
-      const Tensor& w = x[2];
-      ScanCall call{{x[0]}, {x[1]}, x[1].dim(0), reverse, unroll};
-      return scan_tensors(call, [w](std::span<const Tensor> given) {
-        Tensor next = sin(add(multiply(given[0], w), given[1]));
-        return std::vector<Tensor>{next, multiply(next, given[1])};
-      })[result];
-    };
-  };
-  auto inputs = [&](DType dtype, std::int64_t length) {
-    return std::vector<HostArray>{source.uniform(dtype, {4, 8}),
-                                  source.uniform(dtype, {length, 4, 8}),
-                                  source.uniform(dtype, {8})};
-  };
-  auto counted = [](std::span<const Tensor> x) {
-    return scan_tensors({{x[0]}, {}, 5, false}, [](std::span<const Tensor> given) {
-      return std::vector<Tensor>{add(given[0], given[0])};
-    })[0];
-  };
-  auto stacked = [](std::span<const Tensor> x) {
-    return scan_tensors({{}, {x[0]}, x[0].dim(0), false}, [](std::span<const Tensor> given) {
-      return std::vector<Tensor>{sin(given[0])};
-    })[0];
-  };
-  return {
-      {"last carry", inputs(f64, 4), run(false, 0)},
-      {"stacked results", inputs(f64, 4), run(false, 1)},
-      {"reverse, carry", inputs(f64, 3), run(true, 0)},
-      {"reverse, results", inputs(f64, 3), run(true, 1)},
-      {"f32", inputs(f32, 4), run(false, 1)},
-      {"one step", inputs(f64, 1), run(false, 0)},
-      {"two steps a turn", inputs(f64, 4), run(false, 1, 2)},
-      {"two steps a turn, one left", inputs(f64, 5), run(true, 1, 2)},
-      {"all steps in one turn", inputs(f64, 3), run(true, 0, 8)},
-      {"no step, two a turn", inputs(f64, 0), run(false, 0, 2)},
-      {"no step", inputs(f64, 0), run(false, 0)},
-      {"integers", {source.uniform(i32, {8}, -9, 9)}, counted},
-      {"no carry", {source.uniform(f64, {4, 8})}, stacked},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef scan_op = {
@@ -458,7 +408,6 @@ extern constinit const OpDef scan_op = {
         },
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { ScanVjp(call).run(out); },
     .batch = scan_batch,
-    .samples = scan_samples,
     .annotate =
         [](const Node& node) {
           const auto& scan = node.attributes_as<ScanAttributes>();
@@ -481,7 +430,7 @@ std::vector<Tensor> scan_tensors(const ScanCall& call, const BodyFunction& body,
     to_trace.inputs.push_back(slice_input(sliced));
     given.push_back(sliced);
   }
-  TracedBodies traced = trace_bodies(given, {&to_trace, 1}, where);
+  TracedBodies traced = trace_loop(given, call.carries.size(), {&to_trace, 1}, where);
   ScanAttributes attributes{.bodies = std::move(traced.bodies),
                             .length = call.length,
                             .num_carries = std::ssize(call.carries),

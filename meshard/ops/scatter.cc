@@ -3,24 +3,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "meshard/graph/op_def.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/gather.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/element_writer.h"
 #include "meshard/ops/internal/index_dimensions.h"
-#include "meshard/ops/internal/ordered_bits.h"
 #include "meshard/ops/internal/single_row.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;
@@ -234,58 +221,6 @@ void emit_scatter_set(const OpCall& call, OpEmission& out) {
   emit_scatter<>(call, out);
 }
 
-std::vector<OpSample> samples_of(SampleSource& source, Scatter op) {
-  auto by = [op](ScatterDimensions dims, bool unique = false) {
-    return [=](std::span<const Tensor> x) { return op(x[0], x[1], x[2], dims, false, unique); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // All elements are distinct: the derivative of the smallest and the largest jumps where they are
-  // equal.
-  auto of = [&](DType dtype, Shape operand, HostArray indices, Shape updates) {
-    std::vector<double> all =
-        source.distinct(DType::f64, {operand.size() + updates.size()}, 1).to_vector<double>();
-    auto middle = all.begin() + operand.size();
-    double scale = dtype == i32 ? 2 : 0.125;
-    for (double& value : all) value *= scale;
-    auto array = [&](auto begin, auto end, Shape& shape) {
-      return HostArray::from_vector(std::vector<double>(begin, end), std::move(shape))
-          .astype(dtype);
-    };
-    return std::vector<HostArray>{array(all.begin(), middle, operand), std::move(indices),
-                                  array(middle, all.end(), updates)};
-  };
-  ScatterDimensions rows{.update_window_dims = {1},
-                         .inserted_window_dims = {0},
-                         .scatter_dims_to_operand_dims = {0},
-                         .index_vector_dim = 1};
-  ScatterDimensions batches{.update_window_dims = {2},
-                            .inserted_window_dims = {1},
-                            .input_batching_dims = {0},
-                            .scatter_indices_batching_dims = {0},
-                            .scatter_dims_to_operand_dims = {1},
-                            .index_vector_dim = 2};
-  HostArray apart = HostArray::from_vector<std::int32_t>({3, 0, 7, 4});
-  return {
-      {"rows apart", of(f64, {8, 4}, apart, {4, 4}), by(rows, true)},
-      {"rows", of(f64, {8, 4}, source.uniform(i32, {12}, 0, 7), {12, 4}), by(rows)},
-      {"rows, outside", of(f64, {4, 8}, source.uniform(i32, {8}, -2, 5), {8, 8}), by(rows)},
-      {"integers", of(i32, {8, 4}, source.uniform(i32, {4}, 0, 7), {4, 4}), by(rows)},
-      {"points", of(f64, {4, 8}, source.uniform(i32, {2, 8}, 0, 3), {8}),
-       by({.inserted_window_dims = {0, 1}, .scatter_dims_to_operand_dims = {1, 0}})},
-      {"boxes, outside", of(f64, {6, 8}, source.uniform(DType::i8, {4, 2}, -2, 7), {2, 4, 3}),
-       by({.update_window_dims = {0, 2},
-           .scatter_dims_to_operand_dims = {0, 1},
-           .index_vector_dim = 1})},
-      {"batches", of(f64, {4, 8, 2}, source.uniform(i32, {4, 3, 1}, 0, 7), {4, 3, 2}), by(batches)},
-      {"one window of a batch of one",
-       of(f64, {1, 8, 2}, source.uniform(i32, {1, 1, 1}, 0, 7), {1, 1, 2}), by(batches)},
-      {"one window", of(f32, {8, 4}, source.uniform(i32, {}, 0, 7), {4}),
-       by({.update_window_dims = {0},
-           .inserted_window_dims = {0},
-           .scatter_dims_to_operand_dims = {0}})},
-  };
-}
-
 void infer_number_scatter(const OpCall& call, ResultTypes& results) {
   if (call.operand(0).dtype == DType::bool_)
     call.fail("takes integers or floats, not ", call.operand(0));
@@ -294,7 +229,7 @@ void infer_number_scatter(const OpCall& call, ResultTypes& results) {
 
 // `infer` is an argument because under sanitizers comparing function addresses is not a constant
 // expression.
-template <Scatter op, FactorKind of_updates = FactorKind::kNeedReplication>
+template <FactorKind of_updates = FactorKind::kNeedReplication>
 constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string_view example,
                         void (*infer)(const OpCall&, ResultTypes&),
                         void (*emit)(const OpCall&, OpEmission&),
@@ -310,7 +245,6 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
       .read = read,
       .vjp = vjp,
       .batch = batch_scatter,
-      .samples = [](SampleSource& source) { return samples_of(source, op); },
       .parse_attributes = parse_attributes<ScatterAttributes>,
   };
 }
@@ -318,7 +252,7 @@ constexpr OpDef scatter(std::string_view name, std::string_view doc, std::string
 }  // namespace
 
 // Only the shards of scatter_add can be combined, by summing.
-extern constinit const OpDef scatter_add_op = scatter<scatter_add, FactorKind::kReduction>(
+extern constinit const OpDef scatter_add_op = scatter<FactorKind::kReduction>(
     "scatter_add", {},
     "scatter_add(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
     ".inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
@@ -326,7 +260,7 @@ extern constinit const OpDef scatter_add_op = scatter<scatter_add, FactorKind::k
     {.mnemonic = "stablehlo.scatter",
      .attributes = [](const OpText& text) { return read_scatter(text, true); },
      .dtypes_as_written = true});
-extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
+extern constinit const OpDef scatter_set_op = scatter(
     "scatter_set", "The operand with its elements at given indices replaced by windows of updates.",
     "scatter_set(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
     "= {0}, "
@@ -336,14 +270,14 @@ extern constinit const OpDef scatter_set_op = scatter<scatter_set>(
     {.mnemonic = "stablehlo.scatter",
      .attributes = [](const OpText& text) { return read_scatter(text, false); },
      .dtypes_as_written = true});
-extern constinit const OpDef scatter_multiply_op = scatter<scatter_multiply>(
-    "scatter_multiply",
-    "The operand with its elements at given indices multiplied by windows of updates.",
-    "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
-    ".inserted_window_dims = {0}, "
-    ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
-    infer_number_scatter, emit_scatter<kMultiply>, scatter_multiply_vjp);
-extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
+extern constinit const OpDef scatter_multiply_op =
+    scatter("scatter_multiply",
+            "The operand with its elements at given indices multiplied by windows of updates.",
+            "scatter_multiply(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, "
+            ".inserted_window_dims = {0}, "
+            ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
+            infer_number_scatter, emit_scatter<kMultiply>, scatter_multiply_vjp);
+extern constinit const OpDef scatter_min_op = scatter(
     "scatter_min",
     "The operand with the smaller of its elements and windows of updates at given indices.",
     "scatter_min(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "
@@ -351,7 +285,7 @@ extern constinit const OpDef scatter_min_op = scatter<scatter_min>(
     ".scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1})",
     infer_number_scatter, emit_keeping_nans<NanEnd::kLeast, emit_scatter<kMinimum>>,
     scatter_extreme_vjp);
-extern constinit const OpDef scatter_max_op = scatter<scatter_max>(
+extern constinit const OpDef scatter_max_op = scatter(
     "scatter_max",
     "The operand with the larger of its elements and windows of updates at given indices.",
     "scatter_max(x, iota(DType::i32, {2}, 0), y, {.update_window_dims = {1}, .inserted_window_dims "

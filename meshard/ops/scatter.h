@@ -1,7 +1,7 @@
 // Scatters: ops that write windows of updates at given indices.
 #pragma once
 #include "meshard/graph/tensor.h"
-#include "meshard/stablehlo/dimension_numbers.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 

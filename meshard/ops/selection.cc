@@ -3,11 +3,8 @@
 #include <array>
 
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/weak_number.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -28,26 +25,6 @@ void where_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(2)) out[2] = where(condition, 0, call.cotangents[0]);
 }
 
-std::vector<OpSample> where_samples(SampleSource& source) {
-  auto call = [](std::span<const Tensor> x) { return where(x[0], x[1], x[2]); };
-  auto of = [&](DType dtype, Shape condition, Shape a, Shape b) {
-    return std::vector<HostArray>{source.uniform(DType::bool_, std::move(condition), 0, 1),
-                                  source.uniform(dtype, std::move(a)),
-                                  source.uniform(dtype, std::move(b))};
-  };
-  return {
-      {"vector", of(DType::f32, {8}, {8}, {8}), call},
-      {"matrix", of(DType::f32, {4, 8}, {4, 8}, {4, 8}), call},
-      {"rank 3", of(DType::f32, {4, 2, 8}, {4, 2, 8}, {4, 2, 8}), call},
-      {"integers", of(DType::i32, {4, 8}, {4, 8}, {4, 8}), call, false},
-      {"f64", of(DType::f64, {4, 4}, {4, 4}, {4, 4}), call},
-      {"f64, all broadcast", of(DType::f64, {4, 1}, {4}, {}), call},
-      {"f64 and a number",
-       {source.uniform(DType::bool_, {4}, 0, 1), source.uniform(DType::f64, {4})},
-       [](std::span<const Tensor> x) { return where(x[0], x[1], 0); }},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef where_op = element_wise::define({
@@ -59,7 +36,6 @@ extern constinit const OpDef where_op = element_wise::define({
     .mnemonic = "stablehlo.select",
     .emit = [](const OpCall&, OpEmission& out) { out.op("stablehlo.select").done(); },
     .vjp = where_vjp,
-    .samples = where_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands, 1); },
 });
@@ -81,7 +57,6 @@ extern constinit const OpDef maximum_op = element_wise::define({
     .domain = DTypeDomain::kNumber,
     .mnemonic = "stablehlo.maximum",
     .vjp = element_wise::chosen_vjp,
-    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, maximum); },
 });
 
 Tensor maximum(In a, In b) { return element_wise::binary(maximum_op, a, b); }
@@ -93,7 +68,6 @@ extern constinit const OpDef minimum_op = element_wise::define({
     .domain = DTypeDomain::kNumber,
     .mnemonic = "stablehlo.minimum",
     .vjp = element_wise::chosen_vjp,
-    .samples = [](SampleSource& source) { return element_wise::binary_samples(source, minimum); },
 });
 
 Tensor minimum(In a, In b) { return element_wise::binary(minimum_op, a, b); }
@@ -118,25 +92,6 @@ void clip_vjp(const VjpCall& call, std::span<Tensor> out) {
   if (call.needs(2)) out[2] = share(call.cotangents[0], raised, max);
 }
 
-std::vector<OpSample> clip_samples(SampleSource& source) {
-  auto numbers = [](std::span<const Tensor> x) { return clip(x[0], -1, 0.5); };
-  auto tensors = [](std::span<const Tensor> x) { return clip(x[0], x[1], x[2]); };
-  return {
-      {"vector", {source.distinct(DType::f32, {8})}, numbers},
-      {"matrix", {source.distinct(DType::f32, {4, 8})}, numbers},
-      {"rank 3", {source.distinct(DType::f32, {4, 2, 8})}, numbers},
-      {"integers",
-       {source.uniform(DType::i32, {4, 8}, -9, 9)},
-       [](std::span<const Tensor> x) { return clip(x[0], -3, 4); },
-       false},
-      {"f64", {source.distinct(DType::f64, {4, 4}, 0.3)}, numbers},
-      {"f64 with tensors",
-       {source.distinct(DType::f64, {4, 4}, 0.3), source.uniform(DType::f64, {4}, -1.2, -1.1),
-        source.uniform(DType::f64, {}, 1.01, 1.02)},
-       tensors},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef clip_op = element_wise::define({
@@ -153,7 +108,6 @@ extern constinit const OpDef clip_op = element_wise::define({
               .done();
         },
     .vjp = clip_vjp,
-    .samples = clip_samples,
 });
 
 Tensor clip(In x, In min, In max) {

@@ -3,23 +3,11 @@
 #include <algorithm>
 
 #include "meshard/graph/explicit_sharding.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/gather.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/index_dimensions.h"
-#include "meshard/ops/internal/resized_dimension.h"
-#include "meshard/ops/internal/start_indices.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/rolling/layer_slices.h"
-#include "meshard/ops/scatter.h"
-#include "meshard/ops/selection.h"
+#include "meshard/ops/internal/window.h"
+#include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard {
 using namespace internal;
@@ -71,21 +59,6 @@ void batch_slice(const BatchCall& call, std::span<Tensor> results) {
   record_batched(call, make_attributes(std::move(attributes)), call.operands, results);
 }
 
-std::vector<OpSample> slice_samples(SampleSource& source) {
-  auto take = [](Dimensions start, Dimensions stop, Dimensions stride) {
-    return [=](std::span<const Tensor> x) { return slice(x[0], start, stop, stride); };
-  };
-  return {
-      {"half", {source.uniform(DType::f64, {16})}, take({4}, {12}, {})},
-      {"strided", {source.uniform(DType::f64, {16, 4})}, take({1, 0}, {16, 4}, {2, 1})},
-      {"uneven stride", {source.uniform(DType::f64, {8, 7})}, take({0, 1}, {8, 6}, {1, 3})},
-      {"a row", {source.uniform(DType::f32, {4, 8})}, take({2, 0}, {3, 8}, {1, 1})},
-      {"box", {source.uniform(DType::f32, {4, 8, 12})}, take({1, 0, 2}, {3, 8, 11}, {1, 4, 3})},
-      {"nothing", {source.uniform(DType::f64, {4, 8})}, take({2, 0}, {2, 8}, {3, 1})},
-      {"integers", {source.uniform(DType::i32, {8}, -9, 9)}, take({2}, {6}, {1})},
-  };
-}
-
 std::unique_ptr<const Attributes> read_slice(const OpText& text) {
   std::size_t rank = text.rank();
   if (std::string_view ranges = text.attribute({""}); !ranges.empty()) {  // `[0:16:2, 3:4]`
@@ -128,7 +101,6 @@ extern constinit const OpDef slice_op = {
     .read = {.mnemonic = "stablehlo.slice", .attributes = read_slice},
     .vjp = slice_vjp,
     .batch = batch_slice,
-    .samples = slice_samples,
     .parse_attributes = parse_attributes<SliceAttributes>,
     .traits = {.recomputation = Recomputation::kArithmetic},
 };
@@ -191,29 +163,6 @@ void batch_dynamic_slice(const BatchCall& call, std::span<Tensor> results) {
              call.batched[0] ? with_entry(std::min<std::int64_t>(call.size, 1), sizes) : sizes);
 }
 
-std::vector<OpSample> dynamic_slice_samples(SampleSource& source) {
-  auto take = [](Dimensions sizes) {
-    return [=](std::span<const Tensor> x) {
-      return dynamic_slice(x[0], {x.begin() + 1, x.end()}, sizes);
-    };
-  };
-  auto start = [&](double low, double high, DType dtype = DType::i32) {
-    return source.uniform(dtype, {}, low, high);
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"vector", {source.uniform(f64, {16}), start(0, 8)}, take({8})},
-      {"rows", {source.uniform(f64, {8, 4}), start(0, 4), start(0, 0)}, take({4, 4})},
-      {"outside", {source.uniform(f64, {8, 4}), start(-9, -1), start(7, 9)}, take({2, 3})},
-      {"all",
-       {source.uniform(f32, {4, 8, 4}), start(0, 3), start(0, 3), start(0, 3)},
-       take({4, 8, 4})},
-      {"nothing", {source.uniform(f64, {4, 8}), start(0, 3), start(0, 3)}, take({0, 8})},
-      {"narrow indices", {source.uniform(f32, {8}), start(0, 4, DType::u8)}, take({4})},
-      {"integers", {source.uniform(DType::i32, {8}, -9, 9), start(0, 4)}, take({4})},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef dynamic_slice_op = {
@@ -243,7 +192,6 @@ extern constinit const OpDef dynamic_slice_op = {
          .dtypes_as_written = true},
     .vjp = dynamic_slice_vjp,
     .batch = batch_dynamic_slice,
-    .samples = dynamic_slice_samples,
     .parse_attributes = parse_attributes<DynamicSliceAttributes>,
 };
 
@@ -313,27 +261,6 @@ void batch_dynamic_update_slice(const BatchCall& call, std::span<Tensor> results
                                           starts_behind_batch(call, 2));
 }
 
-std::vector<OpSample> dynamic_update_slice_samples(SampleSource& source) {
-  auto call = [](std::span<const Tensor> x) {
-    return dynamic_update_slice(x[0], x[1], {x.begin() + 2, x.end()});
-  };
-  auto start = [&](double low, double high) { return source.uniform(DType::i32, {}, low, high); };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"vector", {source.uniform(f64, {16}), source.uniform(f64, {8}), start(0, 8)}, call},
-      {"a row",
-       {source.uniform(f64, {8, 4}), source.uniform(f64, {1, 4}), start(0, 7), start(0, 0)},
-       call},
-      {"outside",
-       {source.uniform(f64, {8, 4}), source.uniform(f64, {2, 3}), start(-9, -1), start(7, 9)},
-       call},
-      {"all",
-       {source.uniform(f32, {4, 8}), source.uniform(f32, {4, 8}), start(0, 3), start(0, 3)},
-       call},
-      {"nothing", {source.uniform(f64, {4}), source.uniform(f64, {0}), start(0, 3)}, call},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef dynamic_update_slice_op = {
@@ -354,7 +281,6 @@ extern constinit const OpDef dynamic_update_slice_op = {
     .read = {.mnemonic = "stablehlo.dynamic_update_slice", .dtypes_as_written = true},
     .vjp = dynamic_update_slice_vjp,
     .batch = batch_dynamic_update_slice,
-    .samples = dynamic_update_slice_samples,
     .sharding_conflict = [](const OpCall&, std::span<const Sharding* const> operands)
         -> std::string { return unlike_operands(operands.first(2)); },
 };
@@ -429,19 +355,6 @@ void batch_layer_slice(const BatchCall& call, std::span<Tensor> results) {
                            call.as<LayerSliceAttributes>().layer);
 }
 
-std::vector<OpSample> layer_slice_samples(SampleSource& source) {
-  auto number = [](std::int64_t layer) {
-    return [=](std::span<const Tensor> x) { return layer_slice(x[0], layer); };
-  };
-  return {
-      {"first", {source.uniform(DType::f64, {4, 8})}, number(0)},
-      {"last", {source.uniform(DType::f32, {4, 8, 12})}, number(3)},
-      {"scalars", {source.uniform(DType::f64, {8})}, number(5)},
-      {"one layer", {source.uniform(DType::f32, {1, 4, 8})}, number(0)},
-      {"integers", {source.uniform(DType::i32, {4, 8}, -9, 9)}, number(2)},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef layer_slice_op = {
@@ -453,7 +366,6 @@ extern constinit const OpDef layer_slice_op = {
     .emit = emit_layer_slice,
     .vjp = layer_slice_vjp,
     .batch = batch_layer_slice,
-    .samples = layer_slice_samples,
     .parse_attributes = parse_attributes<LayerSliceAttributes>,
 };
 

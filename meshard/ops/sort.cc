@@ -2,13 +2,8 @@
 
 #include <cmath>
 
-#include "meshard/ops/composite/take.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {
@@ -128,34 +123,6 @@ void sort_vjp(const VjpCall& call, std::span<Tensor> out) {
       out[i] = take_along_axis(call.cotangents[i], to, dimension);
 }
 
-std::vector<OpSample> sort_samples(SampleSource& source) {
-  auto along = [](std::int64_t dimension, bool descending = false) {
-    return [=](std::span<const Tensor> x) { return sort(x[0], dimension, descending); };
-  };
-  auto second = [](std::span<const Tensor> x) { return sort({x[0], x[1]}, 0)[1]; };
-  auto by_two = [](std::span<const Tensor> x) { return sort({x[0], x[1], x[2]}, 1, true, 2)[2]; };
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  HostArray odd = HostArray::from_vector<float>({1, NAN, NAN, 1, 0, -0.0f, NAN, 1}, {2, 4});
-  return {
-      {"vector", {source.distinct(f64, {8})}, along(0)},
-      {"rows", {source.distinct(f64, {4, 8})}, along(-1)},
-      {"columns, descending", {source.distinct(f64, {4, 8})}, along(0, true)},
-      {"middle", {source.distinct(f32, {4, 3, 8})}, along(1)},
-      {"ties", {source.uniform(i32, {4, 8}, -2, 2)}, along(1, true)},
-      {"bools", {source.uniform(DType::bool_, {8}, 0, 1)}, along(0)},
-      {"bytes", {source.uniform(DType::u8, {8}, 0, 9)}, along(0)},
-      {"by ties", {source.uniform(i32, {8, 4}, 0, 2), source.uniform(f64, {8, 4})}, second},
-      {"by two keys",
-       {source.uniform(i32, {4, 8}, 0, 2), source.uniform(i32, {4, 8}, 0, 2),
-        source.uniform(f64, {4, 8})},
-       by_two},
-      {"by two keys with NaN",
-       {odd, source.uniform(i32, {2, 4}, 0, 1), source.uniform(f32, {2, 4})},
-       by_two},
-      {"empty", {source.uniform(f32, {0, 4})}, along(0)},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef sort_op = {
@@ -173,7 +140,6 @@ extern constinit const OpDef sort_op = {
                  }},
     .vjp = sort_vjp,
     .batch = batch_along<SortAttributes, &SortAttributes::dimension>,
-    .samples = sort_samples,
     .parse_attributes = parse_attributes<SortAttributes>,
 };
 

@@ -2,11 +2,8 @@
 
 #include <numbers>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/constant.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/rounding.h"
 
 namespace meshard {
 
@@ -22,7 +19,6 @@ extern constinit const OpDef erf_op = element_wise::define_function({
       Tensor scale = element_wise::literal(2 * std::numbers::inv_sqrtpi, x);
       return multiply(scale, bell);
     }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, erf); },
 });
 
 Tensor erf(In x) { return element_wise::unary(erf_op, x); }
@@ -39,8 +35,6 @@ extern constinit const OpDef erfc_op = element_wise::define_function({
       Tensor scale = element_wise::literal(-2 * std::numbers::inv_sqrtpi, x);
       return multiply(scale, bell);
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, erfc, -2, 2); },
 });
 
 Tensor erfc(In x) { return element_wise::unary(erfc_op, x); }
@@ -56,10 +50,6 @@ extern constinit const OpDef erf_inv_op = element_wise::define_function({
       Tensor scale = element_wise::literal(0.5 / std::numbers::inv_sqrtpi, y);
       return multiply(scale, exp(multiply(y, y)));
     }),
-    .samples =
-        [](SampleSource& source) {
-          return element_wise::unary_samples(source, erf_inv, -0.75, 0.75);
-        },
 });
 
 Tensor erf_inv(In x) { return element_wise::unary(erf_inv_op, x); }
@@ -70,8 +60,6 @@ extern constinit const OpDef lgamma_op = element_wise::define_function({
     .domain = DTypeDomain::kFloat,
     .mnemonic = "chlo.lgamma",
     .vjp = element_wise::by_slope([](const VjpCall& call) { return digamma(call.operands[0]); }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, lgamma, 0.5, 4); },
     .traits = {.recomputation = Recomputation::kSeries},
 });
 
@@ -87,37 +75,10 @@ extern constinit const OpDef digamma_op = element_wise::define_function({
       // The trigamma function by zeta: polygamma multiplies by a rounded factor.
       return zeta(element_wise::literal(2, x), x);
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, digamma, 0.5, 4); },
     .traits = {.recomputation = Recomputation::kSeries},
 });
 
 Tensor digamma(In x) { return element_wise::unary(digamma_op, x); }
-
-namespace {
-
-// Samples of a function with the orders of a vector. They are constants, because there is no
-// derivative with respect to the order.
-std::vector<OpSample> samples_of_orders(SampleSource& source, Tensor (*op)(In, In),
-                                        std::vector<float> orders) {
-  auto of = [op](std::vector<float> order, Shape shape, DType dtype = DType::f32) {
-    HostArray first = HostArray::from_vector(std::move(order), std::move(shape)).astype(dtype);
-    return [=](std::span<const Tensor> x) { return op(constant(first), x[0]); };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  return {
-      {"vector", {source.uniform(f64, {4}, 0.5, 4)}, of(std::move(orders), {4}, f64)},
-      {"matrix", {source.uniform(f64, {4, 8}, 0.5, 4)}, of({2}, {}, f64)},
-      {"rank 3", {source.uniform(f32, {4, 2, 8}, 0.5, 4)}, of({3}, {1})},
-      {"bf16", {source.uniform(DType::bf16, {4, 8}, 0.5, 4)}, of({2}, {}, DType::bf16), false},
-      {"both broadcast",
-       {source.uniform(f32, {4, 1}, 2, 3), source.uniform(f32, {1, 8}, 0.5, 4)},
-       [op](std::span<const Tensor> x) { return op(floor(x[0]), x[1]); },
-       false},
-  };
-}
-
-}  // namespace
 
 extern constinit const OpDef polygamma_op = element_wise::define({
     .name = "polygamma",
@@ -130,10 +91,6 @@ extern constinit const OpDef polygamma_op = element_wise::define({
           const Tensor &order = call.operands[0], &x = call.operands[1];
           if (call.needs(0)) fail_at(call.node, "has no derivative with respect to the order");
           if (call.needs(1)) out[1] = multiply(call.cotangents[0], polygamma(add(order, 1), x));
-        },
-    .samples =
-        [](SampleSource& source) {
-          return samples_of_orders(source, polygamma, {1, 2, 3, 1});
         },
     .traits = {.recomputation = Recomputation::kSeries},
 });
@@ -153,10 +110,6 @@ extern constinit const OpDef zeta_op = element_wise::define({
           if (call.needs(0)) fail_at(call.node, "has no derivative with respect to s");
           if (call.needs(1))
             out[1] = negative(multiply(call.cotangents[0], multiply(s, zeta(add(s, 1), q))));
-        },
-    .samples =
-        [](SampleSource& source) {
-          return samples_of_orders(source, zeta, {2, 3, 1.5, 4});
         },
     .traits = {.recomputation = Recomputation::kSeries},
 });

@@ -9,18 +9,9 @@
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/control_flow.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/trigonometric.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 
@@ -355,35 +346,6 @@ void switch_batch(const BatchCall& call, std::span<Tensor> results) {
   }
 }
 
-std::vector<OpSample> switch_samples(SampleSource& source) {
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  auto choose = [](std::int64_t result) {
-    return [result](std::span<const Tensor> x) {
-      const Tensor& w = x[2];
-      std::vector<BodyFunction> branches{
-          [](std::span<const Tensor> g) {
-            return std::vector<Tensor>{sin(g[0]), add(g[0], g[0])};
-          },
-          [w](std::span<const Tensor> g) {
-            return std::vector<Tensor>{multiply(tanh(g[0]), w), g[0]};
-          },
-          [w](std::span<const Tensor> g) {
-            return std::vector<Tensor>{w, multiply(g[0], multiply(g[0], w))};
-          }};
-      return switch_tensors(x[0], branches, {x[1]})[static_cast<std::size_t>(result)];
-    };
-  };
-  auto inputs = [&](DType dtype, double index) {
-    return std::vector<HostArray>{source.uniform(i32, {}, index, index),
-                                  source.uniform(dtype, {4, 8}), source.uniform(dtype, {4, 8})};
-  };
-  return {
-      {"first", inputs(f64, 0), choose(0)},       {"second", inputs(f64, 1), choose(0)},
-      {"third", inputs(f64, 2), choose(1)},       {"f32", inputs(f32, 1), choose(1)},
-      {"index above", inputs(f64, 7), choose(1)}, {"index below", inputs(f64, -3), choose(1)},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef switch_case_op = {
@@ -398,7 +360,6 @@ extern constinit const OpDef switch_case_op = {
     .emit = emit_switch,
     .vjp = [](const VjpCall& call, std::span<Tensor> out) { SwitchVjp(call).run(out); },
     .batch = switch_batch,
-    .samples = switch_samples,
     .annotate =
         [](const Node& node) {
           const std::vector<Body>& bodies = node.attributes_as<SwitchAttributes>().bodies;

@@ -1,14 +1,7 @@
 #include "meshard/ops/triangular_solve.h"
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/op_text.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/matrix_operand.h"
 
 namespace meshard {
@@ -82,44 +75,6 @@ void triangular_solve_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = options.lower ? tril(m, -beside) : triu(m, beside);
 }
 
-std::vector<OpSample> triangular_solve_samples(SampleSource& source) {
-  // A well-conditioned matrix: the diagonal is far from zero.
-  auto firm = [](const Tensor& a) {
-    return add(a, multiply(eye(a.shape()[-1], std::nullopt, 0, a.dtype()), 5));
-  };
-  auto by = [firm](TriangularSolveOptions options) {
-    return [=](std::span<const Tensor> x) { return triangular_solve(firm(x[0]), x[1], options); };
-  };
-  auto of_parts = [firm](TriangularSolveOptions options) {
-    return [=](std::span<const Tensor> x) {
-      Tensor solved = triangular_solve(firm(complex(x[0], x[1])), complex(x[2], x[3]), options);
-      return add(real(solved), multiply(imag(solved), 3));
-    };
-  };
-  DType f32 = DType::f32, f64 = DType::f64;
-  auto matrix = [&](Shape shape) { return source.uniform(f64, std::move(shape)); };
-  using enum TransposeKind;
-  return {
-      {"lower", {matrix({4, 4}), matrix({4, 8})}, by({})},
-      {"upper, right, transposed",
-       {matrix({4, 4}), matrix({8, 4})},
-       by({.left_side = false, .lower = false, .transpose = kTranspose})},
-      {"stack, unit diagonal",
-       {matrix({4, 3, 3}), matrix({4, 3, 2})},
-       by({.unit_diagonal = true, .transpose = kTranspose})},
-      {"right, lower", {matrix({4, 3, 3}), matrix({4, 2, 3})}, by({.left_side = false})},
-      {"upper", {matrix({4, 4}), matrix({4, 1})}, by({.lower = false, .transpose = kAdjoint})},
-      {"f32", {source.uniform(f32, {2, 4, 4}), source.uniform(f32, {2, 4, 4})}, by({})},
-      {"complex", {matrix({3, 3}), matrix({3, 3}), matrix({3, 4}), matrix({3, 4})}, of_parts({})},
-      {"complex, adjoint",
-       {matrix({3, 3}), matrix({3, 3}), matrix({4, 3}), matrix({4, 3})},
-       of_parts({.left_side = false, .lower = false, .transpose = kAdjoint})},
-      {"complex, transposed",
-       {matrix({3, 3}), matrix({3, 3}), matrix({3, 4}), matrix({3, 4})},
-       of_parts({.transpose = kTranspose})},
-  };
-}
-
 }  // namespace
 
 extern constinit const OpDef triangular_solve_op = {
@@ -137,7 +92,6 @@ extern constinit const OpDef triangular_solve_op = {
                  }},
     .vjp = triangular_solve_vjp,
     .batch = batch_unchanged,
-    .samples = triangular_solve_samples,
     .parse_attributes = parse_attributes<TriangularSolveOptions>,
 };
 

@@ -1,5 +1,4 @@
 #pragma once
-#include <string_view>
 
 #include "meshard/base/enum_names.h"
 #include "meshard/base/fields.h"

@@ -1,10 +1,9 @@
 // Tested in meshard/ops/element_wise_table_test.cc.
 #include "meshard/ops/trigonometric.h"
 
-#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/internal/complex_emission.h"
-#include "meshard/ops/power.h"
 
 namespace meshard {
 
@@ -13,7 +12,6 @@ extern constinit const OpDef sin_op = element_wise::define_function({
     .example = "sin(x)",
     .mnemonic = "stablehlo.sine",
     .vjp = element_wise::by_slope([](const VjpCall& call) { return cos(call.operands[0]); }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, sin); },
 });
 
 Tensor sin(In x) { return element_wise::unary(sin_op, x); }
@@ -24,7 +22,6 @@ extern constinit const OpDef cos_op = element_wise::define_function({
     .mnemonic = "stablehlo.cosine",
     .vjp =
         element_wise::by_slope([](const VjpCall& call) { return negative(sin(call.operands[0])); }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, cos); },
 });
 
 Tensor cos(In x) { return element_wise::unary(cos_op, x); }
@@ -35,8 +32,6 @@ extern constinit const OpDef tan_op = element_wise::define_function({
     .mnemonic = "stablehlo.tan",
     .vjp = element_wise::by_slope(
         [](const VjpCall& call) { return add(1, multiply(call.results[0], call.results[0])); }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, tan, -1.25, 1.25); },
 });
 
 Tensor tan(In x) { return element_wise::unary(tan_op, x); }
@@ -50,8 +45,6 @@ extern constinit const OpDef asin_op = element_wise::define_function({
       const Tensor& x = call.operands[0];
       return rsqrt(subtract(1, multiply(x, x)));
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, asin, -0.75, 0.75); },
 });
 
 Tensor asin(In x) { return element_wise::unary(asin_op, x); }
@@ -66,8 +59,6 @@ extern constinit const OpDef acos_op = element_wise::define_function({
           const Tensor& x = call.operands[0];
           out[0] = negative(multiply(call.cotangents[0], rsqrt(subtract(1, multiply(x, x)))));
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, acos, -0.75, 0.75); },
 });
 
 Tensor acos(In x) { return element_wise::unary(acos_op, x); }
@@ -82,8 +73,6 @@ extern constinit const OpDef atan_op = element_wise::define_function({
           const Tensor& x = call.operands[0];
           out[0] = divide(call.cotangents[0], add(1, multiply(x, x)));
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, atan, -2, 2); },
 });
 
 Tensor atan(In x) { return element_wise::unary(atan_op, x); }
@@ -103,8 +92,6 @@ extern constinit const OpDef atan2_op = element_wise::define({
           if (call.needs(0)) out[0] = multiply(call.cotangents[0], divide(b, square));
           if (call.needs(1)) out[1] = negative(multiply(call.cotangents[0], divide(a, square)));
         },
-    .samples =
-        [](SampleSource& source) { return element_wise::binary_samples(source, atan2, 0.25, 2); },
     .traits = {.recomputation = Recomputation::kFunction},
 });
 
@@ -116,8 +103,6 @@ extern constinit const OpDef sinh_op = element_wise::define_function({
     .mnemonic = "chlo.sinh",
     .emit = internal::emit_sinh,
     .vjp = element_wise::by_slope([](const VjpCall& call) { return cosh(call.operands[0]); }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, sinh, -2, 2); },
 });
 
 Tensor sinh(In x) { return element_wise::unary(sinh_op, x); }
@@ -128,8 +113,6 @@ extern constinit const OpDef cosh_op = element_wise::define_function({
     .mnemonic = "chlo.cosh",
     .emit = internal::emit_cosh,
     .vjp = element_wise::by_slope([](const VjpCall& call) { return sinh(call.operands[0]); }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, cosh, -2, 2); },
 });
 
 Tensor cosh(In x) { return element_wise::unary(cosh_op, x); }
@@ -142,7 +125,6 @@ extern constinit const OpDef tanh_op = element_wise::define_function({
     .vjp = element_wise::by_slope([](const VjpCall& call) {
       return subtract(1, multiply(call.results[0], call.results[0]));
     }),
-    .samples = [](SampleSource& source) { return element_wise::unary_samples(source, tanh); },
 });
 
 Tensor tanh(In x) { return element_wise::unary(tanh_op, x); }
@@ -156,8 +138,6 @@ extern constinit const OpDef asinh_op = element_wise::define_function({
       const Tensor& x = call.operands[0];
       return rsqrt(add(1, multiply(x, x)));
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, asinh, -2, 2); },
 });
 
 Tensor asinh(In x) { return element_wise::unary(asinh_op, x); }
@@ -175,8 +155,6 @@ extern constinit const OpDef acosh_op = element_wise::define_function({
       return is_complex(x.dtype()) ? multiply(rsqrt(before), rsqrt(after))
                                    : rsqrt(multiply(before, after));
     }),
-    .samples =
-        [](SampleSource& source) { return element_wise::unary_samples(source, acosh, 1.25, 3); },
 });
 
 Tensor acosh(In x) { return element_wise::unary(acosh_op, x); }
@@ -191,10 +169,6 @@ extern constinit const OpDef atanh_op = element_wise::define_function({
           // Not 1 - x^2, which loses precision near 1.
           const Tensor& x = call.operands[0];
           out[0] = divide(call.cotangents[0], multiply(subtract(1, x), add(1, x)));
-        },
-    .samples =
-        [](SampleSource& source) {
-          return element_wise::unary_samples(source, atanh, -0.75, 0.75);
         },
 });
 

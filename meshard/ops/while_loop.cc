@@ -2,18 +2,11 @@
 
 #include <algorithm>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/control_flow.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/bodies.h"
-#include "meshard/ops/definition/emission.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/collective.h"
 #include "meshard/ops/internal/element_writer.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 namespace {
@@ -271,37 +264,6 @@ class WhileBatch {
   bool differs_ = false;     // whether the condition differs between the members
 };
 
-std::vector<OpSample> while_samples(SampleSource& source) {
-  DType f32 = DType::f32, f64 = DType::f64, i32 = DType::i32;
-  // Doubles the values until their sum of squares is large.
-  auto doubled = [](std::span<const Tensor> x) {
-    Tensor limit = x[1];
-    return while_tensors(
-        [limit](std::span<const Tensor> c) {
-          return std::vector<Tensor>{less(sum(multiply(c[0], c[0])), limit)};
-        },
-        [](std::span<const Tensor> c) { return std::vector<Tensor>{add(c[0], c[0])}; }, {x[0]})[0];
-  };
-  auto counted = [](std::span<const Tensor> x) {
-    Tensor step = x[1];
-    return while_tensors(
-        [](std::span<const Tensor> c) { return std::vector<Tensor>{less(c[0], 100)}; },
-        [step](std::span<const Tensor> c) {
-          return std::vector<Tensor>{add(c[0], step), add(c[1], c[0])};
-        },
-        {x[0], x[2]})[1];
-  };
-  std::vector<OpSample> samples{
-      {"vector", {source.uniform(f32, {8}), source.uniform(f32, {}, 50, 90)}, doubled},
-      {"matrix", {source.uniform(f64, {4, 8}), source.uniform(f64, {}, 500, 900)}, doubled},
-      {"two carries",
-       {source.uniform(i32, {}, 0, 9), source.uniform(i32, {}, 3, 9), source.uniform(i32, {4, 2})},
-       counted},
-  };
-  for (OpSample& sample : samples) sample.check_vjp = false;
-  return samples;
-}
-
 }  // namespace
 
 extern constinit const OpDef while_loop_op = {
@@ -324,7 +286,6 @@ extern constinit const OpDef while_loop_op = {
         },
     .batch = [](const BatchCall& call,
                 std::span<Tensor> results) { WhileBatch(call).run(results); },
-    .samples = while_samples,
     .annotate =
         [](const Node& node) {
           const Body& body = node.attributes_as<WhileAttributes>().bodies[kBody];
@@ -339,7 +300,8 @@ std::vector<Tensor> while_tensors(const BodyFunction& condition, const BodyFunct
   BodyToTrace to_trace[2] = {{{}, condition}, {{}, body}};
   for (const Tensor& carry : carries)
     for (BodyToTrace& each : to_trace) each.inputs.push_back(body_input(carry));
-  TracedBodies traced = trace_bodies(carries, to_trace, where);
+  std::vector<Tensor> given = carries;
+  TracedBodies traced = trace_loop(given, carries.size(), to_trace, where);
   return with_effects_kept(
       record_call(while_loop_op,
                   make_attributes(WhileAttributes{std::move(traced.bodies), std::ssize(carries)}),

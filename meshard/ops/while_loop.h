@@ -1,6 +1,4 @@
 #pragma once
-#include <cstdint>
-#include <span>
 #include <vector>
 
 #include "meshard/graph/body_function.h"

@@ -1,5 +1,3 @@
-#include "meshard/optim/adam.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -8,9 +6,9 @@
 
 #include "meshard/graph/sync.h"
 #include "meshard/optim/fsdp.h"
-#include "meshard/optim/loss_scale.h"
+#include "meshard/optim/gradients.h"
 #include "meshard/optim/optim_testutil.h"
-#include "meshard/optim/sgd.h"
+#include "meshard/optim/optimizers.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"
 

@@ -1,9 +1,8 @@
-#include "meshard/optim/clip.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 
+#include "meshard/optim/gradients.h"
 #include "meshard/optim/optim_testutil.h"
 #include "tests/support/matchers.h"
 

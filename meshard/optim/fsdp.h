@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/graph/call_scope.h"
+#include "meshard/graph/record.h"
 #include "meshard/graph/structure.h"
 #include "meshard/optim/parameter_step.h"
 

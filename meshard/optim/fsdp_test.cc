@@ -4,8 +4,8 @@
 
 #include "meshard/autodiff/grad.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/optim/adam.h"
 #include "meshard/optim/optim_testutil.h"
+#include "meshard/optim/optimizers.h"
 #include "meshard/runtime/shards.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"

@@ -1,11 +1,10 @@
-#include "meshard/optim/loss_scale.h"
-
 #include <gmock/gmock.h>
 
 #include <cmath>
 #include <limits>
 
 #include "meshard/autodiff/grad.h"
+#include "meshard/optim/gradients.h"
 #include "meshard/optim/optim_testutil.h"
 
 namespace meshard::optim {

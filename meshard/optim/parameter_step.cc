@@ -5,7 +5,6 @@
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::optim::internal {

@@ -3,7 +3,7 @@
 #include <numbers>
 
 #include "meshard/base/error.h"
-#include "meshard/graph/call_scope.h"
+#include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 
 namespace meshard::optim {

@@ -6,8 +6,8 @@
 #include <functional>
 #include <thread>
 
-#include "meshard/processes/thread_communicator.h"
 #include "tests/support/matchers.h"
+#include "tests/support/thread_communicator.h"
 
 namespace meshard {
 namespace {

@@ -1,9 +1,7 @@
-#include "meshard/partitioned/module_identity.h"
-
 #include <gmock/gmock.h>
 
-#include "meshard/partitioned/hlo_builder_testutil.h"
-#include "meshard/partitioned/rewrite.h"
+#include "meshard/hlo/hlo_builder_testutil.h"
+#include "meshard/partitioned/partition.h"
 
 namespace meshard {
 namespace {

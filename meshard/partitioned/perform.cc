@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "meshard/hlo/element_dtype.h"
+#include "meshard/hlo/shape.h"
 #include "meshard/partitioned/collective_call.h"
 
 namespace meshard {
@@ -108,7 +108,7 @@ class Performance {
   Result<void> position() const {
     if (results_.size() != 1 || count_of(results_[0].dimensions) != 1) return misfit();
     int rank = communicator_.rank();
-    auto at = std::find(collective_.ranks.begin(), collective_.ranks.end(), rank);
+    auto at = std::ranges::find(collective_.ranks, rank);
     if (!collective_.ranks.empty()) {
       if (at == collective_.ranks.end()) return misfit();
       rank = static_cast<int>(at - collective_.ranks.begin());
@@ -128,8 +128,8 @@ class Performance {
       total += one.in_bytes;
       arrays.push_back(one);
     }
-    bool one_type = std::all_of(arrays.begin(), arrays.end(),
-                                [&](const Array& one) { return one.type == arrays.front().type; });
+    bool one_type = std::ranges::all_of(
+        arrays, [&](const Array& one) { return one.type == arrays.front().type; });
     if (arrays.size() == 1 || !one_type || group_.size() == 1) {
       for (const Array& one : arrays) MESHARD_RETURN_IF_ERROR(all_reduce_array(one));
       return {};

@@ -1,5 +1,3 @@
-#include "meshard/partitioned/rewrite.h"
-
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -8,8 +6,9 @@
 #include <set>
 
 #include "meshard/base/whole_file.h"
+#include "meshard/hlo/hlo_builder_testutil.h"
 #include "meshard/partitioned/chain_check_testutil.h"
-#include "meshard/partitioned/hlo_builder_testutil.h"
+#include "meshard/partitioned/partition.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -11,7 +11,6 @@
 #include "meshard/pipeline/internal/action_log.h"
 #include "meshard/pipeline/schedule/timeline.h"
 #include "meshard/pipeline/stage_programs.h"
-#include "meshard/pipeline/stage_state.h"
 #include "meshard/runtime/gather.h"
 #include "meshard/runtime/transfer.h"
 
@@ -44,8 +43,8 @@ struct Flight {
 };
 
 inline bool types_match(const std::vector<TensorType>& types, const std::vector<Tensor>& tensors) {
-  return std::equal(types.begin(), types.end(), tensors.begin(), tensors.end(),
-                    [](const TensorType& type, const Tensor& one) { return type == one.type(); });
+  return std::ranges::equal(
+      types, tensors, [](const TensorType& type, const Tensor& one) { return type == one.type(); });
 }
 
 }  // namespace internal
@@ -183,8 +182,7 @@ class Pipeline::State {
     const auto key = [](const auto& one) {
       return std::pair(std::get<0>(one), !is_send(std::get<2>(one).work));
     };
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const auto& a, const auto& b) { return key(a) < key(b); });
+    std::ranges::stable_sort(all, [&](const auto& a, const auto& b) { return key(a) < key(b); });
     for (const auto& [start, worker, action] : all) order_.push_back(action);
   }
 
@@ -239,8 +237,7 @@ class Pipeline::State {
   std::string place_of(const PipelineAction& action) const {
     std::string text = cat("in ", stages_[static_cast<std::size_t>(action.stage)].name, ", ",
                            enum_name(action.work));
-    if (action.work != PipelineWork::kUpdate)
-      append(text, cat(" of microbatch ", action.microbatch));
+    if (action.work != PipelineWork::kUpdate) append(text, " of microbatch ", action.microbatch);
     return text;
   }
   template <class F>

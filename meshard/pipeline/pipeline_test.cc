@@ -13,7 +13,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "meshard/optim/optim.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/trace/jit.h"
 #include "tests/support/matchers.h"

@@ -1,6 +1,6 @@
-#include "meshard/pipeline/stage_state.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/pipeline/stage_programs.h"
 
 namespace meshard::internal {
 namespace {

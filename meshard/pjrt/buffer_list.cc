@@ -5,7 +5,6 @@
 #include <mutex>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/internal/launch_record.h"
@@ -158,7 +157,7 @@ void BufferBatch::destroy_on(std::size_t device) const noexcept {
   const std::size_t step = devices_->size();
   PJRT_Buffer* const* end = buffers_.data() + buffers_.size();
   for (PJRT_Buffer* const* at = buffers_.data() + device; at < end; at += step)
-    internal::destroy_buffer(api, *at);
+    internal::destroy(api, *at);
 }
 
 void BufferBatch::destroy() noexcept {

@@ -7,7 +7,7 @@
 
 #include "meshard/base/inline_vector.h"
 #include "meshard/pjrt/buffer.h"
-#include "meshard/pjrt/device_list.h"
+#include "meshard/pjrt/device.h"
 
 namespace meshard::pjrt {
 

@@ -1,13 +1,10 @@
 // Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/client.h"
 
-#include <memory>
 #include <utility>
 
-#include "meshard/pjrt/host_to_device_transfer.h"
 #include "meshard/pjrt/internal/callbacks.h"
 #include "meshard/pjrt/internal/client_state.h"
-#include "meshard/pjrt/internal/key_value_callbacks.h"
 #include "meshard/pjrt/internal/process_end.h"
 #include "meshard/pjrt/loaded_executable.h"
 

@@ -12,15 +12,13 @@
 #include "meshard/base/result.h"
 #include "meshard/pjrt/array_type.h"
 #include "meshard/pjrt/buffer.h"
-#include "meshard/pjrt/client_options.h"
 #include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/compile_options.h"
 #include "meshard/pjrt/device.h"
-#include "meshard/pjrt/device_list.h"
-#include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/launch_rules.h"
+#include "meshard/pjrt/named_value.h"
 #include "meshard/pjrt/plugin.h"
-#include "meshard/pjrt/process_devices.h"
+#include "meshard/pjrt/run_rules.h"
 
 struct PJRT_Client;
 

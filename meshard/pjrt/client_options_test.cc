@@ -1,7 +1,6 @@
-#include "meshard/pjrt/client_options.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/pjrt/named_value.h"
 #include "tests/support/matchers.h"
 
 namespace meshard::pjrt {

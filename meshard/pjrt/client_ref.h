@@ -2,6 +2,14 @@
 #pragma once
 #include <utility>
 
+struct PJRT_Api;
+struct PJRT_AsyncHostToDeviceTransferManager;
+struct PJRT_Buffer;
+struct PJRT_Event;
+struct PJRT_Executable;
+struct PJRT_LoadedExecutable;
+struct PJRT_TopologyDescription;
+
 namespace meshard::pjrt {
 
 namespace internal {
@@ -43,4 +51,38 @@ class ClientRef {
   internal::ClientState* state_ = nullptr;
 };
 
+namespace internal {
+
+/// Frees an object of the plugin; errors are ignored, since no caller could handle them.
+void destroy(const PJRT_Api* api, PJRT_AsyncHostToDeviceTransferManager* transfer) noexcept;
+void destroy(const PJRT_Api* api, PJRT_Buffer* buffer) noexcept;
+void destroy(const PJRT_Api* api, PJRT_Event* event) noexcept;
+void destroy(const PJRT_Api* api, PJRT_Executable* executable) noexcept;
+void destroy(const PJRT_Api* api, PJRT_LoadedExecutable* executable) noexcept;
+void destroy(const PJRT_Api* api, PJRT_TopologyDescription* topology) noexcept;
+
+/// Move-only owner of an object of the plugin, or of none. Keeps its client alive.
+template <class Raw>
+struct Owned {
+  Owned() = default;
+  Owned(ClientRef of, const PJRT_Api* plugin, Raw* object)
+      : client(std::move(of)), api(plugin), raw(object) {}
+  Owned(Owned&& other) noexcept
+      : client(std::move(other.client)), api(other.api), raw(std::exchange(other.raw, nullptr)) {}
+  Owned& operator=(Owned other) noexcept {
+    std::swap(client, other.client);
+    std::swap(api, other.api);
+    std::swap(raw, other.raw);
+    return *this;
+  }
+  ~Owned() {
+    if (raw != nullptr) destroy(api, raw);
+  }
+
+  ClientRef client;
+  const PJRT_Api* api = nullptr;
+  Raw* raw = nullptr;
+};
+
+}  // namespace internal
 }  // namespace meshard::pjrt

@@ -116,7 +116,7 @@ std::string CompileOptions::serialize() const {
 std::string compiler_variables() {
   std::string lines;
   for (const char* name : {"XLA_FLAGS", "LIBTPU_INIT_ARGS", "TPU_LIBRARY_PATH"})
-    if (const char* value = std::getenv(name)) append(lines, cat(name, "=", value, "\n"));
+    if (const char* value = std::getenv(name)) append(lines, name, "=", value, "\n");
   return lines;
 }
 

@@ -1,7 +1,7 @@
 // Tested in tests/plugin/pjrt_conformance_test.cc.
 #include "meshard/pjrt/device.h"
 
-#include <atomic>
+#include <algorithm>
 
 #include "meshard/pjrt/internal/c_api.h"
 
@@ -59,7 +59,9 @@ Result<Memory> Memory::read(const PJRT_Api* api, PJRT_Memory* raw) {
 }
 
 namespace {
+
 constinit std::atomic<bool> several_platforms{false};
+
 }  // namespace
 
 void name_platforms() { several_platforms.store(true, std::memory_order_relaxed); }
@@ -125,6 +127,17 @@ Result<DeviceMemoryStats> Device::memory_stats() const {
   if (args.largest_free_block_bytes_is_set)
     stats.largest_free_block = args.largest_free_block_bytes;
   return stats;
+}
+
+std::optional<std::vector<std::uint32_t>> DeviceList::positions_of(const DeviceList& other) const {
+  if (size() != other.size()) return std::nullopt;
+  std::vector<std::uint32_t> positions;
+  for (const Device* device : other.devices_) {
+    auto at = std::ranges::find(devices_, device);
+    if (at == devices_.end()) return std::nullopt;
+    positions.push_back(static_cast<std::uint32_t>(at - devices_.begin()));
+  }
+  return positions;
 }
 
 }  // namespace meshard::pjrt

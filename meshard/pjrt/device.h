@@ -1,10 +1,13 @@
 // Devices and memories of a client, and descriptions of devices that may be absent.
 #pragma once
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "meshard/base/result.h"
@@ -149,5 +152,29 @@ class Device {
 
 /// Makes messages name the platform of each device, because the process has several.
 void name_platforms();
+
+}  // namespace meshard::pjrt
+
+namespace meshard::pjrt {
+
+class Device;
+
+/// Devices of one client in an order. Owned by the client, which has one object for equal lists:
+/// compare by address.
+class DeviceList {
+ public:
+  explicit DeviceList(std::vector<const Device*> devices) : devices_(std::move(devices)) {}
+  DeviceList(const DeviceList&) = delete;
+  DeviceList& operator=(const DeviceList&) = delete;
+
+  std::size_t size() const { return devices_.size(); }
+  const Device& operator[](std::size_t i) const { return *devices_[i]; }
+  std::span<const Device* const> devices() const { return devices_; }
+  /// The position in this list of each device of `other`; none if the two have other devices.
+  std::optional<std::vector<std::uint32_t>> positions_of(const DeviceList& other) const;
+
+ private:
+  std::vector<const Device*> devices_;
+};
 
 }  // namespace meshard::pjrt

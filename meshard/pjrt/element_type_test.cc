@@ -1,6 +1,6 @@
-#include "meshard/pjrt/element_type.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/pjrt/array_type.h"
 
 namespace meshard::pjrt {
 namespace {

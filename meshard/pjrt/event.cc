@@ -25,40 +25,24 @@ void call_ready(PJRT_Error* error, void* argument) {
 
 }  // namespace
 
-Event::Event(Event&& other) noexcept
-    : client_(std::move(other.client_)),
-      api_(other.api_),
-      raw_(std::exchange(other.raw_, nullptr)) {}
-
-Event& Event::operator=(Event&& other) noexcept {
-  if (this == &other) return *this;
-  internal::destroy_event(api_, raw_);
-  client_ = std::move(other.client_);
-  api_ = other.api_;
-  raw_ = std::exchange(other.raw_, nullptr);
-  return *this;
-}
-
-Event::~Event() { internal::destroy_event(api_, raw_); }
-
 Result<void> Event::await() const {
-  if (raw_ == nullptr) return {};
-  return internal::await_events(api_, {&raw_, 1}, "PJRT_Event_Await", {});
+  if (own_.raw == nullptr) return {};
+  return internal::await_events(own_.api, {&own_.raw, 1}, "PJRT_Event_Await", {});
 }
 
 Result<bool> Event::is_ready() const {
-  if (raw_ == nullptr) return true;
-  return internal::is_ready(api_, raw_);
+  if (own_.raw == nullptr) return true;
+  return internal::is_ready(own_.api, own_.raw);
 }
 
 Result<void> Event::on_ready(std::function<void(const Result<void>&)> callback,
                              CallbackThread thread) const {
   if (thread == CallbackThread::kOurs) callback = internal::in_our_thread(std::move(callback));
-  if (raw_ == nullptr) {
+  if (own_.raw == nullptr) {
     callback({});
     return {};
   }
-  return internal::call_when_ready(api_, raw_, "PJRT_Event_OnReady", std::move(callback));
+  return internal::call_when_ready(own_.api, own_.raw, "PJRT_Event_OnReady", std::move(callback));
 }
 
 std::function<void(const Result<void>&)> internal::in_our_thread(

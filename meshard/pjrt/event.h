@@ -1,14 +1,10 @@
 // The completion of an asynchronous operation of a plugin.
 #pragma once
 #include <functional>
-#include <optional>
 #include <string_view>
 
 #include "meshard/base/result.h"
 #include "meshard/pjrt/client_ref.h"
-
-struct PJRT_Api;
-struct PJRT_Event;
 
 namespace meshard::pjrt {
 
@@ -35,10 +31,7 @@ class Event {
  public:
   Event() = default;
   Event(ClientRef client, const PJRT_Api* api, PJRT_Event* raw)
-      : client_(std::move(client)), api_(api), raw_(raw) {}
-  Event(Event&& other) noexcept;
-  Event& operator=(Event&& other) noexcept;
-  ~Event();
+      : own_(std::move(client), api, raw) {}
 
   /// Blocks until the event completes. A wait that is too long is reported (base/stall_report.h).
   /// @error the error of the operation that the event represents
@@ -49,12 +42,10 @@ class Event {
   Result<void> on_ready(std::function<void(const Result<void>&)> callback,
                         CallbackThread thread = CallbackThread::kOurs) const;
 
-  PJRT_Event* raw() const { return raw_; }
+  PJRT_Event* raw() const { return own_.raw; }
 
  private:
-  ClientRef client_;
-  const PJRT_Api* api_ = nullptr;
-  PJRT_Event* raw_ = nullptr;
+  internal::Owned<PJRT_Event> own_;
 };
 
 }  // namespace meshard::pjrt

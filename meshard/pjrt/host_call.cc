@@ -7,12 +7,10 @@
 #include <exception>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "meshard/pjrt/client.h"
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/internal/c_api.h"
-#include "meshard/pjrt/internal/extensions.h"
 #include "meshard/pjrt/internal/ffi_abi.h"
 
 namespace meshard::pjrt {
@@ -23,7 +21,7 @@ struct Target {
   std::string_view name;  // empty: free
   std::atomic<HostCallFunction> function{nullptr};
 };
-constexpr std::size_t kTargets = 4;
+constexpr std::size_t kTargets = 96;
 constinit Target targets[kTargets];
 constinit std::mutex targets_mutex;  // guards the names
 
@@ -65,7 +63,7 @@ int device_of(const ffi::CallFrame& frame) {
 }
 
 void read_attribute(std::string_view name, int type, const void* value, HostCall& to) {
-  constexpr int kS32 = 4;
+  constexpr int kPred = 1, kS32 = 4, kU8 = 6;  // numbers of XLA's PrimitiveType
   if (type == ffi::kString) {
     const auto& text = *static_cast<const ffi::Bytes*>(value);
     to.attributes.emplace_back(name, std::string_view(text.data, text.size));
@@ -78,6 +76,8 @@ void read_attribute(std::string_view name, int type, const void* value, HostCall
     const auto& scalar = *static_cast<const ffi::Scalar*>(value);
     if (scalar.element == kS32)
       to.numbers.emplace_back(name, std::span(static_cast<const std::int32_t*>(scalar.value), 1));
+    if (scalar.element == kU8 || scalar.element == kPred)
+      to.letters.emplace_back(name, *static_cast<const char*>(scalar.value));
   }
 }
 
@@ -105,20 +105,24 @@ bool answer_metadata(const ffi::CallFrame& frame) {
   return false;
 }
 
+ffi::Error* serve(const ffi::CallFrame& frame, const Target& target) {
+  if (answer_metadata(frame) || frame.stage != ffi::kExecute) return nullptr;
+  try {
+    Result<void> done = target.function.load()(call_of(frame));
+    if (done.ok()) return nullptr;
+    return make_error(frame, done.error().code(), done.error().what());
+  } catch (const Error& error) {
+    return make_error(frame, error.code(), error.what());
+  } catch (const std::exception& error) {
+    return make_error(frame, ErrorCode::kUnknown, error.what());
+  } catch (...) {
+    return make_error(frame, ErrorCode::kUnknown, "an exception that is not a std::exception");
+  }
+}
+
 template <std::size_t kTarget>
 ffi::Error* handle(ffi::CallFrame* frame) {
-  if (answer_metadata(*frame) || frame->stage != ffi::kExecute) return nullptr;
-  try {
-    Result<void> done = targets[kTarget].function.load()(call_of(*frame));
-    if (done.ok()) return nullptr;
-    return make_error(*frame, done.error().code(), done.error().what());
-  } catch (const Error& error) {
-    return make_error(*frame, error.code(), error.what());
-  } catch (const std::exception& error) {
-    return make_error(*frame, ErrorCode::kUnknown, error.what());
-  } catch (...) {
-    return make_error(*frame, ErrorCode::kUnknown, "an exception that is not a std::exception");
-  }
+  return serve(*frame, targets[kTarget]);
 }
 
 // The handler of all missing targets.

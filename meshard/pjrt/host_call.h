@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/pjrt/element_type.h"
+#include "meshard/pjrt/array_type.h"
 
 namespace meshard::pjrt {
 
 class Client;
 
 /// The target under which programs call functions of users. Targets are custom calls with
-/// api_version 4 whose attributes are strings, i32 numbers, and arrays of i32.
+/// api_version 4 whose attributes are strings, i32 numbers, arrays of i32, and ui8 or i1 numbers.
 inline constexpr std::string_view kHostCallTarget = "meshard.host_call";
 
 /// A view of an argument or result of a host call: dense, row-major elements in host memory.
@@ -33,6 +33,8 @@ struct HostCall {
   std::vector<std::pair<std::string_view, std::string_view>> attributes;
   /// The attributes that are i32 numbers or arrays of them. Both are sorted by name.
   std::vector<std::pair<std::string_view, std::span<const std::int32_t>>> numbers;
+  /// The attributes that are numbers of 8 bits without a sign, such as letters, or i1.
+  std::vector<std::pair<std::string_view, char>> letters;
   /// The id of the device; -1 if the plugin does not report it.
   int device = -1;
 
@@ -50,7 +52,7 @@ using HostCallFunction = Result<void> (*)(const HostCall& call);
 /// each target in the process; a later call replaces it.
 /// @pre `target` outlives the process, as a literal does
 /// @error unimplemented, naming the plugin and the reason: it has no FFI extension, or its devices
-/// do not use host memory (only CPU devices do); resource exhausted for more than 4 targets
+/// do not use host memory (only CPU devices do); resource exhausted for more than 96 targets
 Result<void> accept_host_calls(const Client& client, std::string_view target,
                                HostCallFunction function);
 /// The same for kHostCallTarget.

@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
 #include "meshard/pjrt/loaded_executable.h"
@@ -91,11 +91,11 @@ Result<void> LoadedExecutable::check(const Call& call) const {
   if (call.device_by_device && !can_run_device_by_device())
     return wrong(
         ErrorCode::kFailedPrecondition, "the parts of this program wait for each other, and the ",
-        client_->platform, " plugin ",
-        client_->rules.parts_start_together ? "starts no part before all parts are launched"
-                                            : "may run one device's part in the calling thread",
+        own_.client->platform, " plugin ",
+        own_.client->rules.parts_start_together ? "starts no part before all parts are launched"
+                                                : "may run one device's part in the calling thread",
         ": use execute");
-  if (client_->wedged && devices_->size() > 1)
+  if (own_.client->wedged && devices_->size() > 1)
     return wrong(ErrorCode::kFailedPrecondition,
                  "an earlier launch of this client failed inside the plugin, which can no longer "
                  "complete launches on several devices: create a new client (restart_runtime())");
@@ -147,13 +147,13 @@ Error LoadedExecutable::explain(const Call& call, std::size_t i) const {
   if (!*list) return invalid("the list is empty");
   if (auto live = (*list)[0].check_live(call.place); !live.ok())
     return invalid(live.error().message());
-  if (!list->is_of(client_)) return invalid("the buffers belong to another client");
+  if (!list->is_of(own_.client)) return invalid("the buffers belong to another client");
   if (list->type() != *parameter_types_[i])
     return invalid("the program takes ", *parameter_types_[i], ", the buffers are ", list->type());
   auto ids = [](const DeviceList& devices) {
     std::string text;
     for (const Device* device : devices.devices())
-      append(text, cat(text.empty() ? "" : ",", device->id()));
+      append(text, text.empty() ? "" : ",", device->id());
     return text;
   };
   return invalid("the buffers are on devices ", ids(list->devices()),
@@ -163,8 +163,8 @@ Error LoadedExecutable::explain(const Call& call, std::size_t i) const {
 // Marks the lists that this launch consumes, and rejects one that is passed twice.
 Result<void> LoadedExecutable::claim_donated(Call& call) const {
   if (signature_.donated.empty()) return {};
-  call.mark = ++client_->launch_mark;
-  if (call.mark == 0) call.mark = ++client_->launch_mark;  // 0 marks a new list
+  call.mark = ++own_.client->launch_mark;
+  if (call.mark == 0) call.mark = ++own_.client->launch_mark;  // 0 marks a new list
   auto kept = [&](std::size_t parameter) {
     return std::ranges::binary_search(call.options.keep, static_cast<std::int64_t>(parameter));
   };
@@ -213,10 +213,10 @@ void LoadedExecutable::settle_donated(const Call& call) const {
 // Makes the caller the owner of the buffers that the plugin returned.
 void LoadedExecutable::give_outputs(const Call& call) const {
   std::size_t outputs = result_types_.size();
-  internal::add_references(client_.get(), static_cast<long>(outputs));
+  internal::add_references(own_.client.get(), static_cast<long>(outputs));
   for (const Device* device : devices_->devices()) device->count_bytes(result_bytes_, true);
   for (std::size_t i = 0; i < outputs; ++i)
-    call.outputs[i].set_output(client_.get(), call.number, call.raw_outputs.data() + i, outputs,
+    call.outputs[i].set_output(own_.client.get(), call.number, call.raw_outputs.data() + i, outputs,
                                result_types_[i], result_sizes_[i], devices_);
 }
 
@@ -240,7 +240,7 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
 // only the events of the devices that run are not null
 [[gnu::always_inline]] inline Result<void> LoadedExecutable::enter_plugin(Call& call) const {
   if (call.device_by_device) return enter_each(call);
-  const PJRT_Api* api = client_->api;
+  const PJRT_Api* api = own_.client->api;
   std::size_t per_device = parameter_types_.size(), outputs = result_types_.size();
   Scratch& lists = scratch();
   for (std::size_t k = 0; k < devices_->size(); ++k) {
@@ -249,7 +249,7 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
   }
   PJRT_ExecuteOptions options = plugin_options(call.id, call.options.keep);
   MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
-  args.executable = raw_;
+  args.executable = own_.raw;
   args.options = &options;
   args.num_args = per_device;
   args.argument_lists = lists.argument_lists.data();
@@ -259,7 +259,7 @@ PJRT_ExecuteOptions plugin_options(int id, std::span<const std::int64_t> keep) {
   auto done = internal::take_error(api, api->PJRT_LoadedExecutable_Execute(&args),
                                    "PJRT_LoadedExecutable_Execute");
   if (done.ok()) return done;
-  std::fill(call.events.begin(), call.events.end(), nullptr);  // what is left there is not owned
+  std::ranges::fill(call.events, nullptr);  // what is left there is not owned
   return done.error().with_note(cat("while launching \"", site_->name, "\" on ", devices_->size(),
                                     " devices", (*devices_)[0].of_platform()));
 }
@@ -270,7 +270,7 @@ Result<void> LoadedExecutable::enter_on(const Call& call, std::size_t k) const {
   PJRT_Buffer** outputs = call.raw_outputs.data() + k * result_types_.size();
   PJRT_ExecuteOptions options = plugin_options(call.id, call.options.keep);
   MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Execute, args);
-  args.executable = raw_;
+  args.executable = own_.raw;
   args.options = &options;
   args.num_args = parameter_types_.size();
   args.argument_lists = &arguments;
@@ -278,7 +278,7 @@ Result<void> LoadedExecutable::enter_on(const Call& call, std::size_t k) const {
   args.num_devices = 1;
   args.execute_device = (*devices_)[k].raw();
   args.device_complete_events = &call.events[k];
-  const PJRT_Api* api = client_->api;
+  const PJRT_Api* api = own_.client->api;
   PJRT_Error* error = api->PJRT_LoadedExecutable_Execute(&args);
   if (error == nullptr) [[likely]]
     return {};
@@ -309,7 +309,7 @@ Result<void> LoadedExecutable::enter_each(Call& call) const {
   for (std::size_t k = 0; k < devices_->size(); ++k)
     if (call.events[k] != nullptr)  // nobody owns its outputs now
       for (std::size_t j = 0; j < outputs; ++j)
-        internal::destroy_buffer(client_->api, call.raw_outputs[k * outputs + j]);
+        internal::destroy(own_.client->api, call.raw_outputs[k * outputs + j]);
   return error->with_note(cat("while launching \"", site_->name, "\" on device ",
                               (*devices_)[failed].id(), (*devices_)[failed].of_platform(),
                               launched_on(call)));
@@ -319,7 +319,7 @@ Result<void> LoadedExecutable::enter_each(Call& call) const {
 std::string LoadedExecutable::launched_on(const Call& call) const {
   std::string ids;
   for (std::size_t k = 0; k < devices_->size(); ++k)
-    if (call.events[k] != nullptr) append(ids, cat(ids.empty() ? " " : ",", (*devices_)[k].id()));
+    if (call.events[k] != nullptr) append(ids, ids.empty() ? " " : ",", (*devices_)[k].id());
   if (ids.empty()) return "; it was launched on no other device";
   return cat("; it was already launched on device", ids,
              signature_.donated.empty() ? "" : ", which consumed the donated arguments there");
@@ -327,7 +327,7 @@ std::string LoadedExecutable::launched_on(const Call& call) const {
 
 // `record` is a spare one, or null.
 inline LaunchRecord* LoadedExecutable::new_record(const Call& call, LaunchRecord* record) const {
-  ClientState& client = *client_.get();
+  ClientState& client = *own_.client.get();
   if (record == nullptr) record = new LaunchRecord;
   record->number = call.number;
   record->api = client.api;
@@ -364,7 +364,7 @@ struct Entering {
 // Programs whose devices may wait for each other enter the plugin one at a time, so that all
 // devices receive their launches in the same order.
 [[gnu::always_inline]] inline Result<Launch> LoadedExecutable::enter(Call& call) const {
-  ClientState& client = *client_.get();
+  ClientState& client = *own_.client.get();
   // One section for all that needs the lock: taking it costs as much as the rest of it.
   std::unique_lock lock(client.launch_mutex);
   Entering entering(client, lock);
@@ -393,7 +393,7 @@ struct Entering {
   if (ended && !record->has_succeeded()) entered = record->await();
   if (!entered.ok()) {
     if (ended)
-      for (PJRT_Buffer* output : call.raw_outputs) internal::destroy_buffer(client.api, output);
+      for (PJRT_Buffer* output : call.raw_outputs) internal::destroy(client.api, output);
     internal::drop_launch(record);
     settle_donated(call);
     if (client.rules.error_wedges_client && devices_->size() > 1 && !call.device_by_device)
@@ -410,7 +410,7 @@ struct Entering {
   record->begun = coarse_now();
   record->references.store(call.options.track ? 2 : 1, std::memory_order_relaxed);
   entering.launched = record;
-  return call.options.track ? Launch(client_, record) : Launch();
+  return call.options.track ? Launch(own_.client, record) : Launch();
 }
 
 [[gnu::always_inline]] inline Result<Launch> LoadedExecutable::run(Call& call) const {
@@ -480,7 +480,8 @@ Result<Launch> LoadedExecutable::execute_on_views(std::span<const BufferView> ar
   std::vector<const BufferList*> pointers;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const Device* on = arguments[i].device_;
-    borrowed[i].show(arguments[i], on == &(*devices_)[0] ? devices_ : client_->intern({&on, 1}));
+    borrowed[i].show(arguments[i],
+                     on == &(*devices_)[0] ? devices_ : own_.client->intern({&on, 1}));
     pointers.push_back(&borrowed[i].list);
   }
   std::vector<BufferList> made(outputs.size());

@@ -7,46 +7,13 @@
 
 namespace meshard::pjrt {
 
-LoadedExecutable::LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw,
-                                   Executable executable)
-    : client_(std::move(client)), raw_(raw), executable_(std::move(executable)) {}
-
-LoadedExecutable::LoadedExecutable(LoadedExecutable&& other) noexcept
-    : client_(std::move(other.client_)),
-      raw_(std::exchange(other.raw_, nullptr)),
-      executable_(std::move(other.executable_)),
-      signature_(std::move(other.signature_)),
-      interface_(std::move(other.interface_)),
-      devices_(other.devices_),
-      is_portable_(other.is_portable_),
-      site_(std::move(other.site_)),
-      parameter_types_(std::move(other.parameter_types_)),
-      result_types_(std::move(other.result_types_)),
-      result_sizes_(std::move(other.result_sizes_)),
-      result_bytes_(other.result_bytes_),
-      orders_(std::move(other.orders_)) {}
-
-LoadedExecutable& LoadedExecutable::operator=(LoadedExecutable&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  std::destroy_at(this);
-  return *std::construct_at(this, std::move(other));
-}
-
-LoadedExecutable::~LoadedExecutable() { release(); }
-
-void LoadedExecutable::release() noexcept {
-  if (raw_ == nullptr) return;
-  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Destroy, args);
-  args.executable = raw_;
-  (void)MESHARD_PJRT_CALL(client_->api, PJRT_LoadedExecutable_Destroy, args);
-  raw_ = nullptr;
-}
+LoadedExecutable::LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw)
+    : own_(client, client->api, raw), executable_(client->api, nullptr) {}
 
 Result<LoadedExecutable> LoadedExecutable::make(ClientRef client, PJRT_LoadedExecutable* raw,
                                                 const ExecutableSignature* signature) {
   const PJRT_Api* api = client->api;
-  LoadedExecutable loaded(client, raw, Executable(api, nullptr));  // owns raw from here on
+  LoadedExecutable loaded(client, raw);  // owns raw from here on
   MESHARD_PJRT_QUERY(api, PJRT_LoadedExecutable_GetExecutable, get, loaded_executable, raw);
   loaded.executable_ = Executable(api, get.executable, client);
   MESHARD_RETURN_IF_ERROR(loaded.read_devices());
@@ -55,17 +22,17 @@ Result<LoadedExecutable> LoadedExecutable::make(ClientRef client, PJRT_LoadedExe
 }
 
 Result<void> LoadedExecutable::read_devices() {
-  MESHARD_PJRT_QUERY(client_->api, PJRT_LoadedExecutable_AddressableDevices, list, executable,
-                     raw_);
+  MESHARD_PJRT_QUERY(own_.client->api, PJRT_LoadedExecutable_AddressableDevices, list, executable,
+                     own_.raw);
   std::vector<const Device*> devices;
   for (std::size_t i = 0; i < list.num_addressable_devices; ++i) {
-    const Device* device = client_->find(list.addressable_devices[i]);
+    const Device* device = own_.client->find(list.addressable_devices[i]);
     if (device == nullptr)
       return Error(ErrorCode::kInternal,
                    "[pjrt] the plugin named a device that the client does not have");
     devices.push_back(device);
   }
-  set_devices(*client_->intern(devices));
+  set_devices(*own_.client->intern(devices));
   return {};
 }
 
@@ -88,7 +55,7 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
     MESHARD_ASSIGN_OR_RETURN(signature_, ExecutableSignature::from_module(module));
     interface_ = interface_bytes(module);
   }
-  MESHARD_PJRT_QUERY(client_->api, PJRT_Executable_NumOutputs, outputs, executable,
+  MESHARD_PJRT_QUERY(own_.client->api, PJRT_Executable_NumOutputs, outputs, executable,
                      executable_.raw());
   // The plugin writes the number of outputs that it reports; a wrong signature would let it write
   // out of bounds.
@@ -97,9 +64,9 @@ Result<void> LoadedExecutable::read_signature(const ExecutableSignature* signatu
                  cat("[pjrt] the program has ", outputs.num_outputs,
                      " outputs, but its signature has ", signature_.results.size()));
   for (const ArrayType& type : signature_.parameters)
-    parameter_types_.push_back(client_->intern(type));
+    parameter_types_.push_back(own_.client->intern(type));
   for (const ArrayType& type : signature_.results) {
-    result_types_.push_back(client_->intern(type));
+    result_types_.push_back(own_.client->intern(type));
     result_sizes_.push_back(type.host_size());
     result_bytes_ += static_cast<std::int64_t>(type.host_size());
   }
@@ -113,7 +80,7 @@ Result<std::string> LoadedExecutable::take_interface() {
 }
 
 bool LoadedExecutable::can_run_device_by_device() const {
-  const LaunchRules& rules = client_->rules;
+  const LaunchRules& rules = own_.client->rules;
   return devices_->size() == 1 || is_portable_ ||
          (!rules.parts_start_together &&
           (!signature_.has_collectives || !rules.device_launch_may_run_inline));

@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/base/source_location.h"
 #include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/buffer_list.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/executable.h"
-#include "meshard/pjrt/executable_signature.h"
 #include "meshard/pjrt/launch.h"
 
 struct PJRT_LoadedExecutable;
@@ -34,9 +32,8 @@ struct LaunchSite;
 /// any number of threads. Outputs can be passed to the next launch immediately.
 class LoadedExecutable {
  public:
-  LoadedExecutable(LoadedExecutable&& other) noexcept;
-  LoadedExecutable& operator=(LoadedExecutable&& other) noexcept;
-  ~LoadedExecutable();
+  LoadedExecutable(LoadedExecutable&&) noexcept = default;
+  LoadedExecutable& operator=(LoadedExecutable&&) noexcept = default;
 
   const Executable& executable() const { return executable_; }
   const ExecutableSignature& signature() const { return signature_; }
@@ -77,7 +74,7 @@ class LoadedExecutable {
   /// Whether execute_each_device is allowed.
   bool can_run_device_by_device() const;
 
-  PJRT_LoadedExecutable* raw() const { return raw_; }
+  PJRT_LoadedExecutable* raw() const { return own_.raw; }
 
  private:
   friend class Client;
@@ -92,13 +89,12 @@ class LoadedExecutable {
   };
   static Result<LoadedExecutable> make(ClientRef client, PJRT_LoadedExecutable* raw,
                                        const ExecutableSignature* signature);
-  LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw, Executable executable);
+  LoadedExecutable(ClientRef client, PJRT_LoadedExecutable* raw);
   Result<void> read_devices();
   void set_devices(const DeviceList& devices);
   // @post the program, which is portable, runs on each of `devices`
   void set_parts(const DeviceList& devices);
   Result<void> read_signature(const ExecutableSignature* signature);
-  void release() noexcept;
 
   // Of launch.cc.
   inline Result<Launch> run(Call& call) const;
@@ -116,8 +112,7 @@ class LoadedExecutable {
   Result<void> enter_each(Call& call) const;
   std::string launched_on(const Call& call) const;
 
-  ClientRef client_;
-  PJRT_LoadedExecutable* raw_ = nullptr;
+  internal::Owned<PJRT_LoadedExecutable> own_;
   Executable executable_;
   ExecutableSignature signature_;
   std::string interface_;                // until it is taken; empty if the signature was known

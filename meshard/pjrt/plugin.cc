@@ -11,12 +11,11 @@
 #include <mutex>
 
 #include "meshard/base/environment.h"
-#include "meshard/base/file_trust.h"
+#include "meshard/base/file_cache.h"
 #include "meshard/pjrt/internal/c_api.h"
-#include "meshard/pjrt/internal/extensions.h"
 #include "meshard/pjrt/internal/plugin_log.h"
 #include "meshard/pjrt/internal/process_end.h"
-#include "meshard/pjrt/plugin_hash.h"
+#include "meshard/pjrt/plugin_search.h"
 
 namespace meshard::pjrt {
 

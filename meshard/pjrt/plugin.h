@@ -1,6 +1,5 @@
 // A device plugin: a shared library that implements the PJRT C API.
 #pragma once
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,5 +1,3 @@
-#include "meshard/pjrt/plugin_hash.h"
-
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <iterator>
 
 #include "meshard/base/cat.h"
+#include "meshard/pjrt/plugin_search.h"
 #include "tests/support/matchers.h"
 
 namespace meshard::pjrt {

@@ -53,10 +53,10 @@ std::vector<std::pair<std::string, std::string>> tpu_variables(const RunMembers&
   int index = index_on_host(run, run.rank);
   std::string addresses;
   for (int rank = 0; rank < run.size(); ++rank)
-    append(addresses, cat(rank == 0 ? "" : ",",
-                          machines.size() == 1 ? std::string("localhost")
-                                               : run.hosts[static_cast<std::size_t>(rank)],
-                          ":", kTpuPort + index_on_host(run, rank)));
+    append(
+        addresses, rank == 0 ? "" : ",",
+        machines.size() == 1 ? std::string("localhost") : run.hosts[static_cast<std::size_t>(rank)],
+        ":", kTpuPort + index_on_host(run, rank));
   std::vector<std::pair<std::string, std::string>> variables = {
       {"CLOUD_TPU_TASK_ID", cat(run.rank)},
       {"TPU_PROCESS_ADDRESSES", addresses},

@@ -1,14 +1,46 @@
-// How plugins learn that they are one of several processes, by platform.
+// Plugins in several processes: how they learn of each other, what they exchange, whose devices are
+// whose.
 #pragma once
+#include <chrono>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "meshard/base/result.h"
 #include "meshard/pjrt/named_value.h"
 
 namespace meshard::pjrt {
+
+/// The store behind the key-value callbacks of PJRT_Client_Create: plugins that communicate between
+/// processes publish there which devices they have, and meet there before they connect. Keys and
+/// values may hold any bytes. Implementations are thread-safe; the plugin calls them from several
+/// threads, as long as its client exists.
+class KeyValueStore {
+ public:
+  virtual ~KeyValueStore() = default;
+
+  /// Stores a value, instead of the one that the key may have.
+  virtual Result<void> put(std::string_view key, std::string_view value) = 0;
+  /// The value of a key; waits until a process puts it. A negative limit never passes.
+  /// @error deadline exceeded, naming the key
+  virtual Result<std::string> get(std::string_view key, std::chrono::milliseconds limit) = 0;
+  /// The value of a key, without waiting; empty if it has none.
+  virtual Result<std::optional<std::string>> try_get(std::string_view key) = 0;
+};
+
+/// A value: which devices a client has if several processes use such a plugin (the CPU plugin). Ids
+/// count up from 0, process by process: process p has the counts[p] ids after those of the
+/// processes before it. The devices of other processes are not addressable: no program or buffer of
+/// this client can be on them.
+struct ProcessDevices {
+  /// The rank of this process.
+  int process = 0;
+  /// The number of devices of each process; at least 1 in this one.
+  std::vector<int> counts;
+};
 
 /// A value: the processes of a run. The lists are by rank.
 struct RunMembers {

@@ -5,7 +5,7 @@
 
 #include <map>
 
-#include "meshard/pjrt/client_options.h"
+#include "meshard/pjrt/named_value.h"
 
 namespace meshard::pjrt {
 namespace {

@@ -11,29 +11,22 @@ namespace meshard::pjrt {
 
 TopologyDescription::TopologyDescription(Plugin plugin, PJRT_TopologyDescription* raw,
                                          ClientRef client)
-    : plugin_(plugin), raw_(raw), client_(std::move(client)) {}
-
-TopologyDescription::TopologyDescription(TopologyDescription&& other) noexcept
-    : plugin_(other.plugin_),
-      raw_(std::exchange(other.raw_, nullptr)),
-      client_(std::move(other.client_)),
-      devices_(std::move(other.devices_)) {}
-
-TopologyDescription& TopologyDescription::operator=(TopologyDescription&& other) noexcept {
-  std::swap(plugin_, other.plugin_);
-  std::swap(raw_, other.raw_);
-  std::swap(client_, other.client_);
-  std::swap(devices_, other.devices_);
-  return *this;
+    : plugin_(plugin), raw_(raw), client_(std::move(client)) {
+  if (!client_) own_ = {{}, plugin_.api(), raw_};
 }
 
-TopologyDescription::~TopologyDescription() { release(); }
-
-void TopologyDescription::release() noexcept {
-  if (raw_ == nullptr || client_) return;
-  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Destroy, args);
-  args.topology = raw_;
-  (void)MESHARD_PJRT_CALL(plugin_.api(), PJRT_TopologyDescription_Destroy, args);
+Result<TopologyDescription> TopologyDescription::make(Plugin plugin, PJRT_TopologyDescription* raw,
+                                                      ClientRef client) {
+  TopologyDescription made(plugin, raw, std::move(client));
+  MESHARD_PJRT_QUERY(plugin.api(), PJRT_TopologyDescription_GetDeviceDescriptions, args, topology,
+                     raw);
+  made.devices_.reserve(args.num_descriptions);
+  for (std::size_t i = 0; i < args.num_descriptions; ++i) {
+    MESHARD_ASSIGN_OR_RETURN(DeviceDescription device,
+                             DeviceDescription::read(plugin.api(), args.descriptions[i]));
+    made.devices_.push_back(device);
+  }
+  return made;
 }
 
 Result<TopologyDescription> TopologyDescription::create(Plugin plugin, std::string_view name,
@@ -45,17 +38,13 @@ Result<TopologyDescription> TopologyDescription::create(Plugin plugin, std::stri
   args.create_options = views.data();
   args.num_options = views.size();
   MESHARD_RETURN_IF_ERROR(MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Create, args));
-  TopologyDescription topology(plugin, args.topology, {});
-  MESHARD_RETURN_IF_ERROR(topology.read_devices());
-  return topology;
+  return make(plugin, args.topology);
 }
 
 Result<TopologyDescription> TopologyDescription::of(const Client& client) {
   const PJRT_Api* api = client.plugin().api();
   MESHARD_PJRT_QUERY(api, PJRT_Client_TopologyDescription, args, client, client.raw());
-  TopologyDescription topology(client.plugin(), args.topology, client.ref());
-  MESHARD_RETURN_IF_ERROR(topology.read_devices());
-  return topology;
+  return make(client.plugin(), args.topology, client.ref());
 }
 
 Result<TopologyDescription> TopologyDescription::deserialize(Plugin plugin,
@@ -65,21 +54,7 @@ Result<TopologyDescription> TopologyDescription::deserialize(Plugin plugin,
   args.serialized_topology_size = bytes.size();
   MESHARD_RETURN_IF_ERROR(
       MESHARD_PJRT_CALL(plugin.api(), PJRT_TopologyDescription_Deserialize, args));
-  TopologyDescription topology(plugin, args.topology, {});
-  MESHARD_RETURN_IF_ERROR(topology.read_devices());
-  return topology;
-}
-
-Result<void> TopologyDescription::read_devices() {
-  const PJRT_Api* api = plugin_.api();
-  MESHARD_PJRT_QUERY(api, PJRT_TopologyDescription_GetDeviceDescriptions, args, topology, raw_);
-  devices_.reserve(args.num_descriptions);
-  for (std::size_t i = 0; i < args.num_descriptions; ++i) {
-    MESHARD_ASSIGN_OR_RETURN(DeviceDescription device,
-                             DeviceDescription::read(api, args.descriptions[i]));
-    devices_.push_back(device);
-  }
-  return {};
+  return make(plugin, args.topology);
 }
 
 Result<std::string> TopologyDescription::platform() const {

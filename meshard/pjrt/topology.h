@@ -12,8 +12,6 @@
 #include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/plugin.h"
 
-struct PJRT_TopologyDescription;
-
 namespace meshard::pjrt {
 
 /// Move-only owner of a description of absent devices, or a view of a client's description.
@@ -28,10 +26,6 @@ class TopologyDescription {
   /// Parses the output of serialize().
   static Result<TopologyDescription> deserialize(Plugin plugin, std::string_view bytes);
 
-  TopologyDescription(TopologyDescription&& other) noexcept;
-  TopologyDescription& operator=(TopologyDescription&& other) noexcept;
-  ~TopologyDescription();
-
   Result<std::string> platform() const;
   Result<std::string> platform_version() const;
   /// The devices in the plugin's order, which may differ from the order of the ids.
@@ -43,12 +37,13 @@ class TopologyDescription {
   Result<Executable> compile(std::string_view module, const CompileOptions& options) const;
 
  private:
+  static Result<TopologyDescription> make(Plugin plugin, PJRT_TopologyDescription* raw,
+                                          ClientRef client = {});
   TopologyDescription(Plugin plugin, PJRT_TopologyDescription* raw, ClientRef client);
-  Result<void> read_devices();
-  void release() noexcept;
   Plugin plugin_;
   PJRT_TopologyDescription* raw_;
-  ClientRef client_;  // if set, the client owns raw_
+  ClientRef client_;                                    // if set, the client owns raw_
+  internal::Owned<PJRT_TopologyDescription> own_ = {};  // else this
   std::vector<DeviceDescription> devices_;
 };
 

@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "meshard/base/cat.h"
-#include "meshard/pjrt/wire_fields.h"
 
 namespace meshard::pjrt {
 namespace {
@@ -15,6 +14,20 @@ std::uint64_t little_endian(std::string_view bytes) {
   for (std::size_t i = bytes.size(); i-- > 0;)
     value = value << 8 | static_cast<unsigned char>(bytes[i]);
   return value;
+}
+
+// Takes a varint off the front; false if the bytes are damaged.
+bool take_varint(std::string_view& rest, std::uint64_t& value) {
+  value = 0;
+  for (int shift = 0; shift < 70; shift += 7) {
+    if (rest.empty()) return false;
+    auto byte = static_cast<unsigned char>(rest.front());
+    rest.remove_prefix(1);
+    if (shift == 63 && byte > 1) return false;  // more than 64 bits
+    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -62,36 +75,23 @@ double WireField::as_double() const {
   return result;
 }
 
-bool WireReader::read_varint(std::uint64_t& value) {
-  value = 0;
-  for (int shift = 0; shift < 70; shift += 7) {
-    if (rest_.empty()) return false;
-    auto byte = static_cast<unsigned char>(rest_.front());
-    rest_.remove_prefix(1);
-    if (shift == 63 && byte > 1) return false;  // more than 64 bits
-    value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return true;
-  }
-  return false;
-}
-
 std::optional<WireField> WireReader::next() {
   if (rest_.empty() || !ok_) return std::nullopt;
   ok_ = false;  // until the field is complete
   std::uint64_t tag;
-  if (!read_varint(tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return std::nullopt;
+  if (!take_varint(rest_, tag) || tag >> 3 == 0 || tag >> 3 > 0x1FFFFFFF) return std::nullopt;
   WireField field;
   field.number = static_cast<int>(tag >> 3);
   field.type = static_cast<int>(tag & 7);
   std::uint64_t size = 0;
   switch (field.type) {
     case kVarint:
-      if (!read_varint(field.value)) return std::nullopt;
+      if (!take_varint(rest_, field.value)) return std::nullopt;
       break;
     case kEightBytes: size = 8; break;
     case kFourBytes: size = 4; break;
     case kBytes:
-      if (!read_varint(size)) return std::nullopt;
+      if (!take_varint(rest_, size)) return std::nullopt;
       break;
     default: return std::nullopt;  // groups are not used
   }
@@ -113,19 +113,9 @@ bool append_numbers(const WireField& field, std::vector<std::int64_t>& to) {
     to.push_back(field.as_int());
     return true;
   }
-
-  std::string_view rest = field.bytes;
-  while (!rest.empty()) {
+  for (std::string_view rest = field.bytes; !rest.empty();) {
     std::uint64_t value = 0;
-    int shift = 0;
-    while (true) {
-      if (rest.empty() || shift > 63) return false;
-      auto byte = static_cast<unsigned char>(rest.front());
-      rest.remove_prefix(1);
-      value |= static_cast<std::uint64_t>(byte & 0x7F) << shift;
-      shift += 7;
-      if (byte < 0x80) break;
-    }
+    if (!take_varint(rest, value)) return false;
     to.push_back(static_cast<std::int64_t>(value));
   }
   return true;

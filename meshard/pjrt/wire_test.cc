@@ -1,6 +1,7 @@
+#include "meshard/pjrt/wire.h"
+
 #include <gtest/gtest.h>
 
-#include "meshard/pjrt/wire_fields.h"
 #include "tests/support/random.h"
 
 namespace meshard::pjrt {

@@ -9,8 +9,7 @@ namespace meshard {
 namespace {
 
 std::int64_t size_of(const AxisRef& ref, const std::vector<MeshAxis>& axes) {
-  auto found = std::find_if(axes.begin(), axes.end(),
-                            [&](const MeshAxis& axis) { return axis.name == ref.name; });
+  auto found = std::ranges::find(axes, ref.name, &MeshAxis::name);
   if (found == axes.end()) {
     std::vector<std::string> names;
     for (const MeshAxis& axis : axes) names.push_back(axis.name);
@@ -79,19 +78,18 @@ std::string PlanCandidate::to_string(const std::vector<std::string>& names) cons
   std::string text = axes_text(axes);
   for (std::size_t i = 0; i < specs.size(); ++i) {
     bool named = i < names.size() && !names[i].empty();
-    append(text, cat("; ", named ? cat(names[i], ": ") : "", specs[i]));
+    append(text, "; ", named ? cat(names[i], ": ") : "", specs[i]);
   }
   return text;
 }
 
 bool is_open(const PartitionSpec& spec) {
-  return std::any_of(spec.dimensions().begin(), spec.dimensions().end(),
-                     [](const DimensionSpec& dimension) { return dimension.is_open(); });
+  return std::ranges::any_of(spec.dimensions(), &DimensionSpec::is_open);
 }
 
 bool is_open(const PlanCandidate& candidate) {
-  return std::any_of(candidate.specs.begin(), candidate.specs.end(),
-                     [](const PartitionSpec& spec) { return is_open(spec); });
+  return std::ranges::any_of(candidate.specs,
+                             [](const PartitionSpec& spec) { return is_open(spec); });
 }
 
 std::vector<std::vector<std::int64_t>> mesh_shapes(std::int64_t devices, std::size_t count) {

@@ -1,7 +1,6 @@
 // The meshes and shardings that a search may try.
 #pragma once
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "meshard/base/cat.h"
 #include "meshard/explain/module_layout.h"
 
 namespace meshard {
@@ -23,11 +22,10 @@ PartitionSpec without_unit_axes(const PartitionSpec& spec, const FreeValue& valu
   for (std::size_t d = 0; d < spec.size(); ++d) {
     AxisList kept;
     for (const AxisRef& ref : spec[d].axes()) {
-      bool is_unit = std::any_of(axes.begin(), axes.end(), [&](const MeshAxis& axis) {
-        return axis.name == ref.name && axis.size == 1;
-      });
+      bool is_unit = std::ranges::any_of(
+          axes, [&](const MeshAxis& axis) { return axis.name == ref.name && axis.size == 1; });
       const AxisList& own = value.spec[d].axes();
-      if (!is_unit || std::find(own.begin(), own.end(), ref) != own.end()) kept.push_back(ref);
+      if (!is_unit || std::ranges::find(own, ref) != own.end()) kept.push_back(ref);
     }
     dimensions.emplace_back(std::move(kept), spec[d].is_open());
   }
@@ -90,7 +88,7 @@ std::vector<PlannedCandidate> most_promising_of(const PlanProblem& problem,
                                                 const SpecLists& lists, std::size_t most) {
   std::vector<std::size_t> order(lists.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
     return problem.values[a].type.bytes() > problem.values[b].type.bytes();
   });
   PlannedCandidate first;
@@ -108,7 +106,7 @@ std::vector<PlannedCandidate> most_promising_of(const PlanProblem& problem,
         grown.back().candidate.specs[value] = spec;
         grown.back().estimate = estimate_of(problem, grown.back().candidate);
       }
-    std::stable_sort(grown.begin(), grown.end(), before);
+    std::ranges::stable_sort(grown, before);
     if (grown.size() > most) grown.resize(most);
     beam = std::move(grown);
   }
@@ -322,7 +320,7 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
         few ? all_of(problem, axes, lists) : most_promising_of(problem, axes, lists, width);
     for (PlannedCandidate& one : found) out.push_back(std::move(one));
   }
-  std::stable_sort(out.begin(), out.end(), before);
+  std::ranges::stable_sort(out, before);
   return out;
 }
 

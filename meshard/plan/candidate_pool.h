@@ -1,7 +1,6 @@
 // The candidates of a search, and which of them to compile next.
 #pragma once
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>

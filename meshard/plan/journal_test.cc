@@ -1,11 +1,11 @@
-#include "meshard/plan/journal.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+
+#include "meshard/plan/search.h"
 
 namespace meshard {
 namespace {

@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
-#include <string>
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
-#include "meshard/mesh/shardy_text.h"
-#include "meshard/sharding/shardy_text.h"
 #include "meshard/stablehlo/compiler_text.h"
+#include "meshard/stablehlo/module_as_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {
@@ -22,7 +19,7 @@ namespace {
 }
 
 bool is_digits(std::string_view text) {
-  return !text.empty() && text.size() < 10 && std::all_of(text.begin(), text.end(), [](char c) {
+  return !text.empty() && text.size() < 10 && std::ranges::all_of(text, [](char c) {
     return std::isdigit(static_cast<unsigned char>(c));
   });
 }
@@ -251,8 +248,7 @@ class ModuleTemplateReader {
     std::vector<Range> sites;
     for (const auto* all : {&out_.mesh_sites_, &out_.argument_sites_, &out_.result_sites_})
       for (const ModuleTemplate::Site& site : *all) sites.push_back(site.range);
-    std::sort(sites.begin(), sites.end(),
-              [](const Range& a, const Range& b) { return a.begin < b.begin; });
+    std::ranges::sort(sites, {}, &Range::begin);
     std::string text;
     std::size_t done = 0;
     for (const Range& site : sites) {
@@ -284,11 +280,8 @@ class ModuleTemplateReader {
   std::optional<Mesh> found_mesh_;
 };
 
-Result<ModuleTemplate> ModuleTemplate::parse(std::string text, std::string_view entry) {
-  if (text.starts_with("ML\xefR"))
-    return Error(
-        ErrorCode::kUnimplemented,
-        "[plan] the module is MLIR bytecode: its shardings can be replaced only in MLIR text");
+Result<ModuleTemplate> ModuleTemplate::parse(std::string file, std::string_view entry) {
+  MESHARD_ASSIGN_OR_RETURN(std::string text, stablehlo::program_as_text(file));
   MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made, stablehlo::text_for_compiler(text, entry));
   MESHARD_ASSIGN_OR_RETURN(stablehlo::Module module,
                            stablehlo::Module::parse(std::move(made.text)));
@@ -385,8 +378,7 @@ std::optional<PlanCandidate> ModuleTemplate::as_given(const std::vector<std::str
   if (axes_.empty()) return std::nullopt;
   PlanCandidate given;
   for (const std::string& name : axes) {
-    auto own = std::find_if(axes_.begin(), axes_.end(),
-                            [&](const MeshAxis& axis) { return axis.name == name; });
+    auto own = std::ranges::find(axes_, name, &MeshAxis::name);
     given.axes.push_back({.name = name, .size = own == axes_.end() ? 1 : own->size});
   }
   for (std::size_t v = 0; v < free.values.size(); ++v) {
@@ -403,15 +395,15 @@ bool ModuleTemplate::is_given(const PlanCandidate& candidate, const FreeArgument
   // Axes of size 1 change nothing, but the order of the others must be the same.
   auto whole = [](const std::vector<MeshAxis>& axes) {
     std::vector<MeshAxis> out;
-    std::copy_if(axes.begin(), axes.end(), std::back_inserter(out),
-                 [](const MeshAxis& axis) { return axis.size > 1; });
+    std::ranges::copy_if(axes, std::back_inserter(out),
+                         [](const MeshAxis& axis) { return axis.size > 1; });
     return out;
   };
   BoundarySpecs own = given(), made = specs(candidate, free);
   return !orders_devices_ && whole(candidate.axes) == whole(axes_) &&
          own.arguments == made.arguments && own.results == made.results &&
-         std::none_of(own.arguments.begin(), own.arguments.end(),
-                      [](const auto& spec) { return spec && is_open(*spec); });
+         std::ranges::none_of(own.arguments,
+                              [](const auto& spec) { return spec && is_open(*spec); });
 }
 
 std::string ModuleTemplate::program_key(const PlanCandidate& candidate,
@@ -421,10 +413,10 @@ std::string ModuleTemplate::program_key(const PlanCandidate& candidate,
   std::size_t count = 0;
   for (const MeshAxis& axis : candidate.axes) {
     numbers[axis.name] = axis.size > 1 ? cat(count++) : "";
-    if (axis.size > 1) append(key, cat(axis.size, ","));
+    if (axis.size > 1) append(key, axis.size, ",");
   }
   // Names that the rest of the text uses stand for what they name there.
-  for (const std::string& name : fixed_names_) append(key, cat(name, "=", numbers[name], ","));
+  for (const std::string& name : fixed_names_) append(key, name, "=", numbers[name], ",");
   BoundarySpecs all = specs(candidate, free);
   for (const auto* side : {&all.arguments, &all.results})
     for (const std::optional<PartitionSpec>& spec : *side) {
@@ -468,14 +460,14 @@ std::string ModuleTemplate::with(const std::optional<std::vector<MeshAxis>>& axe
                     " is written without parentheses in the module, and cannot have a sharding");
     add(results_[r], result_sites_[r], *specs.results[r]);
   }
-  std::stable_sort(edits.begin(), edits.end(), [](const auto& a, const auto& b) {
+  std::ranges::stable_sort(edits, [](const auto& a, const auto& b) {
     return a.first.range.begin < b.first.range.begin;
   });
   std::string out;
   std::size_t done = 0;
   for (const auto& [site, text] : edits) {
-    append(out, cat(module_.text().substr(done, site.range.begin - done), site.before, text,
-                    site.after));
+    append(out, module_.text().substr(done, site.range.begin - done), site.before, text,
+           site.after);
     done = site.range.end;
   }
   append(out, module_.text().substr(done));

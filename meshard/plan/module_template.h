@@ -44,12 +44,13 @@ struct FreeArguments {
 /// Value type: module text with the positions of its mesh and shardings.
 class ModuleTemplate {
  public:
-  /// Parses StableHLO text in its pretty (not generic) form.
+  /// Parses a StableHLO module as text, bytecode or portable artifact, or what jax.export
+  /// serialized for one platform. In text, functions are in the pretty (not generic) form.
   /// Meshes that are equal count as one.
   /// @param entry the function that runs the program, as for stablehlo::text_for_compiler()
   /// @error data loss: errors of stablehlo::Module, an invalid sharding; errors of
-  /// text_for_compiler(); unimplemented: bytecode, meshes that differ
-  static Result<ModuleTemplate> parse(std::string text, std::string_view entry = {});
+  /// program_as_text() and text_for_compiler(); unimplemented: meshes that differ
+  static Result<ModuleTemplate> parse(std::string file, std::string_view entry = {});
 
   const stablehlo::Module& module() const { return module_; }
   const std::vector<TemplateValue>& arguments() const { return arguments_; }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
 
 namespace meshard {
 namespace {
@@ -183,6 +184,17 @@ TEST(ModuleTemplate, AnEntryOfAnyName) {
   EXPECT_THAT(ModuleTemplate::parse(text).error().message(),
               HasSubstr("several public functions: `my step`, `other`"));
   EXPECT_EQ(ModuleTemplate::parse(text, "my step")->arguments().size(), 4u);
+}
+
+TEST(ModuleTemplate, ReadsExports) {
+  std::string file =
+      read_whole_file(cat(MESHARD_GOLDEN, "/exported/run/train_donated.bin")).value();
+  ModuleTemplate read = ModuleTemplate::parse(file).value();
+  ASSERT_EQ(read.arguments().size(), 5u);
+  EXPECT_EQ(read.arguments()[2].spec, P(none, "y"));
+  EXPECT_EQ(read.axes().size(), 2u);
+  std::string several = read_whole_file(cat(MESHARD_GOLDEN, "/exported/run/platforms.bin")).value();
+  EXPECT_THAT(ModuleTemplate::parse(several).error().message(), HasSubstr("exported for tpu, cpu"));
 }
 
 TEST(ModuleTemplate, WhatCannotBeRead) {

@@ -1,9 +1,7 @@
 #include "meshard/plan/plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <map>
-#include <memory>
 #include <utility>
 
 #include "meshard/base/cat.h"
@@ -11,11 +9,9 @@
 #include "meshard/explain/cost/link_use.h"
 #include "meshard/explain/predict/module_program.h"
 #include "meshard/explain/predict/predict.h"
-#include "meshard/explain/predict/reshard_plan.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/target/compile_workers.h"
-#include "meshard/target/hardware.h"
 
 namespace meshard {
 namespace {
@@ -121,7 +117,7 @@ std::vector<std::string> axes_of(const ModuleTemplate& module, std::vector<std::
   if (named.empty())
     throw_invalid({}, "[plan] the module has no mesh: specify the names of the mesh axes");
   for (const MeshAxis& axis : module.axes())
-    if (std::find(named.begin(), named.end(), axis.name) == named.end())
+    if (std::ranges::find(named, axis.name) == named.end())
       throw_invalid({}, "[plan] the module's mesh has axis `", axis.name,
                     "`, which is not one of the specified axes ", join(named, ", "));
   return named;
@@ -144,8 +140,8 @@ ModulePlan plan_of_module(std::string text, const Target& target, const PlanModu
                           SourceLocation where) try {
   std::string identity = cat(fingerprint(text), "\n", target.name(), "\n",
                              options.explain.use_shardy.value_or(true) ? "shardy" : "gspmd");
-  for (const auto& [name, value] : options.explain.overrides) append(identity, cat("\n", name));
-  if (!options.explain.entry.empty()) append(identity, cat("\nentry ", options.explain.entry));
+  for (const auto& [name, value] : options.explain.overrides) append(identity, "\n", name);
+  if (!options.explain.entry.empty()) append(identity, "\nentry ", options.explain.entry);
   ModuleTemplate module = ModuleTemplate::parse(std::move(text), options.explain.entry).value();
   FreeArguments free = module.free(options.free).value();
   ModuleProgram program = ModuleProgram::of(module.module()).value();

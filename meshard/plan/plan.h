@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/plan/module_template.h"
 #include "meshard/plan/search.h"
-#include "meshard/target/hardware.h"
 #include "meshard/target/target.h"
 
 namespace meshard {

@@ -1,12 +1,11 @@
 // Tested in meshard/plan/search_test.cc.
-#include "meshard/plan/plan_text.h"
-
 #include <algorithm>
 #include <limits>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/json_fields.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/plan/search.h"
 #include "meshard/report/diff_text.h"
 
 namespace meshard {
@@ -40,18 +39,18 @@ void write_planned(JsonWriter& json, const PlannedCandidate& one,
 std::string verdict_text(const PlanVerdict& verdict) {
   if (verdict.outcome == PlanOutcome::kRefused) return cat("refused: ", verdict.problem);
   std::string text(to_string(verdict.outcome));
-  if (verdict.memory > 0) append(text, cat(", ", byte_text(verdict.memory)));
-  if (verdict.capacity > 0) append(text, cat(" of ", byte_text(verdict.capacity)));
-  if (verdict.seconds > 0) append(text, cat(", ", seconds_text(verdict.seconds)));
+  if (verdict.memory > 0) append(text, ", ", byte_text(verdict.memory));
+  if (verdict.capacity > 0) append(text, " of ", byte_text(verdict.capacity));
+  if (verdict.seconds > 0) append(text, ", ", seconds_text(verdict.seconds));
   if (verdict.basis == TimeBasis::kSchedule)
-    append(text, cat(" by the schedule (", seconds_text(verdict.exposed_seconds),
-                     " exposed communication, ", seconds_text(verdict.hidden_seconds), " hidden)"));
+    append(text, " by the schedule (", seconds_text(verdict.exposed_seconds),
+           " exposed communication, ", seconds_text(verdict.hidden_seconds), " hidden)");
   if (verdict.basis == TimeBasis::kRoofline) append(text, " by the roofline");
   if (verdict.return_seconds > 0)
-    append(text, cat(" with ", seconds_text(verdict.return_seconds),
-                     " to reshard results for the next run"));
+    append(text, " with ", seconds_text(verdict.return_seconds),
+           " to reshard results for the next run");
   if (verdict.outcome == PlanOutcome::kFits || verdict.memory > 0)
-    append(text, cat(", ", byte_text(verdict.collective_bytes), " in collectives"));
+    append(text, ", ", byte_text(verdict.collective_bytes), " in collectives");
   return text;
 }
 
@@ -88,26 +87,25 @@ std::string PlanResult::to_string(std::size_t most) const {
   std::string out =
       cat(candidates, " candidates: ", compiled, " compiled, ", resumed, " read from the journal, ",
           ruled_out, " ruled out by the bytes of their arguments");
-  if (repeated > 0) append(out, cat(", ", repeated, " equal to others but for the names of axes"));
+  if (repeated > 0) append(out, ", ", repeated, " equal to others but for the names of axes");
   std::size_t left = candidates - compiled - resumed - ruled_out - repeated;
-  if (left > 0) append(out, cat(", ", left, " not tried"));
+  if (left > 0) append(out, ", ", left, " not tried");
   append(out, "\n");
-  if (!ended_by.empty()) append(out, cat("stopped by ", ended_by, "\n"));
+  if (!ended_by.empty()) append(out, "stopped by ", ended_by, "\n");
   if (!exhaustive && ended_by.empty()) append(out, "not all combinations were considered\n");
   if (!anything_fits()) append(out, "nothing fits\n");
   if (const PlannedCandidate* own = given())
-    append(out, cat(title_of(*own, names), "\n   ", verdict_text(own->verdict), "\n"));
+    append(out, title_of(*own, names), "\n   ", verdict_text(own->verdict), "\n");
   if (given_is_best()) append(out, "nothing better than the given program was found\n");
   for (std::size_t i = 0; i < ranking.size() && i < most; ++i)
-    append(out, cat(i + 1, ". ", title_of(ranking[i], names), "\n   ",
-                    verdict_text(ranking[i].verdict), "\n"));
+    append(out, i + 1, ". ", title_of(ranking[i], names), "\n   ", verdict_text(ranking[i].verdict),
+           "\n");
   std::vector<std::size_t> least = front();
   if (least.size() < 2 || most == 0) return out;
   append(out, "time and memory: the fastest candidates that need so little memory\n");
   for (std::size_t i : least)
-    append(out,
-           cat("   ", byte_text(ranking[i].verdict.memory), ", ", speed_text(ranking[i].verdict),
-               ": ", i + 1, ". ", title_of(ranking[i], names), "\n"));
+    append(out, "   ", byte_text(ranking[i].verdict.memory), ", ", speed_text(ranking[i].verdict),
+           ": ", i + 1, ". ", title_of(ranking[i], names), "\n");
   return out;
 }
 
@@ -124,8 +122,7 @@ std::string to_json(const PlanResult& result, const std::vector<FreeValue>& valu
   json.key("candidates").begin_array();
   std::vector<std::size_t> front = result.front();
   for (std::size_t i = 0; i < result.ranking.size(); ++i)
-    write_planned(json, result.ranking[i], values,
-                  std::find(front.begin(), front.end(), i) != front.end());
+    write_planned(json, result.ranking[i], values, std::ranges::find(front, i) != front.end());
   json.end_array().end_object();
   return std::move(json).text();
 }

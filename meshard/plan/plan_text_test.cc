@@ -1,8 +1,7 @@
-#include "meshard/plan/plan_text.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/base/json_reader.h"
+#include "meshard/plan/search.h"
 
 namespace meshard {
 namespace {

@@ -2,7 +2,9 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,9 +47,6 @@ struct EnumNames<PlanOutcome> {
       {kFits, "fits"}, {kTooBig, "too big"}, {kRefused, "refused"}};
 };
 
-/// `fits`, `too big`, `refused`
-inline std::string_view to_string(PlanOutcome outcome) { return enum_name(outcome); }
-
 /// What an estimated time of a run is taken from.
 enum class TimeBasis {
   kUnknown,   ///< the hardware's figures are unknown
@@ -61,9 +60,6 @@ struct EnumNames<TimeBasis> {
   static constexpr EnumName<TimeBasis> kNames[] = {
       {kUnknown, "unknown"}, {kRoofline, "roofline"}, {kSchedule, "schedule"}};
 };
-
-/// `unknown`, `roofline`, `schedule`
-inline std::string_view to_string(TimeBasis basis) { return enum_name(basis); }
 
 /// Value type: what compiling a candidate showed.
 struct PlanVerdict {
@@ -248,5 +244,45 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
 /// Candidates that do not compile are part of the result.
 PlanResult search(const PlanProblem& problem, const PlanOptions& options = {},
                   SourceLocation where = SourceLocation::current());
+
+/// Owner of a file to which verdicts are appended, one line each. Truncated lines are skipped when
+/// reading.
+class PlanJournal {
+ public:
+  /// Opens or creates the file. @param problem one line of text that identifies the problem
+  /// @error the file cannot be read or written; failed precondition: it belongs to another problem,
+  /// or another version of meshard wrote it
+  static Result<PlanJournal> open(const std::string& path, const std::string& problem);
+
+  /// Verdicts of earlier runs, by the names of the candidates.
+  const std::map<std::string, PlanVerdict>& verdicts() const { return verdicts_; }
+  /// Appends a verdict and flushes it to the system. @error the file cannot be written
+  /// @param candidate its name: one line without tabs, unique for each candidate
+  Result<void> add(const std::string& candidate, const PlanVerdict& verdict);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::map<std::string, PlanVerdict> verdicts_;
+};
+
+/// `fits, 3 GiB of 15.7 GiB, 1.2 ms, 20 MiB in collectives`
+std::string verdict_text(const PlanVerdict& verdict);
+
+/// `as given: data=2,model=4; w: P("data", none)`; without `as given: ` for other candidates.
+/// @param names of the free values
+std::string title_of(const PlannedCandidate& planned, const std::vector<std::string>& names);
+
+/// The result as JSON: an object with `schema` "meshard.plan", `version` 1, the counts, and
+/// `candidates`, best first. Each has its axes, its specs by the names of `values`, its estimate
+/// and verdict, whether it is the given program, and whether it is on the Pareto front of time and
+/// memory. Times are in seconds, 0 if unknown; memory is in bytes.
+/// @param values those of the problem
+/// @param indent spaces per nesting level; 0: everything on one line
+std::string to_json(const PlanResult& result, const std::vector<FreeValue>& values,
+                    std::size_t indent = 0);
 
 }  // namespace meshard

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
 #include "meshard/target/compile_workers.h"
 
@@ -33,7 +32,7 @@ std::string in_spec_notation(std::string_view text) {
     char c = text[at];
     if (c == '"' || c == '\'') {
       std::size_t end = std::min(text.find(c, at + 1), text.size());
-      append(out, cat("\"", text.substr(at + 1, end - at - 1), "\""));
+      append(out, "\"", text.substr(at + 1, end - at - 1), "\"");
       at = end + 1;
       continue;
     }
@@ -131,9 +130,8 @@ class Application {
   // The text depends on the sizes of some axes.
   void check_pins() const {
     for (const auto& [name, size] : module_.pinned()) {
-      auto found =
-          std::find_if(axes_.begin(), axes_.end(),
-                       [&, wanted = name](const MeshAxis& axis) { return axis.name == wanted; });
+      auto found = std::ranges::find_if(
+          axes_, [&, wanted = name](const MeshAxis& axis) { return axis.name == wanted; });
       if (found == axes_.end() || found->size != size)
         throw invalid_trial(cat("axis `", name, "` must have size ", size,
                                 ", as manual computations or device groups of the module require; ",
@@ -185,12 +183,11 @@ class Application {
     for (std::size_t d = 0; d < spec.size(); ++d) {
       std::int64_t tiles = 1, size = type.shape[static_cast<std::int64_t>(d)];
       for (const AxisRef& axis : spec[d].axes()) {
-        auto found = std::find_if(axes_.begin(), axes_.end(),
-                                  [&](const MeshAxis& one) { return one.name == axis.name; });
+        auto found = std::ranges::find(axes_, axis.name, &MeshAxis::name);
         if (found == axes_.end())
           throw invalid_trial(cat(what, " ", type, ": ", spec, " uses axis ", axis,
                                   ", but the mesh is ", axes_text(axes_)));
-        if (axis.is_whole() && std::count(used.begin(), used.end(), axis.name) > 0)
+        if (axis.is_whole() && std::ranges::count(used, axis.name) > 0)
           throw invalid_trial(cat(what, " ", type, ": ", spec, " uses axis ", axis, " twice"));
         used.push_back(axis.name);
         tiles *= axis.is_whole() ? found->size : axis.size;

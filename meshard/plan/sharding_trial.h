@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/plan/module_template.h"
 #include "meshard/report/diff.h"
 

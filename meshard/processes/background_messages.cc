@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/quiet_thread.h"
+#include "meshard/base/threads.h"
 #include "meshard/processes/internal/member_text.h"
 
 namespace meshard {

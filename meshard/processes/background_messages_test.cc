@@ -7,7 +7,7 @@
 #include <future>
 #include <numeric>
 
-#include "meshard/processes/thread_communicator.h"
+#include "tests/support/thread_communicator.h"
 
 namespace meshard {
 namespace {

@@ -3,12 +3,10 @@
 #include <sys/stat.h>
 
 #include <atomic>
-#include <cstdint>
 #include <fstream>
 #include <string>
 
 #include "meshard/base/cat.h"
-#include "meshard/processes/internal/clock_reading.h"
 #include "meshard/processes/internal/member_text.h"
 
 namespace meshard {

@@ -1,6 +1,7 @@
 // How far the clocks of the processes of a run are apart.
 #pragma once
 #include <chrono>
+#include <cstdint>
 
 #include "meshard/base/result.h"
 #include "meshard/processes/processes.h"
@@ -37,3 +38,19 @@ enum class SameClock {
 Result<ClockOffset> clock_offset(const Processes& run, SameClock same = SameClock::kTrusted);
 
 }  // namespace meshard
+
+namespace meshard::internal {
+
+// One round trip of clock_offset(). Tested in meshard/processes/clock_offset_test.cc.
+
+/// A value: times in nanoseconds. `asked` and `received` are by the clock of the process that asks,
+/// `answered` by that of process 0.
+struct ClockReading {
+  std::int64_t asked = 0, answered = 0, received = 0;
+
+  std::int64_t round_trip() const { return received - asked; }
+  /// The answer is somewhere between `asked` and `received`.
+  ClockOffset offset() const;
+};
+
+}  // namespace meshard::internal

@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/processes/internal/clock_reading.h"
-
 namespace meshard {
 namespace {
 

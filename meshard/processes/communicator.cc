@@ -1,7 +1,5 @@
 #include "meshard/processes/communicator.h"
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
 #include "meshard/base/cat.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <string>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
 #include "meshard/base/result.h"
 #include "meshard/processes/reduction.h"
 

@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "meshard/array/host_array.h"
-#include "meshard/processes/thread_communicator.h"
 #include "tests/support/random.h"
+#include "tests/support/thread_communicator.h"
 
 namespace meshard {
 namespace {

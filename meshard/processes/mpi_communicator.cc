@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/file_trust.h"
+#include "meshard/base/file_cache.h"
 #include "meshard/processes/mpi_abi.h"
 #include "meshard/processes/narrow_reduction.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "meshard/processes/thread_communicator.h"
+#include "tests/support/thread_communicator.h"
 
 namespace meshard {
 namespace {

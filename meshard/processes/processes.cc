@@ -11,16 +11,13 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
-#include <optional>
 #include <thread>
 
-#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/packed_fields.h"
 #include "meshard/base/stall_report.h"
 #include "meshard/processes/internal/launch.h"
-#include "meshard/processes/internal/meeting_point.h"
 #include "meshard/processes/internal/member.h"
 #include "meshard/processes/internal/member_text.h"
 #include "meshard/processes/internal/server.h"

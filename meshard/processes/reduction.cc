@@ -7,19 +7,8 @@
 #include <type_traits>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/enum_names.h"
 
 namespace meshard {
-
-template <>
-struct EnumNames<Reduction> {
-  static constexpr EnumName<Reduction> kNames[] = {
-      {Reduction::kSum, "sum"}, {Reduction::kProduct, "product"}, {Reduction::kMin, "min"},
-      {Reduction::kMax, "max"}, {Reduction::kAnd, "and"},         {Reduction::kOr, "or"},
-      {Reduction::kXor, "xor"}};
-};
-
-std::string_view to_string(Reduction op) { return enum_name(op); }
 
 Result<Reduction> parse_reduction(std::string_view text) {
   for (const auto& [op, name] : EnumNames<Reduction>::kNames)

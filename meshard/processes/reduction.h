@@ -5,7 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
+#include "meshard/base/enum_names.h"
 #include "meshard/base/result.h"
 
 namespace meshard {
@@ -15,8 +16,14 @@ enum class Reduction : std::uint8_t { kSum, kProduct, kMin, kMax, kAnd, kOr, kXo
 /// The number of reductions.
 inline constexpr int kReductionCount = 7;
 
-/// `sum`, `product`, `min`, `max`, `and`, `or` or `xor`.
-std::string_view to_string(Reduction op);
+template <>
+struct EnumNames<Reduction> {
+  static constexpr EnumName<Reduction> kNames[] = {
+      {Reduction::kSum, "sum"}, {Reduction::kProduct, "product"}, {Reduction::kMin, "min"},
+      {Reduction::kMax, "max"}, {Reduction::kAnd, "and"},         {Reduction::kOr, "or"},
+      {Reduction::kXor, "xor"}};
+};
+
 /// Parses the output of to_string.
 /// @error invalid argument for any other text
 Result<Reduction> parse_reduction(std::string_view text);

@@ -1,4 +1,4 @@
-#include "meshard/processes/thread_communicator.h"
+#include "tests/support/thread_communicator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

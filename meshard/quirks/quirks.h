@@ -12,38 +12,10 @@
 
 namespace meshard {
 
-/// The quirks: a name for each row of the table (quirk_list.inc), in its order. The rows themselves
-/// are not in this header, so that editing one builds little.
+/// The quirks: a name for each row of the table (quirk_list.inc), in its order. The build lists the
+/// names; the rows themselves are not in this header, so that editing one builds little.
 enum class Quirk : std::uint8_t {
-  kOnlyPadding,
-  kWindowFills,
-  kUnevenScatters,
-  kWholeConvolutions,
-  kWholeTransforms,
-  kTransformLayouts,
-  kWholePads,
-  kWholeSelections,
-  kWholeIndices,
-  kGathersAsIndices,
-  kNegativePads,
-  kUnclampedStarts,
-  kNarrowIndices,
-  kUnorderedNans,
-  kRegionConvolutions,
-  kRegionLookups,
-  kRegionWindows,
-  kRegionTransforms,
-  kRegionPads,
-  kDifferentBranches,
-  kFastMinMax,
-  kXnnpackWaits,
-  kSharedValues,
-  kSingleRowProducts,
-  kSingleWindows,
-  kLaunchQueue,
-  kWedgedClients,
-  kInlineParts,
-  kPartsStartTogether,
+#include "meshard/quirks/quirk_names.inc"
 };
 
 /// What meshard changes because of a quirk.

@@ -1,7 +1,7 @@
-#include "meshard/report/diff_limits.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "meshard/report/diff.h"
 
 namespace meshard {
 namespace {

@@ -1,5 +1,3 @@
-#include "meshard/report/diff_markdown.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +5,7 @@
 #include <regex>
 #include <sstream>
 
+#include "meshard/report/diff_text.h"
 #include "meshard/report/sample_report_testutil.h"
 
 namespace meshard {

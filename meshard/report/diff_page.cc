@@ -58,8 +58,8 @@ std::string change_cell(double before, double after, std::string_view text) {
 
 void open_table(std::string& out, std::string_view title,
                 std::initializer_list<std::string_view> columns) {
-  append(out, cat("<h2>", title, "</h2><div class=\"wide\"><table><thead><tr>"));
-  for (std::string_view column : columns) append(out, cat("<th scope=\"col\">", column, "</th>"));
+  append(out, "<h2>", title, "</h2><div class=\"wide\"><table><thead><tr>");
+  for (std::string_view column : columns) append(out, "<th scope=\"col\">", column, "</th>");
   append(out, "</tr></thead><tbody>\n");
 }
 
@@ -74,9 +74,8 @@ void amounts_table(std::string& out, std::string_view title,
     double more = one.after - one.before;
     std::string difference =
         one.changed() ? cat(more > 0 ? "+" : "-", text(more > 0 ? more : -more)) : "";
-    append(out, cat("<tr>", page_cell(page_text(one.part)), number_cell(text(one.before)),
-                    number_cell(text(one.after)), change_cell(one.before, one.after, difference),
-                    "</tr>\n"));
+    append(out, "<tr>", page_cell(page_text(one.part)), number_cell(text(one.before)),
+           number_cell(text(one.after)), change_cell(one.before, one.after, difference), "</tr>\n");
   }
   close_table(out);
 }
@@ -90,11 +89,10 @@ void collectives_table(std::string& out, const ReportDiff& diff) {
   };
   for (const CollectiveChange& one : diff.collectives) {
     auto bytes = [](const CollectiveChange::Side& side) { return static_cast<double>(side.bytes); };
-    append(out, cat("<tr>", page_cell(to_string(one.kind)), page_cell(page_code(one.axes)),
-                    page_cell(page_code(one.place)), number_cell(count(one.before)),
-                    number_cell(count(one.after)), number_cell(byte_text(one.before.bytes)),
-                    change_cell(bytes(one.before), bytes(one.after), byte_text(one.after.bytes)),
-                    "</tr>\n"));
+    append(out, "<tr>", page_cell(to_string(one.kind)), page_cell(page_code(one.axes)),
+           page_cell(page_code(one.place)), number_cell(count(one.before)),
+           number_cell(count(one.after)), number_cell(byte_text(one.before.bytes)),
+           change_cell(bytes(one.before), bytes(one.after), byte_text(one.after.bytes)), "</tr>\n");
   }
   close_table(out);
 }
@@ -104,10 +102,10 @@ void texts_table(std::string& out, std::string_view title, std::string_view what
   if (changes.empty()) return;
   open_table(out, title, {what, "before", "after"});
   for (const TextChange& one : changes)
-    append(out, cat("<tr>", page_cell(page_code(one.text)), number_cell(cat(one.before)),
-                    change_cell(static_cast<double>(one.before), static_cast<double>(one.after),
-                                cat(one.after)),
-                    "</tr>\n"));
+    append(out, "<tr>", page_cell(page_code(one.text)), number_cell(cat(one.before)),
+           change_cell(static_cast<double>(one.before), static_cast<double>(one.after),
+                       cat(one.after)),
+           "</tr>\n");
   close_table(out);
 }
 
@@ -142,8 +140,8 @@ std::string to_json(const ReportDiff& diff) {
 
 std::string to_html(const ReportDiff& diff) {
   std::string out(kDiffPageHead);
-  append(out, cat("<h1>What changed</h1><p>before: ", page_code(diff.before.program),
-                  "<br>after: ", page_code(diff.after.program), "</p>\n"));
+  append(out, "<h1>What changed</h1><p>before: ", page_code(diff.before.program),
+         "<br>after: ", page_code(diff.after.program), "</p>\n");
   if (diff.same()) append(out, "<p><strong>No difference.</strong></p>\n");
   amounts_table(out, "Time by the schedule", diff.estimates, false);
   amounts_table(out, "Time by the roofline", diff.times, false);
@@ -152,8 +150,8 @@ std::string to_html(const ReportDiff& diff) {
   if (!diff.placements.empty()) {
     open_table(out, "Shardings that changed", {"value", "before", "after"});
     for (const PlacementChange& one : diff.placements)
-      append(out, cat("<tr>", page_cell(page_code(one.value)), page_cell(page_code(one.before)),
-                      page_cell(page_code(one.after)), "</tr>\n"));
+      append(out, "<tr>", page_cell(page_code(one.value)), page_cell(page_code(one.before)),
+             page_cell(page_code(one.after)), "</tr>\n");
     close_table(out);
   }
   texts_table(out, "Reshards, new and gone", "reshard", diff.reshards);

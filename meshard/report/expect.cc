@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/name_pattern.h"
 #include "meshard/base/near_names.h"
 #include "meshard/explain/byte_text.h"
 
@@ -15,8 +14,8 @@ namespace {
 constexpr std::size_t kMostListed = 10;
 
 bool same_axes(const AxisList& a, const AxisList& b) {
-  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const AxisRef& axis) {
-           return std::find(b.begin(), b.end(), axis) != b.end();
+  return a.size() == b.size() && std::ranges::all_of(a, [&](const AxisRef& axis) {
+           return std::ranges::find(b, axis) != b.end();
          });
 }
 
@@ -35,19 +34,25 @@ std::ptrdiff_t claimant(const Collective& one, const std::vector<ExpectedCollect
 // One line for a collective, and one with the reason for its reshard.
 std::string blamed(const Collective& one, const ProgramReport& report) {
   std::string text = cat("\n  ", one);
-  if (!one.tensor.empty()) append(text, cat(", of ", one.tensor));
+  if (!one.tensor.empty()) append(text, ", of ", one.tensor);
   for (const Reshard& reshard : report.parts().reshards)
     if (reshard.instruction == one.instruction && !reshard.cause.empty())
-      append(text, cat("\n    because ", reshard.cause));
+      append(text, "\n    because ", reshard.cause);
+  return text;
+}
+
+// The first lines, and how many more there are.
+std::string listed(const std::vector<std::string>& lines) {
+  std::string text;
+  for (std::size_t i = 0; i < lines.size() && i < kMostListed; ++i) append(text, lines[i]);
+  if (lines.size() > kMostListed) append(text, "\n  and ", lines.size() - kMostListed, " more");
   return text;
 }
 
 std::string blamed(const std::vector<const Collective*>& list, const ProgramReport& report) {
-  std::string text;
-  for (std::size_t i = 0; i < list.size() && i < kMostListed; ++i)
-    append(text, blamed(*list[i], report));
-  if (list.size() > kMostListed) append(text, cat("\n  and ", list.size() - kMostListed, " more"));
-  return text;
+  std::vector<std::string> lines;
+  for (const Collective* one : list) lines.push_back(blamed(*one, report));
+  return listed(lines);
 }
 
 std::int64_t bytes_of(const std::vector<const Collective*>& list) {
@@ -66,7 +71,7 @@ void judge(const ExpectedCollective& expected, const std::vector<const Collectiv
   std::int64_t bytes = bytes_of(found);
   if (expected.most_bytes && bytes > *expected.most_bytes) {
     if (right) text = cat("expected ", expected, ", found");
-    append(text, cat(right ? " " : " with ", bytes, " bytes"));
+    append(text, right ? " " : " with ", bytes, " bytes");
   }
   if (text.empty())
     out.met.push_back(expected.to_string());
@@ -83,11 +88,10 @@ void check_axis_names(const ExpectedCollectives& expected, const ProgramReport& 
   for (const MeshAxis& axis : report.mesh()->axes()) names.push_back(axis.name);
   for (const LogicalCollective& each : report.logical_collectives())  // of other meshes, too
     for (const AxisRef& axis : each.whole.axes.value_or(AxisList{}))
-      if (std::find(names.begin(), names.end(), axis.name) == names.end())
-        names.push_back(axis.name);
+      if (std::ranges::find(names, axis.name) == names.end()) names.push_back(axis.name);
   for (const ExpectedCollective& one : expected.list())
     for (const AxisRef& axis : one.axes.value_or(AxisList{}))
-      if (std::find(names.begin(), names.end(), axis.name) == names.end())
+      if (std::ranges::find(names, axis.name) == names.end())
         out.broken.push_back(cat("expected ", one, ", but no mesh of the program has an axis ",
                                  axis, "; ", nearest_text(axis.name, names)));
 }
@@ -112,9 +116,9 @@ void check(const ExpectedCollectives& expected, const ProgramReport& report,
 }
 
 bool excepted(const FullReplicationOptions& options, std::string_view name) {
-  return !name.empty() &&
-         std::any_of(options.except.begin(), options.except.end(),
-                     [&](const std::string& one) { return matches_name(one, name); });
+  return !name.empty() && std::ranges::any_of(options.except, [&](const std::string& one) {
+    return matches_name(one, name);
+  });
 }
 
 // A misspelled exception would be noticed only when its value is replicated.
@@ -132,11 +136,11 @@ void check_exceptions(const FullReplicationOptions& options, const ProgramReport
   add(parts.results, "result");
   add(parts.intermediates, "intermediate");
   for (const Reshard& reshard : parts.reshards) names.push_back(reshard.instruction);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   names.erase(std::unique(names.begin(), names.end()), names.end());
   for (const std::string& one : options.except)
-    if (std::none_of(names.begin(), names.end(),
-                     [&](const std::string& name) { return matches_name(one, name); }))
+    if (std::ranges::none_of(names,
+                             [&](const std::string& name) { return matches_name(one, name); }))
       out.broken.push_back(cat("no value of the program matches the exception \"", one, "\"; ",
                                nearest_text(one, names)));
 }
@@ -164,7 +168,7 @@ void check_value(const ValuePlacement& value, std::string_view kind, std::size_t
       cat("\n  ", called, value.name.empty() ? "" : cat(" ", value.name), " ", value.type, ", ",
           byte_text(value.type.bytes()), " on each of ", value.sharding->mesh().size(), " devices");
   if (value.chosen_by_compiler) append(text, ", the compiler's choice");
-  if (!value.place.empty()) append(text, cat(", from ", value.place));
+  if (!value.place.empty()) append(text, ", from ", value.place);
   blame.push_back(cat(text, ": ", possible));
 }
 
@@ -173,12 +177,11 @@ void check(const FullReplicationOptions& options, const ProgramReport& report,
   check_exceptions(options, report, out);
   std::vector<std::string> blame;
   const ProgramReport::Parts& parts = report.parts();
-  for (std::size_t i = 0; i < parts.arguments.size(); ++i)
-    check_value(parts.arguments[i], "argument", i, options, blame);
-  for (std::size_t i = 0; i < parts.results.size(); ++i)
-    check_value(parts.results[i], "result", i, options, blame);
-  for (std::size_t i = 0; i < parts.intermediates.size(); ++i)
-    check_value(parts.intermediates[i], "intermediate", i, options, blame);
+  for (auto [values, kind] :
+       {std::pair(&parts.arguments, "argument"), std::pair(&parts.results, "result"),
+        std::pair(&parts.intermediates, "intermediate")})
+    for (std::size_t i = 0; i < values->size(); ++i)
+      check_value((*values)[i], kind, i, options, blame);
   for (const Reshard& reshard : parts.reshards)
     if (reshard.kind == ReshardKind::kFullRematerialize && reshard.bytes >= options.least_bytes &&
         !excepted(options, reshard.instruction))
@@ -188,11 +191,7 @@ void check(const FullReplicationOptions& options, const ProgramReport& report,
     out.met.push_back(expected);
     return;
   }
-  std::string text = cat("expected ", expected, ", found ", blame.size(), ":");
-  for (std::size_t i = 0; i < blame.size() && i < kMostListed; ++i) append(text, blame[i]);
-  if (blame.size() > kMostListed)
-    append(text, cat("\n  and ", blame.size() - kMostListed, " more"));
-  out.broken.push_back(std::move(text));
+  out.broken.push_back(cat("expected ", expected, ", found ", blame.size(), ":", listed(blame)));
 }
 
 // True for the virtual devices of a CPU, which have no memory of their own.

@@ -1,5 +1,3 @@
-#include "meshard/report/expectations.h"
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -7,8 +5,8 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/byte_text.h"
 #include "meshard/layout/text_scanner.h"
+#include "meshard/report/expect.h"
 
 namespace meshard {
 namespace {
@@ -28,7 +26,7 @@ std::string exact_bytes(std::int64_t bytes) {
 std::string sorted_text(const AxisList& axes) {
   std::vector<std::string> texts;
   for (const AxisRef& axis : axes) texts.push_back(axis.to_string());
-  std::sort(texts.begin(), texts.end());
+  std::ranges::sort(texts);
   return join(texts, ", ");
 }
 
@@ -266,9 +264,9 @@ std::string ExpectedCollective::to_string() const {
     text = cat(at_most ? "at most " : "", *count, " ");
   bool many =
       count != 1 && count != 0 && kind != CollectiveKind::kSend && kind != CollectiveKind::kReceive;
-  append(text, cat(meshard::to_string(kind), many ? "s" : ""));
-  if (axes) append(text, cat(" over ", join(*axes, ", ")));
-  if (most_bytes) append(text, cat(", at most ", exact_bytes(*most_bytes)));
+  append(text, meshard::to_string(kind), many ? "s" : "");
+  if (axes) append(text, " over ", join(*axes, ", "));
+  if (most_bytes) append(text, ", at most ", exact_bytes(*most_bytes));
   return text;
 }
 
@@ -290,9 +288,7 @@ ExpectedCollectives::ExpectedCollectives(std::vector<ExpectedCollective> list, b
 }
 
 ExpectedCollectives::ExpectedCollectives(const char* text, SourceLocation where) {
-  Result<ExpectedCollectives> parsed = parse(text);
-  if (!parsed.ok()) throw parsed.error().at(where);
-  *this = *std::move(parsed);
+  *this = parse(text).value(where);
 }
 
 std::string ExpectedCollectives::to_string() const {
@@ -316,21 +312,21 @@ Result<ExpectedCollectives> ExpectedCollectives::parse(std::string_view text) {
 std::string Expectations::to_string() const {
   std::string text;
   if (collectives) {
-    for (const ExpectedCollective& one : collectives->list()) append(text, cat(one, "\n"));
+    for (const ExpectedCollective& one : collectives->list()) append(text, one, "\n");
     if (collectives->others_allowed()) append(text, "others allowed\n");
     if (collectives->list().empty() && !collectives->others_allowed())
       append(text, "no collectives\n");
   }
   if (no_full_replication) {
-    append(text, cat("no full replication above ", exact_bytes(no_full_replication->least_bytes)));
+    append(text, "no full replication above ", exact_bytes(no_full_replication->least_bytes));
     std::vector<std::string> names;
     for (const std::string& name : no_full_replication->except) names.push_back(quoted(name));
-    if (!names.empty()) append(text, cat(" except ", join(names, ", ")));
+    if (!names.empty()) append(text, " except ", join(names, ", "));
     append(text, "\n");
   }
   if (fits_margin) {
     append(text, "fits");
-    if (*fits_margin > 0) append(text, cat(" with ", percent_text(*fits_margin), " spare"));
+    if (*fits_margin > 0) append(text, " with ", percent_text(*fits_margin), " spare");
     append(text, "\n");
   }
   return text;

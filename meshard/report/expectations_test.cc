@@ -1,8 +1,7 @@
-#include "meshard/report/expectations.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/report/expect.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"
 

@@ -57,7 +57,7 @@ class ReportForms : public JsonForms {
   }
 
   void write(JsonWriter& json, const Mesh& mesh) const {
-    json.value(std::find(meshes_.begin(), meshes_.end(), mesh) - meshes_.begin());
+    json.value(std::ranges::find(meshes_, mesh) - meshes_.begin());
   }
   void write(JsonWriter& json, const std::vector<Mesh>& meshes) const {
     json.begin_array();

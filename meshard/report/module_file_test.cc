@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/ops/composite/control_flow.h"
 #include "meshard/ops/composite/mark_sharding.h"

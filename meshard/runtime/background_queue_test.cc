@@ -1,9 +1,9 @@
-#include "meshard/runtime/background_queue.h"
-
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <stdexcept>
+
+#include "meshard/runtime/device_loader.h"
 
 namespace meshard {
 namespace {

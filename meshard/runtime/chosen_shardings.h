@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
-#include "meshard/hlo/interface.h"
+#include "meshard/hlo/module.h"
 #include "meshard/lowering/lower.h"
 
 namespace meshard {

@@ -3,7 +3,7 @@
 #include <set>
 
 #include "meshard/base/free_list.h"
-#include "meshard/runtime/internal/device_assignment.h"
+#include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/released_arrays.h"
 #include "meshard/runtime/tiles.h"
 
@@ -16,12 +16,12 @@ void* DeviceArray::operator new(std::size_t) { return internal::FreeList<DeviceA
 void DeviceArray::operator delete(void* memory) { internal::FreeList<DeviceArray>::give(memory); }
 
 std::int64_t DeviceArray::position(std::size_t i) const {
-  if (has_all_shards()) return static_cast<std::int64_t>(i);
+  if (has_each_position()) return static_cast<std::int64_t>(i);
   return *sharding()->mesh().position(device_id(i));
 }
 
 std::optional<std::size_t> DeviceArray::shard_at(std::int64_t position) const {
-  if (has_all_shards()) return static_cast<std::size_t>(position);
+  if (has_each_position()) return static_cast<std::size_t>(position);
   std::int64_t id = sharding()->mesh().device_id(position);
   for (std::size_t i = 0; i < num_shards(); ++i)
     if (device_id(i) == id) return i;
@@ -31,7 +31,7 @@ std::optional<std::size_t> DeviceArray::shard_at(std::int64_t position) const {
 std::vector<std::size_t> DeviceArray::distinct_shards() const {
   std::vector<std::size_t> shards;
   std::set<std::int64_t> tiles;
-  bool all = has_all_shards();
+  bool all = has_each_position();
   for (std::size_t i = 0; i < num_shards(); ++i) {
     bool is_new = !sharding() || (all ? sharding()->replica_id(static_cast<std::int64_t>(i)) == 0
                                       : tiles.insert(tile_number(*sharding(), position(i))).second);
@@ -41,16 +41,8 @@ std::vector<std::size_t> DeviceArray::distinct_shards() const {
 }
 
 bool DeviceArray::has_all_parts() const {
-  return has_all_shards() ||
+  return has_each_position() ||
          static_cast<std::int64_t>(distinct_shards().size()) == sharding()->num_tiles();
-}
-
-bool DeviceArray::is_read_locally() const {
-  if (has_all_shards()) return true;
-  if (!has_all_parts()) return false;
-  // One process may have all parts and another one not, if they have different numbers of devices.
-  const pjrt::Client* client = platforms_.find_started(sharding()->mesh());
-  return !client || is_whole_in_each_process(*client, *sharding());
 }
 
 Box DeviceArray::box(std::size_t i) const {
@@ -73,7 +65,7 @@ void DeviceArray::check_live(SourceLocation where) const {
 
 std::string DeviceArray::placement() const {
   std::vector<std::int64_t> ids;
-  if (has_all_shards())
+  if (has_each_position())
     for (std::size_t i = 0; i < buffers_.size(); ++i) ids.push_back(device_id(i));
   else
     for (std::int64_t id : sharding()->mesh().device_ids()) ids.push_back(id);
@@ -82,7 +74,9 @@ std::string DeviceArray::placement() const {
 }
 
 std::string DeviceArray::local_text(SourceLocation where) const {
-  if (is_read_locally()) return {};
+  if (!sharding()) return {};
+  const Fabric* fabric = platforms_.find_fabric(sharding()->mesh());
+  if (!fabric || fabric->reads_alone(*this)) return {};
   check_live(where);
   std::string text = cat(type(), " on ", placement(), ", of which this process has ",
                          num_shards() == 0 ? "none" : "");

@@ -8,7 +8,7 @@
 
 #include "meshard/array/shape.h"
 #include "meshard/graph/storage.h"
-#include "meshard/hlo/element_dtype.h"
+#include "meshard/hlo/shape.h"
 #include "meshard/pjrt/buffer_list.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/platforms.h"
@@ -53,11 +53,6 @@ class DeviceArray final : public Storage {
   const pjrt::BufferList& buffers() const { return buffers_; }
   /// The number of shards in this process.
   std::size_t num_shards() const { return buffers_.size(); }
-  /// Whether this process has a shard for every position of the mesh.
-  bool has_all_shards() const {
-    const Sharding* over = type_.sharding();
-    return !over || static_cast<std::int64_t>(buffers_.size()) == over->mesh().size();
-  }
   /// The position of shard `i` in the mesh; 0 without a sharding.
   std::int64_t position(std::size_t i) const;
   /// The shard at a position of the mesh; none if it is in another process.
@@ -66,9 +61,6 @@ class DeviceArray final : public Storage {
   std::vector<std::size_t> distinct_shards() const;
   /// Whether this process has all parts of the value.
   bool has_all_parts() const;
-  /// Whether reading the whole value needs no other process: each process of the mesh has all parts
-  /// of it, this one among them. The same in all of these processes.
-  bool is_read_locally() const;
 
   /// The part of the value that shard `i` holds, clamped to the value; the last ones may be empty.
   Box box(std::size_t i) const;
@@ -101,6 +93,11 @@ class DeviceArray final : public Storage {
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 
  private:
+  // Whether buffer i is that of position i.
+  bool has_each_position() const {
+    const Sharding* over = type_.sharding();
+    return !over || static_cast<std::int64_t>(buffers_.size()) == over->mesh().size();
+  }
   void check_live(SourceLocation where) const;
   void gather_into(void* destination, CopyTarget target, SourceLocation where) const;
   const Platforms& platforms_;

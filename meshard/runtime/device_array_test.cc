@@ -74,7 +74,6 @@ TEST_F(Arrays, PartsInOtherProcesses) {
   Sharding twice(Mesh({{"copy", 2}, {"x", 2}}, {5, 4, 3, 2}), P("x"));
   StoragePtr storage = part_of(values, twice, {1, 3});
   const auto& array = static_cast<const DeviceArray&>(*storage);
-  EXPECT_FALSE(array.has_all_shards());
   EXPECT_FALSE(array.has_all_parts());
   EXPECT_EQ(array.num_shards(), 2u);
   EXPECT_EQ(array.position(0), 1);

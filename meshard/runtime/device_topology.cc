@@ -3,10 +3,18 @@
 
 #include "meshard/mesh/builders.h"
 #include "meshard/processes/processes.h"
-#include "meshard/runtime/internal/machines_as_slices.h"
+#include "meshard/runtime/internal/across_processes/machines_as_slices.h"
 #include "meshard/runtime/runtime.h"
 
 namespace meshard {
+
+HostArray get_logical_mesh(const Mesh& mesh) {
+  Dimensions sizes;
+  if (mesh.rows() > 1) sizes.push_back(mesh.rows());
+  for (std::int64_t size : mesh.shape()) sizes.push_back(size);
+  return HostArray::from_vector(mesh.device_ids().to_vector(), Shape(std::move(sizes)));
+}
+
 namespace {
 
 using NamedValues = std::vector<pjrt::NamedValue>;

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "meshard/array/host_array.h"
 #include "meshard/base/result.h"
 #include "meshard/mesh/mesh.h"
 #include "meshard/pjrt/client.h"
@@ -10,6 +11,16 @@
 #include "meshard/topology/topology.h"
 
 namespace meshard {
+
+// A mesh as an array of device ids.
+
+/// The device id at each coordinate, as an i64 array of the mesh's shape. For a slice with several
+/// rows, the rows are an additional first dimension. torch_xla's `Mesh.get_logical_mesh()`.
+///
+/// @code
+/// get_logical_mesh(Mesh({{"x", 2}, {"y", 2}}, {7, 6, 5, 4}));  // [[7, 6], [5, 4]] i64[2,2]
+/// @endcode
+HostArray get_logical_mesh(const Mesh& mesh);
 
 /// The topology of a client's devices. The devices are in the plugin's order, with the attributes
 /// `coords`, `core_on_chip` and `slice_index` if the plugin reports them. The client's topology

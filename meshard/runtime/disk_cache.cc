@@ -8,14 +8,11 @@
 #include <sstream>
 
 #include "meshard/base/advice.h"
-#include "meshard/base/cache_folder.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
-#include "meshard/base/log_level.h"
 #include "meshard/base/packed_fields.h"
-#include "meshard/base/usable_cores.h"
+#include "meshard/base/threads.h"
 #include "meshard/base/whole_file.h"
-#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 
 namespace meshard {

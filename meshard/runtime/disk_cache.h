@@ -10,7 +10,7 @@
 #include "meshard/lowering/lower.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/compile_options.h"
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 
 namespace meshard {
 

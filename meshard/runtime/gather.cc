@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <utility>
-#include <vector>
 
 #include "meshard/graph/evaluator.h"
 #include "meshard/ops/definition/operand.h"
@@ -17,31 +16,34 @@
 namespace meshard {
 namespace {
 
-// A stored value, and the fabric whose processes send each other parts of it.
-struct SentArray {
+// A value on the devices of a mesh, and the fabric over them.
+struct ArrayOnFabric {
   const DeviceArray* array = nullptr;
   Fabric* fabric = nullptr;
 };
 
-// Nothing if each process has the value for itself, or a program brings it together.
-SentArray sent_array(const Tensor& tensor, SourceLocation where) {
+// Nothing for other storage, or none.
+ArrayOnFabric on_fabric(const Storage* storage) {
+  if (!storage || storage->kind() != Storage::Kind::kDevice || !storage->sharding()) return {};
+  return {static_cast<const DeviceArray*>(storage),
+          process_runtime().platforms.find_fabric(storage->sharding()->mesh())};
+}
+
+// The value, if the processes of its fabric send each other parts of it. Nothing if each process
+// has it for itself, or a program brings it together.
+ArrayOnFabric sent_array(const Tensor& tensor, SourceLocation where) {
   compute(std::span(&tensor, 1), where);
-  const Storage& storage = computed_storage(tensor.value(), where);
-  if (storage.kind() != Storage::Kind::kDevice || !storage.sharding()) return {};
-  const auto& array = static_cast<const DeviceArray&>(storage);
-  if (!array.gone().empty()) (void)array.to_host(where);  // throws with the reason
-  Fabric* fabric = process_runtime().platforms.find_fabric(array.sharding()->mesh());
+  const auto [array, fabric] = on_fabric(&computed_storage(tensor.value(), where));
+  if (array && !array->gone().empty()) (void)array->to_host(where);  // throws with the reason
   if (!fabric || fabric->exchange() != RouteOptions::Exchange::kPieces) return {};
-  const bool is_current = !array.buffers() || array.buffers().is_of(fabric->client().ref());
-  return is_current ? SentArray{&array, fabric} : SentArray();
+  const bool is_current = !array->buffers() || array->buffers().is_of(fabric->client().ref());
+  return is_current ? ArrayOnFabric{array, fabric} : ArrayOnFabric();
 }
 
 // Whether reading the value takes a program that all its processes run.
 bool needs_others(const Tensor& tensor) {
-  const Storage* storage = tensor.value().storage();
-  if (storage->kind() != Storage::Kind::kDevice || !storage->sharding()) return false;
-  const auto& array = static_cast<const DeviceArray&>(*storage);
-  return array.buffers() && !array.is_read_locally();
+  const auto [array, fabric] = on_fabric(tensor.value().storage());
+  return array && fabric && array->buffers() && !fabric->reads_alone(*array);
 }
 
 }  // namespace
@@ -55,9 +57,8 @@ HostArray gather(const Tensor& tensor, SourceLocation where) {
 }
 
 bool is_across_processes(const Tensor& tensor) {
-  const Storage* storage = tensor.defined() ? tensor.value().storage() : nullptr;
-  return storage && storage->kind() == Storage::Kind::kDevice &&
-         !static_cast<const DeviceArray&>(*storage).has_all_shards();
+  const auto [array, fabric] = on_fabric(tensor.defined() ? tensor.value().storage() : nullptr);
+  return array && fabric && !fabric->has_all_devices(array->sharding()->mesh());
 }
 
 std::optional<HostArray> gather_to(const Tensor& tensor, int process, SourceLocation where) {

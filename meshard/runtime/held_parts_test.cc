@@ -1,12 +1,11 @@
 // Values over several processes: tests/processes/check_checkpoints.py.
-#include "meshard/runtime/held_parts.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/arithmetic.h"
 #include "meshard/ops/composite/mark_sharding.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/shards.h"
 
 namespace meshard {
 namespace {

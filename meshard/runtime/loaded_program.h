@@ -94,7 +94,7 @@ class LoadedProgram {
   /// on or off.
   bool is_current() const {
     return generation_ == platforms_.generation() &&
-           (lowered_.nan_checks != nullptr) == checks_nans();
+           (lowered_.is_imported || (lowered_.nan_checks != nullptr) == checks_nans());
   }
 
   /// Whether the executable was loaded from bytes. The CPU plugin serializes such an executable

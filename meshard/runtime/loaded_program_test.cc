@@ -8,7 +8,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/internal/call_program.h"
-#include "meshard/runtime/internal/program_by_device.h"
+#include "meshard/runtime/internal/program_here.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -1,6 +1,6 @@
-#include "meshard/runtime/logical_mesh.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/runtime/device_topology.h"
 
 namespace meshard {
 namespace {

@@ -4,13 +4,12 @@
 #include <pthread.h>
 
 #include "meshard/base/environment.h"
-#include "meshard/base/log_level.h"
 #include "meshard/mesh/device_type.h"
-#include "meshard/runtime/internal/across_processes.h"
+#include "meshard/runtime/internal/across_processes/across_processes.h"
+#include "meshard/runtime/internal/across_processes/together_processes.h"
 #include "meshard/runtime/internal/launched_results.h"
 #include "meshard/runtime/internal/make_client.h"
 #include "meshard/runtime/internal/released_arrays.h"
-#include "meshard/runtime/internal/together_processes.h"
 
 namespace meshard {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "meshard/base/log_level.h"
+#include "meshard/base/environment.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/mesh/mesh.h"

@@ -77,13 +77,13 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
   if (sharding.rank() > static_cast<std::size_t>(type.rank()))
     throw_invalid(where, "[sharded_tensor] ", sharding, " describes ", sharding.rank(),
                   " dimensions, ", type, " has ", type.rank());
-  Sharding whole = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
-  const AxesIndex summand(whole.mesh(), whole.unreduced_axes());
+  Sharding full = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
+  const AxesIndex summand(full.mesh(), full.unreduced_axes());
   std::vector<HostArray> shards;
   std::map<std::vector<std::int64_t>, std::size_t> made;  // by the start of the part
-  const pjrt::Client& client = process_runtime().platforms.client(whole.mesh(), where);
-  for (const LocalPosition& at : local_positions(client, whole.mesh(), where)) {
-    Box box = box_of(whole, type.shape, at.position);
+  const pjrt::Client& client = process_runtime().platforms.client(full.mesh(), where);
+  for (const LocalPosition& at : local_positions(client, full.mesh(), where)) {
+    Box box = box_of(full, type.shape, at.position);
     // The value is the sum of the shards along unreduced axes, and the callback makes all of it.
     if (box_shape(box).size() == 0 || summand(at.position) != 0) {
       shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
@@ -97,7 +97,7 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
       throw_invalid(where, "[sharded_tensor] the callback returned ", shards.back().type(),
                     "; this shard of ", type, " must be ", TensorType{type.dtype, box_shape(box)});
   }
-  return stored(type, place_shards(process_runtime().platforms, type, whole, shards, where), where);
+  return stored(type, place_shards(process_runtime().platforms, type, full, shards, where), where);
 }
 
 ShardedTensor ShardedTensor::from_local(std::span<const Tensor> locals, const Mesh& mesh,

@@ -9,6 +9,23 @@
 
 namespace meshard {
 
+// Which processes of the run hold which part of a value.
+
+/// One distinct part of a value, and the processes of the run whose devices hold it, ascending.
+struct HeldPart {
+  Box box;
+  std::vector<int> processes;
+  friend bool operator==(const HeldPart&, const HeldPart&) = default;
+};
+
+/// The distinct parts of a value, in row-major order; together they cover it, and none is empty
+/// unless the value is. Equal in all processes. Computes the value if it is only recorded;
+/// otherwise nothing communicates. A value that each process has for itself (on the host, without a
+/// sharding, or on devices that other processes do not know) is one that process 0 holds.
+/// @error the errors of computing it
+std::vector<HeldPart> held_parts(const Tensor& tensor,
+                                 SourceLocation where = SourceLocation::current());
+
 /// A handle on one device's shard of a tensor. Keeps the tensor alive; copies nothing until data()
 /// is called.
 ///
@@ -55,5 +72,10 @@ class LocalShard {
 /// @error the errors of computing it.
 std::vector<LocalShard> local_shards(const Tensor& tensor,
                                      SourceLocation where = SourceLocation::current());
+
+/// The number of copies, on other devices or with other shardings, that are kept with a tensor.
+/// Programs that take a tensor of the host leave one for each way in which they take it. Computes
+/// nothing: a tensor that is only recorded has none.
+std::size_t num_copies(const Tensor& tensor);
 
 }  // namespace meshard

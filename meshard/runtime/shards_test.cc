@@ -39,5 +39,19 @@ TEST_F(LocalShards, CountReplicasAndOutliveTheHandle) {
   EXPECT_EQ(shards[3].data().to_vector<float>(), (std::vector<float>{4}));
 }
 
+TEST_F(LocalShards, CopiesAreCounted) {
+  Tensor x = from_host(std::vector<float>{1, 2, 3, 4}, {4});
+  Tensor twice = x + x;
+  EXPECT_EQ(num_copies(x), 0u) << "only recorded";
+  EXPECT_EQ(num_copies(twice), 0u);
+  block_until_ready(twice);
+  EXPECT_EQ(num_copies(x), 1u);
+  block_until_ready(x * 3);
+  EXPECT_EQ(num_copies(x), 1u) << "the same copy";
+  Mesh mesh({{"x", 4}});
+  block_until_ready(mark_sharding(x, mesh, P("x")) + x);
+  EXPECT_EQ(num_copies(x), 2u);
+}
+
 }  // namespace
 }  // namespace meshard

@@ -1,7 +1,6 @@
 #include "meshard/runtime/tiles.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "meshard/mesh/device_type.h"
 

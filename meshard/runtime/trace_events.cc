@@ -10,7 +10,6 @@
 #include <mutex>
 #include <tuple>
 #include <utility>
-#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/packed_fields.h"

@@ -7,6 +7,13 @@
 #include "meshard/runtime/internal/process_runtime.h"
 
 namespace meshard {
+
+Tensor transfer(In x, const ShardingSpec& spec) {
+  SourceLocation where = effective_source(x.where);
+  Tensor operand = operand_tensor("transfer", x);
+  return transfer(In(operand, where), spec.sharding(operand.shape(), where));
+}
+
 namespace {
 
 // The stored operand of a transfer, and the sharding with its rank.

@@ -5,8 +5,15 @@
 
 #include "meshard/graph/tensor.h"
 #include "meshard/sharding/sharding.h"
+#include "meshard/sharding/sharding_spec.h"
 
 namespace meshard {
+
+// transfer() with a sharding spec, as used by loaders.
+
+/// Copies `x` to the devices of the spec's mesh, sharded by the spec. See runtime/transfer.h.
+/// @error as transfer, and as ShardingSpec::sharding.
+Tensor transfer(In x, const ShardingSpec& spec);
 
 /// Copies `x` to the devices of `sharding`'s mesh, with that sharding. `x` is computed first if it
 /// is only recorded, and itself stays where it is. Use this to move values between sets of devices,

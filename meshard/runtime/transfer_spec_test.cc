@@ -1,10 +1,9 @@
-#include "meshard/runtime/transfer_spec.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
+#include "meshard/runtime/transfer.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

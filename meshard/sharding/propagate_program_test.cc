@@ -1,6 +1,6 @@
-#include "meshard/sharding/propagate_program.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/sharding/propagate.h"
 
 namespace meshard {
 namespace {

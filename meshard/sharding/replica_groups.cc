@@ -4,7 +4,7 @@
 
 #include "meshard/layout/modes.h"
 #include "meshard/layout/values.h"
-#include "meshard/mesh/axis_groups.h"
+#include "meshard/mesh/device_groups.h"
 #include "meshard/sharding/tile_assignment.h"
 
 namespace meshard {

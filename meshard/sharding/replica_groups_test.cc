@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "meshard/mesh/axis_groups.h"
+#include "meshard/mesh/device_groups.h"
 #include "meshard/mesh/mesh_testutil.h"
 
 namespace meshard {

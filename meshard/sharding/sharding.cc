@@ -4,7 +4,7 @@
 #include <array>
 
 #include "meshard/base/fingerprint.h"
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/layout/text_scanner.h"
 #include "meshard/mesh/device_type.h"
 

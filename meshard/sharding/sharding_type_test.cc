@@ -1,6 +1,6 @@
-#include "meshard/sharding/sharding_type.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/sharding/op_sharding.h"
 
 namespace meshard {
 namespace {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <optional>
 
-#include "meshard/layout/coalesce.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/text_scanner.h"
 
 namespace meshard {

@@ -1,10 +1,9 @@
-#include "meshard/sharding/tile_devices.h"
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
 
 #include "meshard/sharding/sharding_testutil.h"
+#include "meshard/sharding/tile_grid.h"
 
 namespace meshard {
 namespace {

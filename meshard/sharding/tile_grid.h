@@ -10,6 +10,37 @@
 
 namespace meshard {
 
+// Which devices hold which tile, as arrays of device ids.
+
+/// A value: the devices of a mesh in the order in which a sharding uses its axes, row-major.
+struct TileArray {
+  std::vector<std::int64_t> shape;
+  std::vector<std::int64_t> device_ids;
+  /// `[2,4] of devices 0,1,2,3,4,5,6,7`.
+  std::string to_string() const;
+  friend bool operator==(const TileArray&, const TileArray&) = default;
+};
+
+/// The devices of a sharding as an array. It has a dimension for each tensor dimension with axes
+/// (merged, the first the most significant), then one for each axis that splits no dimension, in
+/// mesh order. torch_xla calls this the tile assignment. Tensor dimensions that are not split do
+/// not appear in it.
+TileArray tile_array(const Sharding& sharding);
+
+/// A value: for each tile, the devices that hold it. torch_xla's group assignment is an array of
+/// group numbers with this `shape`; its replication groups are `groups`.
+struct TileGroups {
+  std::vector<std::int64_t> shape;                ///< tiles of each tensor dimension
+  std::vector<std::vector<std::int64_t>> groups;  ///< by tile, row-major; device ids in mesh order
+  /// `[2] tiles on {0,1}, {2,3}`.
+  std::string to_string() const;
+  friend bool operator==(const TileGroups&, const TileGroups&) = default;
+};
+
+/// The devices that hold each tile of a sharding.
+/// @post the groups contain each device of the mesh once
+TileGroups tile_groups(const Sharding& sharding);
+
 /// A value: one table of tiles; each cell lists the positions that hold its tile.
 struct TileGrid {
   /// Index along the dimensions outside the grid: `dimension 0: data = 1`. Empty if there is one

@@ -1,6 +1,6 @@
-#include "meshard/stablehlo/attributes.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/stablehlo/module_writer.h"
 
 namespace meshard::stablehlo {
 namespace {

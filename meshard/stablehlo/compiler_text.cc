@@ -6,7 +6,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/near_names.h"
-#include "meshard/stablehlo/internal/text_edits.h"
+#include "meshard/stablehlo/internal/bytecode.h"
+#include "meshard/stablehlo/internal/symbol_edits.h"
 
 namespace meshard::stablehlo {
 namespace {
@@ -22,40 +23,9 @@ bool is_known_dialect(std::string_view name) {
          std::end(kKnownDialects);
 }
 
-bool is_name_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-         c == '$' || c == '-';
-}
-
 Error parse_error(std::string_view text, std::size_t at, ErrorCode code, std::string_view what) {
   auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
   return Error(code, cat("[read_module] line ", line, ": ", what));
-}
-
-// The end of what begins at `at` if that is a string or a comment; `at` otherwise.
-std::size_t skip_quoted(std::string_view text, std::size_t at) {
-  if (text[at] == '"') {
-    std::size_t end = at + 1;
-    while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
-    return std::min(end + 1, text.size());
-  }
-  if (text.substr(at, 2) == "//") return std::min(text.find('\n', at), text.size());
-  return at;
-}
-
-// Calls visit(at) for each character outside of strings and comments that is one of `wanted`.
-template <class Visit>
-void for_each_mark(std::string_view text, std::string_view wanted, const Visit& visit) {
-  for (std::size_t at = 0; at < text.size();) {
-    at = text.find_first_of(cat(wanted, "\"/"), at);
-    if (at == std::string_view::npos) return;
-    if (std::size_t end = skip_quoted(text, at); end != at) {
-      at = end;
-      continue;
-    }
-    if (wanted.find(text[at]) != std::string_view::npos) visit(at);
-    ++at;
-  }
 }
 
 // ---- The entry.
@@ -103,16 +73,6 @@ Result<const ModuleFunction*> find_entry(const Module& module, std::string_view 
                      listed(open.empty() ? all : open), ". Choose the entry with --entry NAME"));
 }
 
-// Where `private ` or `public ` is in the signature of a pretty function, before its name.
-TextRange visibility_range(const Module& module, const ModuleFunction& function) {
-  TextRange op = module.range(function.op->text);
-  std::string_view text = module.text();
-  std::size_t name = text.find('@', op.begin), begin = name;
-  for (std::string_view word : {"private ", "public ", "nested "})
-    if (std::size_t at = text.find(word, op.begin); at < name) begin = at;
-  return {begin, name};
-}
-
 // Renames the entry to `main` wherever the text names it; another `main` gets another name.
 void rename_entry(const Module& module, const ModuleFunction& entry, TextEdits& edits) {
   if (entry.name == "main" && !entry.is_private) return;
@@ -123,31 +83,11 @@ void rename_entry(const Module& module, const ModuleFunction& entry, TextEdits& 
     names["main"] = other;
   }
   // Before the names that follow in the text.
-  for (const ModuleFunction& function : module.functions()) {
-    if (function.op == nullptr) continue;
-    if (function.generic) {
-      std::string_view name = find_attribute(function.op->attributes, "sym_name");
-      auto found = names.find(function.name);
-      if (!name.empty() && found != names.end())
-        edits.replace(module.range(name), cat("\"", found->second, "\""));
-    } else if (&function == &entry ? function.is_private : !function.is_private) {
+  for (const ModuleFunction& function : module.functions())
+    if (function.op != nullptr && !function.generic &&
+        (&function == &entry ? function.is_private : !function.is_private))
       edits.replace(visibility_range(module, function), &function == &entry ? "" : "private ");
-    }
-  }
-  std::string_view text = module.text();
-  for_each_mark(text, "@", [&](std::size_t at) {
-    std::size_t end = at + 1;
-    std::string name;
-    if (end < text.size() && text[end] == '"') {
-      end = skip_quoted(text, end);
-      name = plain_text(text.substr(at + 1, end - at - 1));
-    } else {
-      while (end < text.size() && (is_name_char(text[end]) || text[end] == '.')) ++end;
-      name = text.substr(at + 1, end - at - 1);
-    }
-    if (auto found = names.find(name); found != names.end() && !name.empty())
-      edits.replace({at, end}, cat("@", found->second));
-  });
+  rename_symbols(module, names, edits);
 }
 
 // ---- Unknown dialects.
@@ -180,9 +120,7 @@ std::size_t end_of_item(std::string_view text, std::size_t at) {
       at = end - 1;
     } else if (opens(text[at])) {
       ++depth;
-    } else if (closes(text, at) && depth-- == 0) {
-      break;
-    } else if (text[at] == ',' && depth == 0) {
+    } else if ((closes(text, at) && depth-- == 0) || (text[at] == ',' && depth == 0)) {
       break;
     }
   }
@@ -348,6 +286,11 @@ class UnknownDialects {
 };
 
 }  // namespace
+
+bool is_module_text(std::string_view module) {
+  return !module.empty() && !Bytecode::is_bytecode(module) &&
+         module.find('\0') == std::string_view::npos;
+}
 
 Result<void> check_not_hlo(std::string_view bytes) {
   std::size_t begin = bytes.find_first_not_of(" \t\r\n");

@@ -28,6 +28,9 @@ struct CompilerText {
 /// unimplemented, with the line and the dialect: an op or a type of an unknown dialect
 Result<CompilerText> text_for_compiler(std::string_view text, std::string_view entry = {});
 
+/// Whether a module is text: not bytecode or a portable artifact, and not empty.
+bool is_module_text(std::string_view module);
+
 /// An error if the bytes are the text of an HLO module (`HloModule jit_f, ...`), which a compiler
 /// has made and does not read.
 Result<void> check_not_hlo(std::string_view bytes);

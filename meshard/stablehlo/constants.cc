@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <span>
 
 #include "meshard/stablehlo/types.h"
 
@@ -81,13 +82,18 @@ void append_bytes(std::string& out, const std::byte* data, std::size_t bytes) {
   }
 }
 
-void append_packed_bools(std::string& out, const std::byte* data, std::size_t count) {
-  for (std::size_t start = 0; start < count; start += 8) {
-    unsigned byte = 0;
-    for (std::size_t i = start; i < count && i < start + 8; ++i)
-      byte |= static_cast<unsigned>(data[i] != std::byte{0}) << (i - start);
-    append_byte(out, byte);
+// `[[true, false], [false, true]]`: versions of MLIR differ in the hexadecimal form of bools.
+void append_bools(std::string& out, std::span<const std::int64_t> sizes, const std::byte*& next) {
+  if (sizes.empty()) {
+    out.append(*next++ != std::byte{0} ? "true" : "false");
+    return;
   }
+  out.push_back('[');
+  for (std::int64_t i = 0; i < sizes[0]; ++i) {
+    if (i != 0) out.append(", ");
+    append_bools(out, sizes.subspan(1), next);
+  }
+  out.push_back(']');
 }
 
 }  // namespace
@@ -99,12 +105,12 @@ void append_dense(std::string& out, const HostArray& array) {
   out.append("dense<");
   if (bytes != 0 && all_equal(data, bytes, width)) {
     append_literal(out, array.dtype(), data);
+  } else if (bytes != 0 && array.dtype() == DType::bool_) {
+    const Dimensions& sizes = array.shape().sizes();
+    append_bools(out, std::span<const std::int64_t>(sizes.begin(), sizes.end()), data);
   } else if (bytes != 0) {
     out.append("\"0x");
-    if (array.dtype() == DType::bool_)
-      append_packed_bools(out, data, bytes);
-    else
-      append_bytes(out, data, bytes);
+    append_bytes(out, data, bytes);
     out.push_back('"');
   }
   out.append("> : ");

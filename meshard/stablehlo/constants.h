@@ -10,7 +10,8 @@ namespace meshard::stablehlo {
 /// - no elements: `dense<>`;
 /// - all elements with equal bits: one literal, such as `dense<2.5>` or `dense<true>`, in
 ///   hexadecimal where decimal digits could round (`dense<0x7FC00000>` for NaN);
-/// - otherwise `dense<"0x...">`, the bytes in order; bools are packed into bits, lowest bit first.
+/// - bools: `dense<[[true, false]]>`;
+/// - otherwise `dense<"0x...">`, the bytes in order.
 void append_dense(std::string& out, const HostArray& array);
 std::string dense_text(const HostArray& array);
 

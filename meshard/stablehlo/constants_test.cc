@@ -42,10 +42,12 @@ TEST(Dense, ArraysAreBytes) {
   EXPECT_EQ(dense_text(HostArray::zeros({f32, {0, 3}})), "dense<> : tensor<0x3xf32>");
 }
 
-// Nine bools: 1,0,1,1,0,0,0,1 in the first byte, lowest bit first, 1 in the second.
-TEST(Dense, BoolsArePacked) {
-  EXPECT_EQ(dense_text(HostArray::from_vector<bool>({1, 0, 1, 1, 0, 0, 0, 1, 1})),
-            "dense<\"0x8D01\"> : tensor<9xi1>");
+// The hexadecimal form of bools is not the same in all versions of MLIR.
+TEST(Dense, BoolsAreWords) {
+  EXPECT_EQ(dense_text(HostArray::from_vector<bool>({1, 0, 1})),
+            "dense<[true, false, true]> : tensor<3xi1>");
+  EXPECT_EQ(dense_text(HostArray::from_vector<bool>({1, 0, 0, 1}, {2, 1, 2})),
+            "dense<[[[true, false]], [[false, true]]]> : tensor<2x1x2xi1>");
 }
 
 TEST(Constants, ComplexNumbersArePairs) {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/stablehlo/internal/bytecode.h"
 #include "meshard/stablehlo/internal/text_edits.h"
 
 namespace meshard::stablehlo {
@@ -214,6 +215,20 @@ class BatchedCallReplacer {
   std::size_t count_ = 0;
 };
 
+constexpr std::string_view kNewerCall = "custom_call_v2";
+constexpr std::size_t kOlderProperties = 8;
+
+// Whether the properties of a newer call are those of an older one, and an empty array, which in
+// vhlo has the code 1 and no elements. They are stored in order of name; the new one is the last.
+bool is_older_call(const Bytecode& bytecode, const BytecodeOp& op) {
+  ByteCursor properties(op.properties);
+  for (std::size_t i = 0; i < kOlderProperties; ++i) properties.number();
+  const BytecodeEntry& added = bytecode.attribute(properties.number());
+  ByteCursor cursor(added.bytes);
+  return properties.at_end() && !added.is_text && added.dialect == "vhlo" && cursor.number() == 1 &&
+         cursor.number() == 0;
+}
+
 constexpr const char* kTyped = "4 : i32";
 
 // Replaces what a call says of its interface.
@@ -247,6 +262,25 @@ Result<BatchedCalls> replace_batched_calls(std::string_view text) {
   if (text.find("num_batch_dims") == std::string_view::npos) return BatchedCalls{std::string(text)};
   MESHARD_ASSIGN_OR_RETURN(Module module, Module::parse(std::string(text)));
   return BatchedCallReplacer(module).run();
+}
+
+Result<std::string> with_older_calls(std::string bytecode) {
+  if (!Bytecode::is_bytecode(bytecode) || bytecode.find(kNewerCall) == std::string::npos)
+    return bytecode;
+  return caught([&] {
+    Bytecode read(bytecode);
+    bool all_older = true;
+    for_each_op(read, [&](const BytecodeOp& op) {
+      if (op.name == cat("vhlo.", kNewerCall)) all_older = all_older && is_older_call(read, op);
+    });
+    if (!all_older) return bytecode;
+    // The name is one string of the bytes. Who reads an older call ignores what follows its
+    // properties.
+    for (std::uint64_t i = 0; i < read.num_strings(); ++i)
+      if (std::string_view name = read.string(i); name == kNewerCall)
+        bytecode[static_cast<std::size_t>(name.data() - bytecode.data()) + name.size() - 1] = '1';
+    return bytecode;
+  });
 }
 
 Result<std::string> with_typed_calls(std::string_view text, std::string_view target) {

@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
+#include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
 
 namespace meshard::stablehlo {
@@ -87,6 +89,20 @@ TEST(TypedCalls, AllForms) {
   EXPECT_EQ(typed("stablehlo.custom_call @g(%a) {backend_config = \"x\"}"),
             "stablehlo.custom_call @g(%a) {backend_config = \"x\"}");
   EXPECT_FALSE(with_typed_calls("func.func @main(", "f").ok());
+}
+
+TEST(OlderCalls, TheNameIsTheOnlyChange) {
+  std::string file = read_whole_file(cat(MESHARD_GOLDEN, "/exported/run/lapack.bin")).value();
+  const std::string module(read_jax_export(file).value().module);
+  ASSERT_THAT(module, HasSubstr("custom_call_v2"));
+  std::string older = with_older_calls(module).value();
+  EXPECT_THAT(older, Not(HasSubstr("custom_call_v2")));
+  ASSERT_EQ(older.size(), module.size());
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < module.size(); ++i) changed += older[i] != module[i];
+  EXPECT_EQ(changed, 1u);
+  EXPECT_EQ(with_older_calls(older).value(), older);
+  EXPECT_EQ(with_older_calls("module @custom_call_v2 {}").value(), "module @custom_call_v2 {}");
 }
 
 }  // namespace

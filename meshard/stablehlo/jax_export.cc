@@ -16,26 +16,42 @@ constexpr std::int64_t kOldestConvention = 9, kNewestConvention = 10;
 // The number of a field in its table, in the order of jax/_src/export/serialization.fbs.
 enum ExportedField {
   kFunctionName = 1,
+  kInTree = 2,
   kInAvals = 3,
+  kOutTree = 4,
   kNumDevicesShort = 6,
   kInShardings = 7,
   kOutShardings = 8,
   kPlatforms = 9,
+  kOrderedEffects = 10,
   kDisabledChecks = 12,
   kModule = 13,
   kCallingConvention = 14,
   kKept = 15,
+  kVjp = 17,
   kNumDevices = 18,
   kUniqueAvals = 19,
   kUniqueMeshes = 20,
   kInAvalNumbers = 22,
 };
-enum AvalField { kShape = 1 };
+enum TreeField { kTreeKind = 0, kChildren = 1, kKeys = 2, kCustomName = 3, kCustomData = 4 };
+enum EffectField { kEffectName = 0 };
+enum AvalField { kShape = 1, kDType = 2 };
 enum MeshField { kAxisSizes = 0, kAxisNames = 1 };
 enum NamedShardingField { kShardingMesh = 0 };
 enum ShardingField { kNamedSharding = 2 };
 enum CheckField { kCheckKind = 0 };
 constexpr std::uint64_t kPlatformCheck = 0;
+
+// By number of DType in the schema; float0 is i1 in a module.
+constexpr std::string_view kDTypes[] = {
+    "i1",         "i8",   "i16",    "i32",           "i64",       "ui8",          "ui16",
+    "ui32",       "ui64", "f16",    "f32",           "f64",       "complex<f32>", "complex<f64>",
+    "bf16",       "i4",   "ui4",    "f8E4M3B11FNUZ", "f8E4M3FN",  "f8E4M3FNUZ",   "f8E5M2",
+    "f8E5M2FNUZ", "i1",   "f8E4M3", "f8E3M4",        "f8E8M0FNU", "f4E2M1FN"};
+// Trees in trees, and derivatives of derivatives. The limits keep damaged bytes from exhausting the
+// stack.
+constexpr int kDeepestTree = 500, kHighestDerivative = 16;
 
 [[noreturn]] void fail_export(std::string message) {
   throw Error(ErrorCode::kDataLoss, cat("[jax.export] ", message));
@@ -45,6 +61,8 @@ class ExportReader {
  public:
   explicit ExportReader(std::string_view bytes)
       : root_(FlatTable::root(bytes)), work_left_(16 * bytes.size() + 1024) {}
+  ExportReader(FlatTable table, std::size_t work, int derivative)
+      : root_(std::move(table)), work_left_(work), derivative_(derivative) {}
 
   JaxExport read() {
     read_.function = root_.string(kFunctionName);
@@ -66,11 +84,18 @@ class ExportReader {
       read_.kept.push_back(static_cast<std::size_t>(kept));
     for (const FlatTable& check : root_.tables(kDisabledChecks))
       read_.any_platform = read_.any_platform || check.u8(kCheckKind) == kPlatformCheck;
+    for (const FlatTable& effect : root_.tables(kOrderedEffects))
+      read_.ordered_effects.emplace_back(effect.string(kEffectName));
     read_meshes();
-    read_sizes();
+    read_types();
+    if (auto tree = root_.table(kInTree)) read_.argument_tree = tree_of(*tree, 0);
+    if (auto tree = root_.table(kOutTree)) read_.result_tree = tree_of(*tree, 0);
     for (std::size_t kept : read_.kept)
       if (kept >= read_.argument_sizes.size())
         fail_export(cat("the module has argument ", kept, " of ", read_.argument_sizes.size()));
+    if (auto vjp = root_.table(kVjp); vjp && derivative_ < kHighestDerivative)
+      read_.vjp =
+          std::make_shared<const JaxExport>(ExportReader(*vjp, work_left_, derivative_ + 1).read());
     return std::move(read_);
   }
 
@@ -96,8 +121,30 @@ class ExportReader {
     return mesh;
   }
 
+  ExportTree tree_of(const FlatTable& table, int depth) {
+    work(1);
+    if (depth > kDeepestTree) fail_export("the structure of the arguments is nested too deeply");
+    ExportTree tree;
+    std::uint64_t kind = table.u8(kTreeKind);
+    if (kind > static_cast<std::uint64_t>(ExportTree::Kind::kCustom))
+      fail_export(cat("there is no structure of kind ", kind));
+    tree.kind = static_cast<ExportTree::Kind>(kind);
+    for (std::string_view key : table.strings(kKeys)) {
+      work(1 + key.size());
+      tree.keys.emplace_back(key);
+    }
+    for (const FlatTable& child : table.tables(kChildren))
+      tree.children.push_back(tree_of(child, depth + 1));
+    if (tree.kind == ExportTree::Kind::kDict && tree.keys.size() != tree.children.size())
+      fail_export("a dict has values without keys");
+    tree.custom_name = table.string(kCustomName);
+    tree.custom_data = table.bytes(kCustomData);
+    work(tree.custom_name.size() + tree.custom_data.size());
+    return tree;
+  }
+
   // Since version 10, the arguments' types are numbers of unique ones.
-  void read_sizes() {
+  void read_types() {
     bool numbered = root_.has(kInAvalNumbers);
     std::vector<FlatTable> avals = root_.tables(numbered ? kUniqueAvals : kInAvals);
     std::vector<std::uint64_t> which = root_.numbers(kInAvalNumbers, 4);
@@ -106,7 +153,10 @@ class ExportReader {
     for (std::uint64_t number : which) {
       if (number >= avals.size()) fail_export(cat("there is no type ", number));
       std::vector<std::string>& sizes = read_.argument_sizes.emplace_back();
-      for (std::string_view size : avals[static_cast<std::size_t>(number)].strings(kShape)) {
+      const FlatTable& aval = avals[static_cast<std::size_t>(number)];
+      std::uint64_t dtype = aval.u8(kDType);
+      read_.argument_dtypes.emplace_back(dtype < std::size(kDTypes) ? kDTypes[dtype] : "");
+      for (std::string_view size : aval.strings(kShape)) {
         work(1 + size.size());
         sizes.emplace_back(size);
       }
@@ -126,6 +176,7 @@ class ExportReader {
 
   FlatTable root_;
   std::size_t work_left_;
+  int derivative_ = 0;
   JaxExport read_;
 };
 

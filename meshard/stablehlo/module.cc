@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "meshard/base/cat.h"
 #include "meshard/stablehlo/internal/module_parser.h"
 
 namespace meshard::stablehlo {
@@ -64,6 +65,41 @@ std::string Module::location_name(std::string_view location) const {
     location = alias->second;
   }
   return {};
+}
+
+namespace {
+
+// Locations in locations. The limit keeps damaged input from exhausting the stack.
+constexpr int kDeepestPlace = 50;
+
+std::string first_place(const Module& module, std::string_view location, int depth = 0) {
+  if (depth > kDeepestPlace) return "";
+  for (std::size_t at = 0; at < location.size(); ++at) {
+    if (location[at] == '"') {
+      std::size_t end = location.find('"', at + 1);
+      if (end == std::string_view::npos) return "";
+      std::size_t digits = end + 2;
+      while (digits < location.size() && location[digits] >= '0' && location[digits] <= '9')
+        ++digits;
+      if (end + 1 < location.size() && location[end + 1] == ':' && digits > end + 2)
+        return cat(location.substr(at + 1, end - at - 1),
+                   location.substr(end + 1, digits - end - 1));
+      at = end;
+    } else if (location[at] == '#') {
+      std::size_t end = std::min(location.find_first_of("(), ", at), location.size());
+      std::string_view alias = location.substr(at, end - at), of = module.resolve(alias);
+      if (of != alias)
+        if (std::string place = first_place(module, of, depth + 1); !place.empty()) return place;
+      at = end;
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string Module::source_line(std::string_view location) const {
+  return first_place(*this, location);
 }
 
 namespace {

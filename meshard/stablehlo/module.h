@@ -123,6 +123,9 @@ class Module {
   std::string_view resolve(std::string_view value) const;
   /// The name in a location: `x` of `loc("x")` or `loc("x"(#loc1))`. Empty for the place in a file.
   std::string location_name(std::string_view location) const;
+  /// The first place in a file of a location: `model.py:12`, also behind aliases. Empty if it has
+  /// none.
+  std::string source_line(std::string_view location) const;
 
   struct State;
 

@@ -28,10 +28,17 @@ struct ModuleValue {
   std::string sharding;
   /// True if its buffer is donated to a result.
   bool donated = false;
+  /// `pinned_host`; empty: the device's memory.
+  std::string memory_kind = {};
   /// In modules that lower_for_file() of lowering/ wrote: the source line, `step.cc:42`; the type
   /// before padding, if it differs; true for a captured value.
   std::string place = {}, own_type = {};
   bool captured = false;
+
+  /// Whether it has a sharding that leaves nothing to the compiler.
+  bool has_closed_sharding() const {
+    return !sharding.empty() && sharding.find('?') == std::string::npos;
+  }
 };
 
 /// A value: a mesh of a module, with a name (`mesh`) and axes (`["data"=4, "model"=2]`).
@@ -71,9 +78,14 @@ struct ModuleFacts {
   std::optional<ModuleMesh> device_mesh = std::nullopt;
   /// `mhlo.num_partitions`; nullopt if the module does not have it.
   std::optional<std::int64_t> num_partitions;
+  /// `mhlo.num_replicas`; 1 if the module does not have it.
+  std::int64_t num_replicas = 1;
   /// True if it has Shardy's meshes or shardings, false if it has only `mhlo.sharding` or none.
   bool uses_shardy = false;
   bool has_mhlo_shardings = false;
+  /// Whether it is for the partitioner Shardy: it is unless its only shardings are those of the
+  /// older one.
+  bool is_for_shardy() const { return uses_shardy || !has_mhlo_shardings; }
   std::vector<ModuleValue> arguments, results;
   ModuleOpNames op_names = {};
 };

@@ -10,10 +10,32 @@
 #include <vector>
 
 #include "meshard/array/host_array.h"
-#include "meshard/stablehlo/attributes.h"
+#include "meshard/array/shape.h"
+#include "meshard/stablehlo/merged_module.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard::stablehlo {
+
+// The structured attributes of StableHLO ops.
+
+/// The dimension numbers of a convolution's operands and result. The `*_spatial` lists are in the
+/// order of the window dimensions.
+struct ConvolutionDimensionNumbers {
+  std::int64_t input_batch = 0, input_feature = 1;
+  Dimensions input_spatial;
+  std::int64_t kernel_output_feature = 0, kernel_input_feature = 1;
+  Dimensions kernel_spatial;
+  std::int64_t output_batch = 0, output_feature = 1;
+  Dimensions output_spatial;
+};
+
+/// Appends `#stablehlo.dot<lhs_contracting_dimensions = [1], ...>` or the like. Empty lists are
+/// omitted, as by StableHLO's own printer.
+void append_attribute(std::string& out, const DotDimensions& numbers);
+void append_attribute(std::string& out, const GatherDimensions& numbers);
+void append_attribute(std::string& out, const ScatterDimensions& numbers);
+/// Appends `#stablehlo.conv<[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]>`.
+void append_attribute(std::string& out, const ConvolutionDimensionNumbers& numbers);
 
 /// A value: an SSA value and a pointer to its type, which must outlive the call that receives it.
 struct Typed {
@@ -155,6 +177,8 @@ class ModuleWriter {
                       ListOf<ResultText> results, bool is_public = true);
   /// Writes `return` and ends the function.
   void end_function(ListOf<Typed> results);
+  /// Adds the functions of another module after those of this one; call() calls them.
+  void merge(const MergedModule& module);
   /// Returns the whole text. The writer cannot be used afterward.
   std::string finish() &&;
 
@@ -200,6 +224,7 @@ class ModuleWriter {
   static void append_types(std::string& out, ListOf<Typed> values, bool always_in_parentheses);
 
   std::string text_;
+  std::string merged_functions_, merged_aliases_;
   std::string pending_;  // types and locations of the open ops, innermost last
   std::size_t depth_ = 1;
   std::int32_t temporaries_ = 0;

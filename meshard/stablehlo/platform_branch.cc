@@ -59,7 +59,7 @@ class PlatformChooser {
 
   // Returns the number of ops in the block, and defines its arguments.
   std::size_t block_head(ByteCursor& cursor, ValueScope& scope) {
-    std::vector<std::optional<std::uint64_t>> arguments;
+    std::vector<BytecodeArgument> arguments;
     std::size_t ops = bytecode_.read_block(cursor, arguments);
     if (!scope.next.empty()) scope.next.back() += arguments.size();
     return ops;
@@ -91,16 +91,16 @@ class PlatformChooser {
     if (returned) *returned = operands;
     const bool is_function = name == "func.func" || name == "vhlo.func_v1";
     std::vector<std::uint64_t> chosen;
+    // The regions of an isolated op are one section.
+    std::optional<ByteCursor> inner;
+    ValueScope own;
+    if (op.isolated && op.regions > 0) {
+      inner.emplace(read_nested_section(cursor));
+      if (is_function && takes_platform(op)) own.platform = 0;
+    }
     for (std::size_t i = 0; i < op.regions; ++i) {
       std::vector<std::uint64_t> last;
-      if (op.isolated) {
-        ByteCursor inner(read_nested_section(cursor));
-        ValueScope own;
-        if (is_function && takes_platform(op)) own.platform = 0;
-        read_region(inner, own, depth + 1, last);
-      } else {
-        read_region(cursor, scope, depth + 1, last);
-      }
+      read_region(inner ? *inner : cursor, inner ? own : scope, depth + 1, last);
       if (i == platform_ && last.size() == 1) chosen = last;
     }
     if (!chooses) return;

@@ -63,6 +63,19 @@ void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
 }
 
+void append_symbol(std::string& out, std::string_view name) {
+  const auto is_letter = [](char c) {
+    return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
+  bool is_bare = !name.empty() && is_letter(name[0]);
+  for (char c : name) is_bare &= is_letter(c) || c == '$' || c == '.' || (c >= '0' && c <= '9');
+  out.push_back('@');
+  if (is_bare)
+    out.append(name);
+  else
+    append_quoted(out, name);
+}
+
 void append_value(std::string& out, Value value) {
   constexpr std::string_view kPrefixes[] = {"%", "%arg", "%t", "%b"};
   out.append(kPrefixes[static_cast<int>(value.kind)]);

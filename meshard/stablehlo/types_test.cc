@@ -45,6 +45,16 @@ TEST(Types, QuotesAreEscaped) {
   EXPECT_EQ(quoted("w[\"q\"]\\\n\xC3"), "\"w[\\\"q\\\"]\\\\\\0A\\C3\"");
 }
 
+TEST(Types, SymbolsAreQuotedWhereNeeded) {
+  for (const auto& [name, text] :
+       {std::pair("f", "@f"), std::pair("_a.b$1", "@_a.b$1"), std::pair("1f", "@\"1f\""),
+        std::pair("a-b", "@\"a-b\""), std::pair("", "@\"\"")}) {
+    std::string out;
+    append_symbol(out, name);
+    EXPECT_EQ(out, text);
+  }
+}
+
 TEST(Value, Names) {
   EXPECT_EQ(Value::result(12).to_string(), "%12");
   EXPECT_EQ(Value::argument(0).to_string(), "%arg0");

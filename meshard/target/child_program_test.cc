@@ -1,10 +1,9 @@
-#include "meshard/target/child_program.h"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include "meshard/target/compile_workers.h"
 #include "tests/support/exit_statuses.h"
 #include "tests/support/matchers.h"
 

@@ -1,16 +1,17 @@
 #include "meshard/target/compile_for.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <unordered_set>
 
-#include "meshard/base/cache_folder.h"
 #include "meshard/base/cat.h"
+#include "meshard/base/environment.h"
+#include "meshard/base/file_cache.h"
+#include "meshard/base/fingerprint.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/compile_job.h"
 #include "meshard/target/compile_workers.h"
-#include "meshard/target/compiled_cache.h"
-#include "meshard/target/memory_shortage.h"
 
 namespace meshard {
 namespace {
@@ -46,7 +47,7 @@ Result<std::vector<int>> device_ids_of(const CompileRequest& request) {
     if (asked.empty()) ids.push_back(static_cast<int>(device.id));
   }
   if (asked.empty()) {
-    std::sort(ids.begin(), ids.end());
+    std::ranges::sort(ids);
     ids.resize(count);
     return ids;
   }
@@ -175,6 +176,36 @@ std::string cache_folder_of(const CompileForOptions& options) {
   return folder.empty() ? "" : (fs::path(folder) / "compiled").string();
 }
 
+namespace fs = std::filesystem;
+
+// Format version: increases when the meaning of the bytes changes.
+constexpr std::string_view kFormat = "meshard compiled 2";
+
+std::string plugin_identity(const std::string& plugin) {
+  std::error_code ignored;
+  fs::path real = fs::canonical(plugin, ignored);
+  auto time = fs::last_write_time(real, ignored).time_since_epoch().count();
+  return cat(real.string(), "\n", fs::file_size(real, ignored), "\n", time);
+}
+
+// Parses `17.39G` and advances `text` past it.
+std::optional<std::int64_t> read_amount(std::string_view& text) {
+  double number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !(number >= 0)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  double unit = 1;
+  constexpr std::string_view kUnits = "KMGTP";
+  if (!text.empty()) {
+    if (std::size_t at = kUnits.find(text.front()); at != std::string_view::npos) {
+      for (std::size_t i = 0; i <= at; ++i) unit *= 1024;
+      text.remove_prefix(1);
+    }
+  }
+  if (number * unit > 9e18) return std::nullopt;
+  return static_cast<std::int64_t>(number * unit);
+}
+
 }  // namespace
 
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options) {
@@ -190,6 +221,76 @@ Result<Compiled> compile_for(const CompileRequest& request, const CompileForOpti
   // A failed cache write only costs time.
   if (options.use_cache) (void)cache.keep(key, compiled);
   return compiled;
+}
+
+CompiledCache::CompiledCache(std::string folder, std::uint64_t most_bytes)
+    : files_(std::move(folder), ".compiled", std::string(kFormat), most_bytes) {}
+
+std::string CompiledCache::key_of(const CompileJob& job) {
+  CompileJob lasting = job;
+  lasting.dump_folder.clear();
+  std::string bytes = lasting.serialize();
+  return fingerprint(cat(kFormat, "\n", plugin_identity(job.plugin), "\n", bytes.size(), "\n",
+                         bytes, "\n", pjrt::compiler_variables()))
+      .to_string();
+}
+
+std::optional<Compiled> CompiledCache::find(const std::string& key) const {
+  std::optional<std::string> bytes = files_.find(key);
+  if (!bytes) return std::nullopt;
+  auto compiled = Compiled::deserialize(*bytes);
+  if (!compiled.ok()) return std::nullopt;
+  compiled->from_cache = true;
+  return *std::move(compiled);
+}
+
+Result<void> CompiledCache::keep(const std::string& key, const Compiled& compiled) const {
+  return files_.keep(key, compiled.serialize());
+}
+
+Result<std::uint64_t> CompiledCache::most_bytes_set() {
+  MESHARD_ASSIGN_OR_RETURN(
+      std::int64_t megabytes,
+      environment_integer("MESHARD_COMPILED_CACHE_MB", 1024, 0, std::int64_t{1} << 40));
+  return static_cast<std::uint64_t>(megabytes) << 20;
+}
+
+bool says_out_of_memory(std::string_view message) {
+  for (std::string_view words : {"Ran out of memory", "ran out of memory", "Out of memory",
+                                 "out of memory", "RESOURCE_EXHAUSTED"})
+    if (message.find(words) != std::string_view::npos) return true;
+  return false;
+}
+
+std::optional<MemoryShortage> memory_shortage(std::string_view message) {
+  struct Wording {
+    std::string_view before, between, after;
+  };
+  constexpr Wording kWordings[] = {{"Used ", " of ", " hbm"},
+                                   {"(", ") exceeds available HBM (", ")"},
+                                   {"(", ") exceeds available hbm (", ")"}};
+  for (const Wording& wording : kWordings)
+    for (std::size_t at = message.find(wording.before); at != std::string_view::npos;
+         at = message.find(wording.before, at + 1)) {
+      std::string_view rest = message.substr(at + wording.before.size());
+      auto needed = read_amount(rest);
+      if (!needed || !rest.starts_with(wording.between)) continue;
+      rest.remove_prefix(wording.between.size());
+      auto available = read_amount(rest);
+      if (available && rest.starts_with(wording.after))
+        return MemoryShortage{*needed, *available,
+                              message.substr(0, at).ends_with("HLO temporaries ")};
+    }
+  return std::nullopt;
+}
+
+std::string_view unhandled_call(const Error& error, const CallErrorText& text) {
+  std::string_view message = error.message();
+  std::size_t begin = message.find(text.before);
+  if (begin == std::string_view::npos) return {};
+  message.remove_prefix(begin + text.before.size());
+  std::size_t end = message.find(text.after);
+  return end == std::string_view::npos ? std::string_view() : message.substr(0, end);
 }
 
 }  // namespace meshard

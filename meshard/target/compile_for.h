@@ -1,4 +1,4 @@
-// Compiles a program for absent hardware, in a child process.
+// Compiles a program for absent hardware, in a child process; what the messages of compilers mean.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/base/error.h"
 #include "meshard/base/field_notes.h"
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
@@ -33,6 +34,8 @@ struct Compiled {
   std::string propagated_program;
   /// The buffer assignment, as bytes of an HloProto; empty if the compiler did not dump it.
   std::string buffer_assignment;
+  /// If the request keeps it: the module before any optimization, as bytes of an HloProto.
+  std::string source_program;
   /// The compiler's output.
   std::string log;
   std::string platform_version;
@@ -45,8 +48,8 @@ struct Compiled {
   bool from_cache = false;
 
   MESHARD_FIELDS(optimized_program, memory, cost_analysis, parameter_shardings, output_shardings,
-                 propagated_program, buffer_assignment, log, platform_version, missing_handlers,
-                 compile_seconds, from_cache)
+                 propagated_program, buffer_assignment, source_program, log, platform_version,
+                 missing_handlers, compile_seconds, from_cache)
   static constexpr FieldNotes kFieldNotes{.local = "from_cache"};
   /// All fields except from_cache, as bytes (base/packed_fields.h).
   std::string serialize() const;
@@ -66,8 +69,11 @@ struct CompileRequest {
   pjrt::CompileOptions options = {};
   /// Passes the options that JAX passes by default and that change the result.
   bool as_jax = false;
+  /// Sets Compiled::source_program, also, and then alone, if the compiler fails after it has read
+  /// the module. Default: false.
+  bool keep_source = false;
 
-  MESHARD_FIELDS(module, target, options, as_jax)
+  MESHARD_FIELDS(module, target, options, as_jax, keep_source)
   friend bool operator==(const CompileRequest&, const CompileRequest&) = default;
 };
 
@@ -96,5 +102,35 @@ struct CompileForOptions {
 /// its last lines of output; not found if there is no plugin for the target, with how to get one;
 /// resource exhausted if the program does not fit into the device's memory.
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options = {});
+
+/// Value type: main-memory bytes that a program needs and that the device has.
+struct MemoryShortage {
+  std::int64_t needed = 0;
+  std::int64_t available = 0;
+  /// True if `needed` counts only temporaries, excluding arguments and results.
+  bool temporaries_only = false;
+  friend bool operator==(const MemoryShortage&, const MemoryShortage&) = default;
+};
+
+/// True if the compiler's message reports insufficient memory.
+bool says_out_of_memory(std::string_view message);
+
+/// The numbers in libtpu's out-of-memory messages; none if there are none. The messages are `the
+/// total memory required for HLO temporaries (48.00G) exceeds available HBM (15.75G)` and `Used
+/// 17.39G of 15.75G hbm`, with numbers rounded to two digits after the point (K, M, G: 2^10, 2^20,
+/// 2^30).
+std::optional<MemoryShortage> memory_shortage(std::string_view message);
+
+/// The words before and after the target's name in an error.
+struct CallErrorText {
+  std::string_view before, after;
+};
+/// No handler is registered for the call.
+inline constexpr CallErrorText kNoHandlerText{"No FFI handler registered for ", " on a platform"};
+/// The call has an older interface, for which nothing can be registered.
+inline constexpr CallErrorText kUntypedCallText{"untyped custom call to ", " for Host"};
+
+/// The target that the error names, a part of its message; empty if it is another error.
+std::string_view unhandled_call(const Error& error, const CallErrorText& text);
 
 }  // namespace meshard

@@ -5,7 +5,6 @@
 #include <atomic>
 
 #include "meshard/target/compile_testutil.h"
-#include "meshard/target/memory_shortage.h"
 #include "tests/support/random.h"
 
 namespace meshard {

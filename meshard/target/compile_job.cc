@@ -13,8 +13,6 @@
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/topology.h"
-#include "meshard/target/compile_for.h"
-#include "meshard/target/memory_shortage.h"
 
 namespace meshard {
 
@@ -48,6 +46,7 @@ struct CompileAnswer {
 // The sharding propagation pass: Shardy's and GSPMD's.
 constexpr const char* kPropagationPass = "^(shardy-xla|sharding-propagation)$";
 constexpr std::string_view kOptimizedEnd = "after_optimizations.hlo.pb";
+constexpr std::string_view kSourceEnd = ".before_optimizations.hlo.pb";
 
 // File names are `module_0000.NAME.after_optimizations.hlo.pb`, `module_0001.NAME.
 // sm_9.0a_gpu_after_optimizations.hlo.pb` and
@@ -71,8 +70,7 @@ std::vector<DumpedFile> dumped_files(const std::string& folder) {
     if (at->is_regular_file(ignored))
       files.push_back({at->path().filename().string(), at->file_size(ignored)});
   }
-  std::sort(files.begin(), files.end(),
-            [](const DumpedFile& a, const DumpedFile& b) { return a.name < b.name; });
+  std::ranges::sort(files, {}, &DumpedFile::name);
   return files;
 }
 
@@ -87,6 +85,17 @@ void ask_for_dumps(const std::string& folder, CompileOptions& options) {
   options.overrides.try_emplace("xla_dump_hlo_pass_re", std::string(kPropagationPass));
 }
 
+std::string read_dump(const std::string& folder, const DumpedFile& file) {
+  return read_whole_file((fs::path(folder) / file.name).string()).value_or(std::string());
+}
+
+// The first module is the program; some compilers compile others for it.
+std::string read_source(const std::string& folder) {
+  for (const DumpedFile& file : dumped_files(folder))
+    if (file.name.ends_with(kSourceEnd)) return read_dump(folder, file);
+  return {};
+}
+
 // Reads the dumps into `to`; missing dumps leave its fields empty.
 void read_dumps(const std::string& folder, Compiled& to) {
   std::vector<DumpedFile> files = dumped_files(folder);
@@ -99,11 +108,8 @@ void read_dumps(const std::string& folder, Compiled& to) {
   for (const DumpedFile& file : files)
     if (is_propagated(file.name) && module_number(file.name) == module_number(optimized->name))
       propagated = &file;
-  auto read = [&](const DumpedFile& file) {
-    return read_whole_file((fs::path(folder) / file.name).string()).value_or(std::string());
-  };
-  to.buffer_assignment = read(*optimized);
-  if (propagated != nullptr) to.propagated_program = read(*propagated);
+  to.buffer_assignment = read_dump(folder, *optimized);
+  if (propagated != nullptr) to.propagated_program = read_dump(folder, *propagated);
 }
 
 CompileOptions options_of(const CompileJob& job) {
@@ -156,7 +162,7 @@ Result<pjrt::Executable> compile_as_plain(const pjrt::TopologyDescription& topol
     options.overrides.insert(implied.begin(), implied.end());
     auto made = topology.compile(job.request.module, options);
     if (made.ok() || made.error().code() != ErrorCode::kInvalidArgument) return made;
-    auto unknown = std::find_if(implied.begin(), implied.end(), [&](const auto& option) {
+    auto unknown = std::ranges::find_if(implied, [&](const auto& option) {
       return !given.overrides.contains(option.first) &&
              made.error().message().find(option.first) != std::string_view::npos;
     });
@@ -195,8 +201,7 @@ std::vector<std::string> likely_missing_targets(std::string_view module) {
       std::size_t end = std::min(module.find_first_not_of(kLetters, at), module.size());
       std::string name(module.substr(at, end - at));
       bool known = name.ends_with("_ffi") || name.ends_with("_callback");
-      if (known && std::find(found.begin(), found.end(), name) == found.end())
-        found.push_back(std::move(name));
+      if (known && std::ranges::find(found, name) == found.end()) found.push_back(std::move(name));
     }
   return found;
 }
@@ -209,7 +214,7 @@ class MissingHandlers {
   // False if the target is registered already, or cannot be.
   bool add(const std::string& target) {
     std::vector<std::string>& known = registered();
-    if (std::find(known.begin(), known.end(), target) != known.end()) return false;
+    if (std::ranges::find(known, target) != known.end()) return false;
     if (!pjrt::accept_missing_target(client_, target).ok()) return false;
     known.push_back(target);
     return true;
@@ -278,8 +283,17 @@ Result<Compiled> run_compile_job(const CompileJob& job, const Step& step) {
   // The CPU plugin has no descriptions of devices that are not there.
   bool on_client = job.request.target.platform() == "cpu";
   auto compile = on_client ? compile_on_client : compile_on_topology;
-  MESHARD_ASSIGN_OR_RETURN(Compiled compiled, compile(plugin, job, step));
-  if (!job.dump_folder.empty()) read_dumps(job.dump_folder, compiled);
+  Result<Compiled> compiled = compile(plugin, job, step);
+  const bool has_dumps = !job.dump_folder.empty();
+  std::string source;
+  if (has_dumps && job.request.keep_source) source = read_source(job.dump_folder);
+  if (!compiled.ok()) {
+    if (source.empty()) return compiled;
+    compiled = Compiled{};
+  } else if (has_dumps) {
+    read_dumps(job.dump_folder, *compiled);
+  }
+  compiled->source_program = std::move(source);
   return compiled;
 }
 

@@ -13,12 +13,10 @@
 #include <fstream>
 #include <thread>
 
-#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/hlo/module.h"
 #include "meshard/target/compile_for.h"
 #include "meshard/target/compile_workers.h"
-#include "meshard/target/compiled_cache.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

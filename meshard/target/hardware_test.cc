@@ -1,9 +1,7 @@
-#include "meshard/target/hardware.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/target/target.h"
-#include "meshard/topology/tpu_generation.h"
+#include "meshard/topology/tpu_topology.h"
 
 namespace meshard {
 namespace {

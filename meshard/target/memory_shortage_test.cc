@@ -1,6 +1,6 @@
-#include "meshard/target/memory_shortage.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/target/compile_for.h"
 
 namespace meshard {
 namespace {

@@ -1,6 +1,11 @@
 #include "meshard/target/target.h"
 
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
 #include "meshard/base/cat.h"
+#include "meshard/base/error.h"
 #include "meshard/layout/text_scanner.h"
 #include "meshard/topology/tpu_topology.h"
 
@@ -89,6 +94,214 @@ std::int64_t read_cpus(TextScanner& scanner) {
   return read_count(scanner, kMostCpus);
 }
 
+// By the box around the coordinates, which may have more directions than the generation's grid.
+std::optional<std::string> tpu_name_of(std::span<const DeviceAttributes> devices) {
+  const TpuGeneration* tpu = tpu_generation_of(devices[0].kind);
+  std::size_t directions = devices[0].coords.size();
+  if (!tpu || directions < tpu->directions) return std::nullopt;
+  std::vector<std::int64_t> extent(directions, 1);
+  for (const DeviceAttributes& device : devices)
+    for (std::size_t d = 0; d < directions; ++d)
+      extent[d] = std::max(extent[d], device.coords[d] + 1);
+  for (std::size_t d = tpu->directions; d < directions; ++d)
+    if (extent[d] != 1) return std::nullopt;
+  extent.resize(tpu->directions);
+  return cat(tpu->name, ":", join(extent, "x"));
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+
+struct KnownHardware {
+  std::vector<std::string_view> names;
+  /// Devices that plugins list per chip by default. `chip` holds the figures of a whole chip.
+  int devices_per_chip = 1;
+  /// Bytes that one device may use; for chips with two devices by default, as a single device.
+  std::int64_t chip_memory_bytes = 0;
+  HardwareFigures chip;
+};
+
+// Figures per chip. f32 products take one bf16 pass at XLA's default precision. ICI: published
+// rates count both directions where the page says "bidirectional", else one; these figures count
+// one. v2 and v3 have none. topology/tpu_generation.cc has the shape of each generation.
+std::vector<KnownHardware> tpu_hardware() {
+  constexpr const char* kMemory = "memory: device_memory_bytes_limit of libtpu 0.0.51";
+  constexpr const char* kHost =
+      "J. Austin et al., How to Scale Your Model (2025), part 2: about 15 GB/s of PCIe for each "
+      "chip, 32 GB/s for v6e";
+  auto row = [](std::string_view generation, std::int64_t chip_memory_bytes, HardwareFigures chip) {
+    const TpuGeneration* tpu = tpu_generation_named(generation);
+    internal_check(tpu != nullptr, "[hardware] figures of an unknown generation of TPUs");
+    KnownHardware known{tpu->kinds, static_cast<int>(tpu->devices_per_chip), chip_memory_bytes,
+                        std::move(chip)};
+    known.names.push_back(tpu->name);
+    known.chip.link_name = "ICI";
+    known.chip.network_name = "DCN";
+    return known;
+  };
+  return {
+      row("v4", 33014413312,
+          {.matrix_rates = {{"bf16", 275 * kTera}, {"f32", 275 * kTera}, {"s8", 275 * kTera}},
+           .memory_bytes = 32745971712,
+           .memory_bandwidth = 1200 * kGiga,
+           .link_bandwidth = 300 * kGiga,
+           .links = 6,
+           .sources =
+               {"Google Cloud TPU documentation, \"TPU v4\": 275 TFLOPS bf16 or int8, 1200 GBps "
+                "HBM",
+                "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
+                kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
+      row("v5e", 0,
+          {.matrix_rates = {{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
+           .memory_bytes = 16909334528,
+           .memory_bandwidth = 819 * kGiga,
+           .link_bandwidth = 200 * kGiga,
+           .links = 4,
+           .network_bandwidth = 25 * kGiga / 8,
+           .sources = {"Google Cloud TPU documentation, \"TPU v6e\" (comparison with v5e): 197 "
+                       "TFLOPS bf16, 393 TOPS int8, 819 GBps HBM, 1600 Gbps ICI over 4 ports, 6.4 "
+                       "Tbps DCN per pod of 256",
+                       kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
+      row("v5p", 0,
+          {.matrix_rates = {{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
+           .memory_bytes = 102786660352,
+           .memory_bandwidth = 2765 * kGiga,
+           .link_bandwidth = 600 * kGiga,
+           .links = 6,
+           .network_bandwidth = 50 * kGiga / 8,
+           .sources =
+               {"Google Cloud TPU documentation, \"TPU v5p\" and \"TPU7x\": 459 TFLOPS bf16, 918 "
+                "TOPS int8, 2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
+                kMemory, kHost},
+           .host_bandwidth = 15 * kGiga}),
+      row("v6e", 0,
+          {.matrix_rates = {{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
+           .memory_bytes = 33546041344,
+           .memory_bandwidth = 1638 * kGiga,
+           .link_bandwidth = 400 * kGiga,
+           .links = 4,
+           .network_bandwidth = 100 * kGiga / 8,
+           .sources = {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS "
+                       "bf16, 1836 TOPS int8, 1638 GBps HBM, 800 GBps bidirectional ICI over 4 "
+                       "ports, 100 Gbps DCN per chip",
+                       kMemory, kHost},
+           .host_bandwidth = 32 * kGiga}),
+      row("tpu7x", 2 * 101724450816,
+          {.matrix_rates = {{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
+           .memory_bytes = 101724450816,
+           .memory_bandwidth = 7380 * kGiga,
+           .link_bandwidth = 600 * kGiga,
+           .links = 6,
+           .network_bandwidth = 100 * kGiga / 8,
+           .sources = {
+               "Google Cloud TPU documentation, \"TPU7x\": per chip of two devices 2307 TFLOPS "
+               "bf16, 4614 TFLOPS fp8, 7380 GBps HBM, 1200 GBps bidirectional ICI, 100 Gbps DCN",
+               kMemory}})};
+}
+
+// Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use
+// TF32, XLA's default. The data sheets' NVLink and PCIe rates count both directions.
+std::vector<KnownHardware> gpu_hardware() {
+  const std::vector<HardwareFigures::Rate> hopper = {{"f64", 66.9 * kTera},
+                                                     {"f32", 494.7 * kTera},
+                                                     {"bf16", 989.4 * kTera},
+                                                     {"f8", 1978.9 * kTera},
+                                                     {"s8", 1978.9 * kTera}};
+  // Their links are NVLink, and a ConnectX-7 of 400 Gb/s for each GPU.
+  auto row = [](const char* name, std::vector<HardwareFigures::Rate> rates, double memory_bandwidth,
+                double link_bandwidth, std::vector<std::string> sources) {
+    const auto kind = std::ranges::find(gpu_kinds(), name, &GpuKind::name);
+    sources.insert(
+        sources.end(),
+        {"NVIDIA H100, HGX H200 and HGX B200 data sheets: PCIe Gen5, 128 GB/s in both directions",
+         "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)"});
+    return KnownHardware{.names = {kind->description, kind->name},
+                         .chip = {.matrix_rates = std::move(rates),
+                                  .memory_bytes = kind->memory_bytes,
+                                  .memory_bandwidth = memory_bandwidth,
+                                  .link_bandwidth = link_bandwidth,
+                                  .links = 18,
+                                  .link_name = "NVLink",
+                                  .network_bandwidth = 50 * kGiga,
+                                  .network_name = "InfiniBand",
+                                  .sources = std::move(sources),
+                                  .host_bandwidth = 64 * kGiga,
+                                  .switch_adds = true}};
+  };
+  std::vector<KnownHardware> all = {
+      row("h100", hopper, 3352 * kGiga, 450 * kGiga,
+          {"NVIDIA H100 Tensor Core GPU Architecture (white paper), H100 SXM5: dense rates, 3352 "
+           "GB/s HBM3; memory as its driver reports it",
+           "NVIDIA H100 data sheet: 900 GB/s NVLink in both directions",
+           "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
+      row("h200", hopper, 4800 * kGiga, 450 * kGiga,
+          {"NVIDIA H200 data sheet, H200 SXM: rates of the H100, 4.8 TB/s HBM3e, 900 GB/s NVLink "
+           "in both directions; memory as its driver reports it",
+           "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
+      row("b200",
+          {{"f64", 37 * kTera},
+           {"f32", 1125 * kTera},
+           {"bf16", 2250 * kTera},
+           {"f8", 4500 * kTera},
+           {"s8", 4500 * kTera},
+           {"f4", 9000 * kTera}},
+          7672 * kGiga, 900 * kGiga,
+          {"NVIDIA HGX B200 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in "
+           "both directions; memory and its bandwidth as its driver reports them",
+           "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"})};
+  all[1].names.push_back("NVIDIA H200");
+  return all;
+}
+
+const KnownHardware* find_hardware(std::string_view kind) {
+  static const std::vector<KnownHardware> all = [] {
+    std::vector<KnownHardware> list = tpu_hardware();
+    for (KnownHardware& gpu : gpu_hardware()) list.push_back(std::move(gpu));
+    return list;
+  }();
+  for (const KnownHardware& known : all)
+    if (std::ranges::find(known.names, kind) != known.names.end()) return &known;
+  return nullptr;
+}
+
+HardwareFigures device_share(const KnownHardware& known, int devices_per_chip) {
+  HardwareFigures figures = known.chip;
+  if (devices_per_chip == 1 && known.devices_per_chip > 1)
+    figures.memory_bytes = known.chip_memory_bytes;
+  for (HardwareFigures::Rate& rate : figures.matrix_rates) rate.flops /= devices_per_chip;
+  figures.memory_bandwidth /= devices_per_chip;
+  figures.link_bandwidth /= devices_per_chip;
+  figures.network_bandwidth /= devices_per_chip;
+  figures.host_bandwidth /= devices_per_chip;
+  return figures;
+}
+
+struct TypeWidth {
+  bool floating = false;
+  int bits = 0;
+};
+
+// Parses `bf16`, `f8e4m3fn`, `f8E4M3FN`, `s8`, `ui8`, `i1`, `pred`, `c64`.
+TypeWidth width_of(std::string_view type) {
+  if (type == "pred") return {false, 8};
+  std::size_t digits = type.find_first_of("0123456789");
+  if (digits == std::string_view::npos) return {};
+  TypeWidth width;
+  std::from_chars(type.data() + digits, type.data() + type.size(), width.bits);
+  std::string_view letters = type.substr(0, digits);
+  width.floating = letters == "f" || letters == "bf" || letters == "c";
+  if (letters == "c") width.bits /= 2;
+  return width;
+}
+
 }  // namespace
 
 Result<Target> Target::parse(std::string_view name) {
@@ -111,6 +324,19 @@ Result<Target> Target::parse(std::string_view name) {
   if (!tpu.ok()) return bad_target(name, tpu.error().message());
   PluginTopology plugin = tpu_plugin_topology(name);
   return Target(own, "tpu", *std::move(tpu), plugin.name, plugin.options);
+}
+
+std::optional<std::string> target_name_of(std::string_view platform,
+                                          std::span<const DeviceAttributes> devices) {
+  if (devices.empty()) return std::nullopt;
+  if (platform == "tpu") return tpu_name_of(devices);
+  std::int64_t last = 0;
+  for (const DeviceAttributes& device : devices) last = std::max(last, device.id);
+  if (platform == "cpu") return cat("cpu:", last + 1);
+  std::string described = lower_case(devices[0].kind);  // `NVIDIA H100 80GB HBM3`
+  for (const GpuKind& kind : gpu_kinds())
+    if (described.find(kind.name) != std::string::npos) return cat(kind.name, ":", last + 1);
+  return std::nullopt;
 }
 
 // Multiprocessors, clocks, memory and caches: NVIDIA H100 Tensor Core GPU Architecture (white
@@ -150,6 +376,49 @@ std::string GpuKind::target_config() const {
       " feature_extension: ACCELERATED_FEATURES } } platform_name: \"CUDA\" "
       "device_description_str: \"",
       description, "\"");
+}
+
+double HardwareFigures::matrix_rate(std::string_view element_type) const {
+  TypeWidth wanted = width_of(element_type);
+  bool has_kind = std::ranges::any_of(matrix_rates, [&](const Rate& rate) {
+    return width_of(rate.element_type).floating == wanted.floating;
+  });
+  const Rate* best = nullptr;
+  int best_bits = 0;
+  for (const Rate& rate : matrix_rates) {
+    TypeWidth width = width_of(rate.element_type);
+    if (has_kind && width.floating != wanted.floating) continue;
+    bool fits = width.bits >= wanted.bits, best_fits = best != nullptr && best_bits >= wanted.bits;
+    // Prefers the narrowest type that is wide enough, else the widest.
+    bool better = best == nullptr || (fits && (!best_fits || width.bits < best_bits)) ||
+                  (!fits && !best_fits && width.bits > best_bits);
+    if (!better) continue;
+    best = &rate;
+    best_bits = width.bits;
+  }
+  return best == nullptr ? 0 : best->flops;
+}
+
+std::optional<HardwareFigures> hardware_figures(std::string_view device_kind) {
+  const KnownHardware* known = find_hardware(device_kind);
+  if (known == nullptr) return std::nullopt;
+  return device_share(*known, known->devices_per_chip);
+}
+
+std::optional<HardwareFigures> hardware_figures(const Topology& topology) {
+  const KnownHardware* known = find_hardware(topology.kind());
+  if (known == nullptr) return std::nullopt;
+  std::int64_t cores = 1;
+  for (const DeviceAttributes& device : topology.devices())
+    cores = std::max(cores, device.core_on_chip + 1);
+  return device_share(*known,
+                      static_cast<int>(std::min<std::int64_t>(cores, known->devices_per_chip)));
+}
+
+std::optional<std::int64_t> device_memory(const Target& target) {
+  std::optional<HardwareFigures> figures = hardware_figures(target.topology());
+  if (!figures || figures->memory_bytes <= 0) return std::nullopt;
+  return figures->memory_bytes;
 }
 
 }  // namespace meshard

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {
@@ -53,6 +54,36 @@ TEST(Target, GpusStandInNodes) {
   EXPECT_EQ(parsed("h100:8").size(), 8);
   EXPECT_EQ(*pjrt::find_value<std::string>(parsed("b200:8").plugin_options(), "topology"), "1x1x8");
   EXPECT_EQ(parsed("h200").size(), 1);
+}
+
+TEST(Target, OfDevices) {
+  auto tpus = [](std::string kind, std::vector<IntVector> coords) {
+    std::vector<DeviceAttributes> devices;
+    for (const IntVector& each : coords)
+      devices.push_back({.id = std::ssize(devices), .coords = each, .kind = kind});
+    return devices;
+  };
+  auto named = [](std::string kind, std::vector<std::int64_t> ids) {
+    std::vector<DeviceAttributes> devices;
+    for (std::int64_t id : ids) devices.push_back({.id = id, .coords = {}, .kind = kind});
+    return devices;
+  };
+  EXPECT_EQ(
+      target_name_of("tpu", tpus("TPU v5 lite", {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {1, 1, 0}})),
+      "v5e:2x2");
+  EXPECT_EQ(target_name_of("tpu", tpus("TPU v4", {{0, 0, 0}, {0, 0, 1}})), "v4:1x1x2");
+  EXPECT_EQ(target_name_of("tpu", tpus("TPU v5 lite", {{0, 0, 0}, {0, 0, 1}})), std::nullopt);
+  EXPECT_EQ(target_name_of("tpu", tpus("TPU v4", {{0, 0}})), std::nullopt);
+  EXPECT_EQ(target_name_of("tpu", tpus("TPU of tomorrow", {{0, 0, 0}})), std::nullopt);
+  EXPECT_EQ(target_name_of("cpu", named("cpu", {5, 4})), "cpu:6");
+  EXPECT_EQ(target_name_of("gpu", named("NVIDIA H100 80GB HBM3", {0, 1})), "h100:2");
+  EXPECT_EQ(target_name_of("cuda", named("NVIDIA A100", {0})), std::nullopt);
+  EXPECT_EQ(target_name_of("cpu", {}), std::nullopt);
+  for (const TpuGeneration& tpu : tpu_generations())  // what it names can be parsed
+    for (std::string_view kind : tpu.kinds) {
+      auto name = target_name_of("tpu", tpus(std::string(kind), {{0, 0, 0}, {1, 1, 0}}));
+      EXPECT_TRUE(name && Target::parse(*name).ok()) << kind;
+    }
 }
 
 TEST(Target, EveryGpuSaysWhatItsCompilerAsksFor) {

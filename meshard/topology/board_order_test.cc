@@ -1,7 +1,6 @@
-#include "meshard/topology/board_order.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/topology/hybrid_mesh.h"
 #include "meshard/topology/tpu_topology.h"
 
 namespace meshard {

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "meshard/topology/hybrid_mesh.h"
-#include "meshard/topology/physical_grid.h"
+#include "meshard/topology/topology.h"
 #include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 

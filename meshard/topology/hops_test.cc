@@ -1,10 +1,9 @@
-#include "meshard/topology/hops.h"
-
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <random>
 
+#include "meshard/topology/ring_mesh.h"
 #include "meshard/topology/tpu_topology.h"
 #include "tests/support/matchers.h"
 

@@ -1,12 +1,86 @@
-// Meshes over hardware, with axes within slices (ICI) and across slices (DCN).
+// Meshes over hardware: which part of a torus each axis takes, axes within slices (ICI) and across
+// slices (DCN).
 #pragma once
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "meshard/base/source_location.h"
+#include "meshard/layout/int_tuple.h"
+#include "meshard/layout/layout.h"
 #include "meshard/mesh/builders.h"
 #include "meshard/topology/topology.h"
-#include "meshard/topology/torus_assignment.h"
 
 namespace meshard {
+
+/// The device ids, in mesh order, that JAX 0.10 uses for boards of known TPUs. They do not depend
+/// on the axes, except as listed. None if JAX has no such order for these devices and this shape.
+///
+/// - TPU v2, v3: for eight devices, or an innermost axis of eight, rings over boards of 2 x 2 chips
+///   with two devices each; otherwise the order of the list.
+/// - TPU 7x: the same rings for eight and sixteen devices.
+/// - TPU v5e, v6e: a ring over 2 x 2 and 4 x 4 chips (the latter for one axis only), two rows for
+///   2 x 4 chips.
+std::optional<std::vector<std::int64_t>> board_order(std::span<const DeviceAttributes> devices,
+                                                     IntView shape);
+
+/// Calls take(shares) for each list of shares, one per direction, whose product is `size`. Each
+/// share divides the free places of its direction. The lists come in ascending lexicographic order.
+/// @pre `size` and all entries of `free` are at least 1
+template <class Take>
+void for_each_share(IntView free, std::int64_t size, Take&& take) {
+  auto extend = [&](auto&& self, IntVector& shares, std::int64_t rest) -> void {
+    if (shares.size() == free.size()) {
+      if (rest == 1) take(shares);
+      return;
+    }
+    std::int64_t room = free[shares.size()];
+    for (std::int64_t share = 1; share <= room && share <= rest; ++share) {
+      if (room % share != 0 || rest % share != 0) continue;
+      shares.push_back(share);
+      self(self, shares, rest / share);
+      shares.pop_back();
+    }
+  };
+  IntVector shares;
+  extend(extend, shares, size);
+}
+
+/// Whether a physical direction may be shared by several axes.
+enum class AxisSplit { kNever, kWhereNeeded };
+
+/// A value: how many places of each physical direction each axis takes. Axes that share a direction
+/// are nested in it in their order, the last one on neighboring places.
+struct TorusAssignment {
+  /// taken[direction][axis].
+  std::vector<IntVector> taken;
+
+  /// The layout from row-major mesh positions to row-major positions in the physical grid, with a
+  /// tuple of modes for each axis. @pre the assignment was made for this grid
+  Layout layout(IntView physical) const;
+  friend bool operator==(const TorusAssignment&, const TorusAssignment&) = default;
+};
+
+/// The maximum number of whole directions for one axis: those of a torus. JAX 0.10 tries one more
+/// if the devices of a chip are a direction.
+inline constexpr std::size_t kTorusDirections = 3;
+
+/// The assignment that JAX 0.10 (mesh_utils) and torch_xla 2.9 (HybridMesh) choose. Axes are
+/// assigned from last to first. Each takes the first combination of whole directions that has its
+/// size; combinations of more directions are tried first. If an axis finds none, kWhereNeeded
+/// starts again with splitting, also from last to first: each axis takes the free parts with the
+/// largest product of whole directions, then with the most whole directions, then with the largest
+/// part of directions in use, then with the most of the first directions.
+/// @error unimplemented: directions would have to be split, and `split` is kNever; invalid
+/// argument: the two products of sizes differ; a size is below 1.
+TorusAssignment assign_torus(IntView physical, IntView logical, AxisSplit split,
+                             std::size_t most_whole = kTorusDirections,
+                             SourceLocation where = SourceLocation::current());
+
+/// The ids of a row-major physical grid in the order of a row-major mesh.
+/// @pre `ids` has a value for each place
+std::vector<std::int64_t> in_mesh_order(const std::vector<std::int64_t>& ids,
+                                        const TorusAssignment& assignment, IntView physical);
 
 /// Options of hybrid_mesh() and torus_mesh().
 struct HybridOptions {

@@ -1,5 +1,4 @@
-#include "meshard/topology/physical_grid.h"
-
+#include "meshard/topology/topology.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -1,9 +1,8 @@
-#include "meshard/topology/ring_tour.h"
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
+#include "meshard/topology/ring_placement.h"
 #include "tests/support/random.h"
 
 namespace meshard {

@@ -1,8 +1,7 @@
-#include "meshard/topology/torus_assignment.h"
-
 #include <algorithm>
 #include <numeric>
 
+#include "meshard/topology/hybrid_mesh.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"
 

@@ -1,5 +1,3 @@
-#include "meshard/topology/tpu_generation.h"
-
 #include <gtest/gtest.h>
 
 #include <set>

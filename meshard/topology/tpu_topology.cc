@@ -1,10 +1,46 @@
 #include "meshard/topology/tpu_topology.h"
 
+#include <algorithm>
+
 #include "meshard/layout/text_scanner.h"
-#include "meshard/topology/tpu_generation.h"
 
 namespace meshard {
 namespace {
+
+// When directions close: TPU system architecture,
+// https://docs.cloud.google.com/tpu/docs/system-architecture-tpu-vm.
+std::vector<TpuGeneration> all_generations() {
+  return {{.name = "v2",
+           .kinds = {"TPU v2"},
+           .devices_per_chip = 2,
+           .board_order = TpuBoardOrder::kRingOfEight},
+          {.name = "v3",
+           .kinds = {"TPU v3"},
+           .devices_per_chip = 2,
+           .board_order = TpuBoardOrder::kRingOfEight},
+          {.name = "v4",
+           .kinds = {"TPU v4"},
+           .directions = 3,
+           .devices_per_chip = 2,
+           .megacore = true,
+           .closing_multiple = 4},
+          {.name = "v5e",
+           .kinds = {"TPU v5 lite", "TPU v5e"},
+           .closing_multiple = 16,
+           .board_order = TpuBoardOrder::kFlat},
+          {.name = "v5p", .kinds = {"TPU v5", "TPU v5p"}, .directions = 3, .closing_multiple = 4},
+          {.name = "v6e",
+           .kinds = {"TPU v6 lite", "TPU v6e"},
+           .closing_multiple = 16,
+           .board_order = TpuBoardOrder::kFlat},
+          {.name = "tpu7x",
+           .kinds = {"TPU7x", "TPU v7x"},
+           .directions = 3,
+           .devices_per_chip = 2,
+           .closing_multiple = 4,
+           .board_order = TpuBoardOrder::kRingsOfTwoBoards,
+           .has_hybrid_cores = true}};
+}
 
 constexpr std::int64_t kFirstIdStep = 100000;  // between slices
 constexpr std::int64_t kMostDevices = std::int64_t{1} << 24;
@@ -24,7 +60,7 @@ const TpuGeneration& read_generation(TextScanner& scanner) {
   if (const TpuGeneration* found = tpu_generation_named(name)) return *found;
   std::string known;
   for (const TpuGeneration& each : tpu_generations())
-    append(known, cat(known.empty() ? "" : ", ", each.name));
+    append(known, known.empty() ? "" : ", ", each.name);
   scanner.fail(cat("unknown TPU type `", name, "`; expected one of ", known));
 }
 
@@ -37,7 +73,7 @@ std::int64_t read_size(TextScanner& scanner, std::int64_t most) {
 std::string megacore_names() {
   std::string names;
   for (const TpuGeneration& each : tpu_generations())
-    if (each.megacore) append(names, cat(names.empty() ? "" : ", ", each.name));
+    if (each.megacore) append(names, names.empty() ? "" : ", ", each.name);
   return names;
 }
 
@@ -98,6 +134,23 @@ Topology listed(const TpuSlices& tpu) {
 }
 
 }  // namespace
+
+std::span<const TpuGeneration> tpu_generations() {
+  static const std::vector<TpuGeneration> all = all_generations();
+  return all;
+}
+
+const TpuGeneration* tpu_generation_named(std::string_view name) {
+  for (const TpuGeneration& tpu : tpu_generations())
+    if (tpu.name == name) return &tpu;
+  return nullptr;
+}
+
+const TpuGeneration* tpu_generation_of(std::string_view kind) {
+  for (const TpuGeneration& tpu : tpu_generations())
+    if (std::ranges::find(tpu.kinds, kind) != tpu.kinds.end()) return &tpu;
+  return nullptr;
+}
 
 Result<Topology> tpu_topology(std::string_view name) {
   return parse_whole("TPU", name,

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/print.h"
 
 namespace meshard::test {
 

@@ -41,6 +41,8 @@ JitPrograms::JitPrograms(JitOptions options, SourceLocation where)
 JitResults JitPrograms::run(const JitCall& call, const JitFunction& function) const {
   compute_pending(call, cache_->where());
   std::shared_ptr<const JitEntry> entry = cache_->find(call);
+  if (entry && recorder().forbidden) [[unlikely]]
+    cache_->record_again(call, function);
   if (!entry) entry = cache_->find_or_trace(call, function);
 
   const JitEntry& found = *entry;

@@ -7,7 +7,7 @@
 #include "meshard/graph/graph.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/definition/weak_number.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard::internal {
@@ -45,7 +45,9 @@ Tensor number_inside(const Scalar& number, const Tensor& wide) {
 Graph trace_function(std::span<const Tensor* const> arguments,
                      FunctionRef<std::vector<Tensor>(std::span<const Tensor> parameters)> tracer,
                      SourceLocation where) {
+  const ForbidCollectives* forbidden = recorder().forbidden;
   TraceScope scope;
+  recorder().forbidden = forbidden;
   std::vector<Tensor> parameters;
   std::vector<Value> parameter_values, result_values;
   for (const Tensor* argument : arguments) {

@@ -8,6 +8,7 @@ void bind_callbacks(nanobind::module_& module);
 void bind_control_flow(nanobind::module_& module);
 void bind_dlpack(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
+void bind_imported_programs(nanobind::module_& module);
 void bind_jit(nanobind::module_& module);
 void bind_layout(nanobind::module_& module);
 void bind_marking(nanobind::module_& module);

@@ -46,7 +46,7 @@ NB_MODULE(_meshard, module) {
   NoCollection no_collection;
   module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
-  module.def("set_package_folder", set_package_folder);
+  module.def("add_library_folder", add_library_folder);
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
   nb::module_ numpy = nb::module_::import_("numpy");
   set_numpy_types(numpy.attr("ndarray"), numpy.attr("generic"));
@@ -67,6 +67,7 @@ NB_MODULE(_meshard, module) {
   bind_shards(module);
   bind_dlpack(module);
   bind_files(module);
+  bind_imported_programs(module);
   bind_processes(module);
   bind_callbacks(module);
   bind_reports(module);

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from . import _meshard
 
-_meshard.set_package_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
+_meshard.add_library_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
 from . import _foreign_arrays, tree  # noqa: E402, F401  (need the package folder)
 from ._dtypes import *  # noqa: E402,F403
@@ -23,21 +23,22 @@ from ._processes import *  # noqa: E402,F403
 from ._reports import *  # noqa: E402,F403
 from ._expect import *  # noqa: E402,F403
 from ._plan import *  # noqa: E402,F403
-from . import _copies, random  # noqa: E402,F401
+from ._programs import *  # noqa: E402,F403
+from . import _copies, _names, random  # noqa: E402,F401
 
 if _TYPE_CHECKING:
-    from . import data, io, nn, optim, pipeline
+    from . import data, io, nn, numpy, optim, pipeline
 
 Tensor = _meshard.Tensor
 __version__ = _meshard.__version__
 
-_LATE = ("data", "io", "nn", "optim", "pipeline")  # imported when they are first used
+_LATE = ("data", "io", "nn", "numpy", "optim", "pipeline")  # imported when they are first used
 
 
 def __getattr__(name):
     if name in _LATE:
         return _importlib.import_module("." + name, __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _names.missing(__name__, name, __dir__())
 
 
 def __dir__():

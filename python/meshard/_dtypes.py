@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy
 
-# In the order of DType in meshard/array/dtypes.inc.
+# In the order of DType in meshard/array/dtype/dtypes.inc.
 __all__ = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "bfloat16", "float32",
            "float64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3", "float8_e3m4", "float8_e4m3fnuz", "float8_e5m2fnuz",
            "float8_e4m3b11fnuz", "float8_e8m0fnu", "complex64", "complex128"]

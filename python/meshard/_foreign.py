@@ -5,6 +5,8 @@ import re
 import sys
 from dataclasses import dataclass
 
+from . import _meshard
+
 __all__ = []
 
 
@@ -275,9 +277,12 @@ def _module_of_bytes(data, name):
     return Module(data)  # whose reader says what is wrong
 
 
-def _looks_like_path(text):
-    return ("\n" not in text and "module" not in text.partition(" ")[0] and "{" not in text
-            and not text.startswith("HloModule "))
+def is_path(what):
+    """Whether `what` is the path of a file with a module, rather than the module."""
+    if not isinstance(what, str):
+        return isinstance(what, os.PathLike)
+    return ("\n" not in what and "module" not in what.partition(" ")[0] and "{" not in what
+            and not what.startswith("HloModule "))
 
 
 def module_of(what):
@@ -286,7 +291,7 @@ def module_of(what):
         return what
     if isinstance(what, str | bytes | bytearray) and not what.strip():
         raise ValueError("[explain] the module is empty")
-    if isinstance(what, str) and _looks_like_path(what) or isinstance(what, os.PathLike):
+    if is_path(what):
         with open(what, "rb") as file:
             return _module_of_bytes(file.read(), os.fspath(what))
     if isinstance(what, str):
@@ -315,26 +320,8 @@ def module_of(what):
 
 # --- the hardware that is here ------------------------------------------------------------------------
 
-_TPU_KINDS = {"TPU v4": "v4", "TPU v5 lite": "v5e", "TPU v5e": "v5e", "TPU v5": "v5p", "TPU v5p": "v5p",
-              "TPU v6 lite": "v6e", "TPU v6e": "v6e", "TPU7x": "tpu7x"}
-
-
 def topology_of(module):
     """The name of the target that a module was made for; None if its devices do not tell."""
-    ids = module.device_ids
-    if not ids:
-        return None
-    if module.platform == "cpu":
-        return f"cpu:{max(ids) + 1}"
-    if module.platform == "tpu" and module.coords and module.device_kind in _TPU_KINDS:
-        kind = _TPU_KINDS[module.device_kind]
-        extent = [max(c[d] for c in module.coords) + 1 for d in range(len(module.coords[0]))]
-        while len(extent) > (3 if kind in ("v4", "v5p", "tpu7x") else 2):
-            if extent.pop() != 1:
-                return None
-        return f"{kind}:{'x'.join(map(str, extent))}"
-    if module.platform in ("gpu", "cuda"):
-        for name in ("h100", "h200", "b200"):
-            if name.upper() in module.device_kind.upper():
-                return f"{name}:{max(ids) + 1}"
-    return None
+    ids = module.device_ids or []
+    coords = module.coords or [()] * len(ids)
+    return _meshard.target_name_of(module.platform, module.device_kind, list(ids), [list(each) for each in coords])

@@ -7,7 +7,8 @@ from ._array_api.creation import as_tensor
 from ._errors import Error
 from ._meshard import LocalShard, StrictSpecs
 
-__all__ = ["mark_sharding", "device_put", "clear_sharding", "sharding_constraint", "StrictSpecs", "manual", "enable_manual_sharding",
+__all__ = ["mark_sharding", "device_put", "clear_sharding", "sharding_constraint", "StrictSpecs",
+           "forbid_collectives", "manual", "enable_manual_sharding",
            "disable_manual_sharding", "mark_manual_sharding", "valid_size", "abstract_tensor", "is_abstract", "LocalShard",
            "local_shards", "from_shards", "from_local", "from_callback", "load_local_shards", "held_parts", "transfer"]
 
@@ -142,6 +143,24 @@ def sharding_constraint(x, *where):
         return _meshard.ops.sharding_constraint(leaf, spec)
 
     return _each(constrain, x, specs, "constraining")
+
+
+def forbid_collectives(axes):
+    """While a `with` block of it runs, an op that would communicate over these mesh axes is an error at its line.
+
+        mesh = Mesh({"data": 2, "model": 4}).with_axis_kind(["data", "model"], "explicit")
+        x = mark_sharding(ones((8, 16)), mesh, P("data", "model"))
+        with forbid_collectives("model"):
+            y = tanh(x)                 # nothing moves
+            sum(x, 1)                   # InvalidArgumentError: [sum] communicates over axis "model"
+
+    `axes` is a name or several. An op communicates if it sums over a dimension that the axis splits, needs one whole,
+    shifts elements along it, or reshards a value, and if it is a collective in a manual function. Nothing is compiled;
+    functions that are jitted are recorded again when they are called in the block. The axes must be explicit or manual:
+    along others the compiler decides, and an op on a value over them is an error, too. Reading a value on the host is
+    not checked.
+    """
+    return _meshard.ForbidCollectives([axes] if isinstance(axes, str) else list(axes))
 
 
 def _is_shape(value):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from . import _meshard
-from ._meshard import FreeValue, PlanResult, PlannedCandidate, TriedShardings
+from ._meshard import ChosenSharding, ExplicitShardings, FreeValue, PlanResult, PlannedCandidate, TriedShardings
 from ._progress import progress_of
 from ._reports import Target, compile_options, foreign_module, in_python_terms, jitted, mesh_axes, target_of, traced
 
-__all__ = ["plan", "plan_candidates", "try_shardings", "FreeValue", "PlanResult", "PlannedCandidate", "TriedShardings"]
+__all__ = ["plan", "plan_candidates", "try_shardings", "explicit", "FreeValue", "PlanResult", "PlannedCandidate",
+           "TriedShardings", "ExplicitShardings", "ChosenSharding"]
 
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
@@ -31,16 +32,17 @@ def _line(done, of, following, best):
     return text + (f", now {following}" if following else "")
 
 
-def _module_text(what, args, kwargs, donate, target):
+def _module_bytes(what, args, kwargs, donate, target):
     module = foreign_module(what, args, kwargs, donate)
     if module is None:
-        return traced(what, args, kwargs, donate).module_text()
+        return traced(what, args, kwargs, donate).module_text().encode()
     from . import _foreign
 
-    try:
-        return _foreign.for_platform(module, target.platform).decode()
-    except UnicodeDecodeError as error:
-        raise ValueError("[plan] shardings cannot be replaced in bytecode: pass the module's text") from error
+    return _foreign.for_platform(module, target.platform)
+
+
+def _module_text(what, args, kwargs, donate, target):
+    return _meshard.program_as_text(_module_bytes(what, args, kwargs, donate, target))
 
 
 def _search_options(time_limit, most_compiled, most_candidates, margin, journal, jobs=0):
@@ -138,3 +140,36 @@ def try_shardings(what: Any, *args: Any, shardings: Mapping[str | int, Any] | st
         options.progress = show
         return _meshard.try_shardings(_module_text(what, args, kwargs, donate, target), target, options, changes,
                                       [shardings] if is_text else [], mesh_axes(mesh))
+
+
+@in_python_terms
+def explicit(what: Any, *args: Any, topology: str | Target, words: str = "", most_compiles: int = 64,
+             donate: int | Sequence[int] | None = None, part_of_target: bool = False, time_limit: float | None = None,
+             overrides: Mapping[str, str | bool | int | float] | None = None, use_cache: bool = True,
+             cache: str | os.PathLike[str] = "", plugin: str | os.PathLike[str] = "",
+             progress: Callable[[str], Any] | bool | None = None, entry: str = "", **kwargs: Any) -> ExplicitShardings:
+    """Compiles a program, and writes down the shardings that the compiler chose, as constraints.
+
+    `what` is a program as explain() takes it. The result lists, by line, the values whose sharding does not follow from
+    those of arguments, results and constraints: an op along explicit axes would not infer it. Printed, it is a list of
+    changes in JAX's words; `words` may be "jax", "pytorch" or "meshard", by default those of the framework that wrote
+    the program. `module_text()` is the program with all constraints.
+
+    That program was compiled, and has the collectives of the original. Constraints that would change them are searched
+    for with at most `most_compiles` compiles, and are in `dropped` with the difference that they make. The other
+    options are those of explain().
+
+        found = ms.explicit(jax.jit(step).lower(params, x), topology="v5e:4x4")
+        print(found)
+    """
+    target = target_of(topology)
+    options = compile_options(entry=entry, part_of_target=part_of_target, overrides=overrides, time_limit=time_limit,
+                              use_cache=use_cache, cache=cache, plugin=plugin)
+    if not words:
+        from . import _foreign
+
+        words = "pytorch" if _foreign.is_torch(what) else ""
+    with progress_of(progress) as show:
+        options.progress = show
+        return _meshard.explicit_shardings(_module_bytes(what, args, kwargs, donate, target), target, options, words,
+                                           most_compiles)

@@ -11,19 +11,20 @@ from typing import Any
 from . import _meshard
 from ._errors import Error
 from ._meshard import (
-    BufferUse, Collective, CollectiveGroup, CollectivePurpose, CommunicationTime, CustomCallUse, HardwareFigures,
-    HostTransfers, LayerTraffic, LinkTime, MeasuredRun, MemoryUse, PredictedMove, Prediction, ProgramCost, Report,
-    ReportDiff, Reshard, Roofline, Schedule, ShardedCheck, ShardedDifference, Target, TimelineEntry, TracedProgram,
-    TransferTime, ValuePlacement)
+    BufferUse, Collective, CollectiveGroup, CollectivePurpose, CommunicationTime, ComparedProgram, CustomCallUse,
+    HardwareFigures, HostTransfers, LayerTraffic, LinkTime, MeasuredRun, MemoryUse, ModuleDifference, PredictedMove,
+    Prediction, ProgramCheck, ProgramCost, ProgramDifference, Report, ReportDiff, Reshard, Roofline, SameReport,
+    Schedule, ShardedCheck, ShardedDifference, Target, TimelineEntry, TracedProgram, TransferTime, ValuePlacement)
 from ._progress import progress_of
 from ._transforms import jit
 
-__all__ = ["explain", "predict", "check_sharded", "module_text", "trace_program", "find_compile_program",
+__all__ = ["explain", "same", "predict", "check_sharded", "module_text", "trace_program", "find_compile_program",
            "Report", "ReportDiff", "Collective", "CollectiveGroup", "CollectivePurpose", "LayerTraffic", "Reshard",
            "ValuePlacement", "MemoryUse",
            "BufferUse", "ProgramCost", "Roofline", "LinkTime", "TimelineEntry", "Target", "HardwareFigures",
            "Schedule", "TransferTime", "CommunicationTime", "CustomCallUse", "HostTransfers", "MeasuredRun",
-           "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference"]
+           "TracedProgram", "Prediction", "PredictedMove", "ShardedCheck", "ShardedDifference", "SameReport",
+           "ComparedProgram", "ModuleDifference", "ProgramCheck", "ProgramDifference"]
 
 
 for _class in [value for name, value in list(globals().items()) if name in __all__ and isinstance(value, type)]:
@@ -251,6 +252,36 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
         if topology is None:
             return _meshard.explain_here(what, options)
         return _meshard.explain_traced(what, target_of(topology), options)
+
+
+def same(*programs: Any, time_limit: float | None = None, use_cache: bool = True, cache: str | os.PathLike[str] = "",
+         plugin: str | os.PathLike[str] = "") -> SameReport:
+    """Whether programs are the same computation, up to names, the order of ops, meshes' names and source lines.
+
+    Each is a path, a StableHLO module as text, bytecode or portable artifact, a `jax.stages.Lowered` or `Traced`, or a
+    `jax.export.Exported` or its bytes. The result is true if all are the same. Printed, it has for each other one the
+    first op that differs from the first program, with both source lines.
+
+        report = ms.same("host0.mlir", "host1.mlir")
+        if not report:
+            print(report)
+
+    Nothing is run: the CPU plugin reads the programs in a process of its own. `time_limit` is in seconds. Raises
+    InvalidArgumentError or DataLossError, with the program, for what is not a module.
+    """
+    from . import _foreign
+
+    if len(programs) < 2:
+        raise TypeError(f"[same] compares at least two programs, not {len(programs)}")
+    named = []
+    for number, what in enumerate(programs):
+        module = foreign_module(what, (), {})
+        if module is None:
+            raise TypeError(f"[same] program {number} is a {type(what).__name__}: give a path, a module, or what "
+                            "jax.jit(f).lower() or jax.export makes")
+        named.append((os.fspath(what) if _foreign.is_path(what) else f"program {number}", module.data))
+    options = compile_options(time_limit=time_limit, use_cache=use_cache, cache=cache, plugin=plugin)
+    return _meshard.compare_programs(named, options)
 
 
 def find_compile_program() -> str:

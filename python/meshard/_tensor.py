@@ -152,6 +152,12 @@ def _sort(self, axis=-1, *, descending=False, stable=True):
     return ops.sort(self, axis, descending)
 
 
+def _rounded(self, digits=None):
+    """The nearest integers, or numbers with some digits behind the point."""
+    from .numpy import round
+    return round(self, digits or 0)
+
+
 def _cumulative(function):
     def method(self, axis=None, dtype=None):
         x = ops.flatten(self) if axis is None else self
@@ -180,9 +186,15 @@ _METHODS = {
     "swapaxes": lambda self, axis1, axis2: _part(self, ops.swapaxes(self, axis1, axis2)),
     "take": lambda self, indices, axis=None: indexing.take(self, indices, axis=axis),
 }
+_METHODS |= {
+    "__divmod__": lambda self, other: (self // other, self % other),
+    "__rdivmod__": lambda self, other: (other // self, other % self),
+    "__round__": _rounded,
+}
 for _name, _method in _METHODS.items():
     setattr(Tensor, _name, _method)
 
+Tensor.at = property(lambda self: indexing.At(self), doc="Changed elements as a new tensor: `x.at[i].add(1)`.")
 Tensor.device = property(lambda self: DEVICE, doc="The device in the sense of the array API: always the only one.")
 Tensor.T = property(_transposed, doc="The transposed matrix.")
 Tensor.mT = property(lambda self: _part(self, ops.matrix_transpose(self)), doc="The matrices, the last two dimensions, transposed.")

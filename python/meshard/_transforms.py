@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, 
 from . import _meshard, tree
 
 __all__ = ["jit", "value_and_grad", "grad", "vjp", "linearize", "jvp", "hvp", "jacrev", "jacfwd", "hessian", "vmap",
-           "checkpoint", "custom_vjp", "apply_backward_optimization_barrier", "scan", "map", "while_loop",
+           "checkpoint", "custom_vjp", "apply_backward_optimization_barrier",
+           "optimization_barrier", "scan", "map", "while_loop",
            "fori_loop", "cond", "switch_case", "JitStats"]
 
 JitStats = _meshard.JitStats
@@ -316,6 +317,12 @@ class custom_vjp:
             return (found,) if len(args) == 1 and type(found) is not tuple else found
 
         return _meshard.custom_vjp(run, pull, args)
+
+
+def optimization_barrier(values: Any) -> Any:
+    """The same tensor or structure. The compiler must not fuse, move or recompute across this point, and uses none of the
+    values before all of them are computed. The derivative has a barrier of its own."""
+    return _meshard.optimization_barrier(values)
 
 
 def apply_backward_optimization_barrier(function: Callable[..., R]) -> Callable[..., R]:

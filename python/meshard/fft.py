@@ -4,10 +4,12 @@ import math
 
 from ._array_api.common import COMPLEX, DEFAULT_COMPLEX, DEFAULT_FLOAT, axes_of, axis_of, check_device, ops
 from ._array_api.creation import as_tensor
+from ._names import shown as _shown
 
 __all__ = ["fft", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifftn", "ifftshift", "ihfft", "irfft", "irfftn",
            "rfft",
            "rfftfreq", "rfftn"]
+__getattr__, __dir__ = _shown(__name__)
 
 
 def _scaled(x, norm, length, forward):

@@ -124,5 +124,5 @@ def load_npy(path):
 
 
 def save_npy(path, x):
-    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16, f8, complex."""
+    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16 and f8."""
     _meshard.save_npy(os.fspath(path), as_tensor(x))

@@ -15,11 +15,13 @@ from ._array_api.data_types import result_type
 from ._array_api.host import on_host
 from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
 from ._array_api.manipulation import broadcast_shapes
+from ._names import shown as _shown
 
 __all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
            "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd",
            "svdvals",
            "tensordot", "trace", "triangular_solve", "vecdot", "vector_norm"]
+__getattr__, __dir__ = _shown(__name__)
 
 EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
 EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])

@@ -21,10 +21,12 @@ from ._meshard import optim as _optim
 from ._meshard.optim import (
     Fsdp, Schedule, cast, chosen, clip_by_global_norm, cosine, global_norm, joined, linear, piecewise, warm_up,
     zero_layout)
+from ._names import shown as _shown
 
 __all__ = ["Adam", "AdamState", "AdamW", "Fsdp", "LossScale", "LossScaling", "Schedule", "Sgd", "SgdState",
            "accumulated", "cast", "chosen", "clip_by_global_norm", "cosine", "global_norm", "joined", "linear",
            "piecewise", "warm_up", "zero_layout"]
+__getattr__, __dir__ = _shown(__name__)
 
 
 for _class in (Fsdp, Schedule):

@@ -17,9 +17,11 @@ from ._meshard.random import (
     gamma, generalized_normal, geometric, gumbel, key, laplace, loggamma, logistic, lognormal, maxwell,
     multivariate_normal, normal, orthogonal, pareto, permutation, poisson, rademacher, randint, rayleigh, shuffle,
     split, split_into, student_t, threefry, triangular, truncated_normal, uniform, wald, weibull_min)
+from ._names import shown as _shown
 
 __all__ = ["ball", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "dirichlet",
            "exponential", "fisher_f", "fold_in", "gamma", "generalized_normal", "geometric", "gumbel", "key", "laplace",
            "loggamma", "logistic", "lognormal", "maxwell", "multivariate_normal", "normal", "orthogonal", "pareto",
            "permutation", "poisson", "rademacher", "randint", "rayleigh", "shuffle", "split", "split_into", "student_t",
            "threefry", "triangular", "truncated_normal", "uniform", "wald", "weibull_min"]
+__getattr__, __dir__ = _shown(__name__)

@@ -101,6 +101,19 @@ def test_arange_does_not_round_its_bounds():
         same(ms.arange(start, stop, step, dtype=dtype), np.array(range(start, stop, step), dtype=dtype))
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64"])
+def test_arange_rounds_whole_numbers_once(dtype):
+    for bounds in ((0, 3000, 3), (5, -2000, -7), (2.0, 900.5, 1), (-4.0, 7), (3.0,)):
+        made = ms.arange(*bounds, dtype=dtype)
+        same(made, np.arange(*bounds, dtype=np.float64).astype(made.dtype))
+
+
+def test_arange_in_a_manual_function():
+    x = np.arange(8, dtype=np.float32)
+    f = ms.manual(ms.Mesh({"x": 4}), ms.P("x"), ms.P("x"))(lambda part: part + ms.arange(2.0) + ms.arange(3, 1, -1))
+    same(f(x), x + np.tile([3, 3], 4).astype(np.float32))
+
+
 def test_arange_of_more_elements_than_the_host_has_memory_for():
     f = ms.jit(lambda k: ms.arange(2**33)[::2**27] + k)
     np.testing.assert_array_equal(f(np.int64(0)).numpy(), np.arange(0, 2**33, 2**27))

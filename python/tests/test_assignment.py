@@ -181,3 +181,41 @@ def test_a_jitted_function_that_changes_a_sharded_argument():
     f(x)
     f(x)
     assert x.tolist() == [0, 4, 4, 0, 0, 0, 0, 0] and f.stats.traces <= 2
+
+
+KEYS = [1, (2, -1), slice(1, 4), (slice(None), 2), (..., slice(None, None, -2)), [0, 3, 3, 1], ([1, 1], [0, 0]),
+        (slice(0, 2), [2, 2, 0]), np.arange(20).reshape(5, 4) % 3 == 0, np.array([True, False, True, True, False])]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+@pytest.mark.parametrize("name", ["add", "subtract", "multiply", "divide", "min", "max"])
+def test_at_combines_each_element_as_often_as_the_key_has_it(name, key):
+    ufunc = {"min": np.minimum, "max": np.maximum}.get(name) or getattr(np, name)
+    start = np.arange(20, dtype="float32").reshape(5, 4) + 1
+    for values in (3.0, np.arange(start[key].size, dtype="float32").reshape(start[key].shape) + 2):
+        expected = start.copy()
+        ufunc.at(expected, key, values)
+        x = ms.asarray(start)
+        for run in (lambda x, v: getattr(x.at[key], name)(v), ms.jit(lambda x, v: getattr(x.at[key], name)(v))):
+            np.testing.assert_allclose(run(x, ms.asarray(values)).numpy(), expected, rtol=1e-6)
+        np.testing.assert_array_equal(x.numpy(), start)
+
+
+def test_at_sets_gets_and_applies():
+    x = ms.asarray(np.arange(6, dtype="float32"))
+    assert x.at[[1, 4]].set([9, 8]).tolist() == [0, 9, 2, 3, 8, 5]
+    assert x.at[2:4].get().tolist() == [2, 3]
+    assert x.at[::2].apply(lambda v: -v).tolist() == [0, 1, -2, 3, -4, 5]
+    gradient = ms.grad(lambda v: (v.at[[0, 0]].add(v[1:3]) * 2).sum())(x)
+    assert gradient.tolist() == [2, 4, 4, 2, 2, 2]
+    with pytest.raises(TypeError, match="at\\[\\].divide of int32"):
+        ms.asarray([1, 2]).at[0].divide(2)
+    with pytest.raises(ValueError, match="do not broadcast"):
+        x.at[0:2].add(np.ones(3, "float32"))
+
+
+def test_divmod_and_round():
+    x = ms.asarray([7.25, -3.6])
+    assert [each.tolist() for each in divmod(x, 2)] == [[3, -2], pytest.approx([1.25, 0.4])]
+    assert [each.tolist() for each in divmod(9, ms.asarray([4, 2]))] == [[2, 4], [1, 1]]
+    assert round(x).tolist() == [7, -4] and round(x, 1).tolist() == pytest.approx([7.2, -3.6])

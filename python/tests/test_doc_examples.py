@@ -2,6 +2,7 @@
 
 import pathlib
 import re
+import subprocess
 import sys
 
 import pytest
@@ -45,6 +46,11 @@ def test_example(example, capsys, tmp_path, monkeypatch):
     if re.search(r"^\s*(import|from) (jax|torch)\b", example.text, re.MULTILINE):
         pytest.importorskip(re.search(r"(?:import|from) (jax|torch)\b", example.text)[1])
     monkeypatch.chdir(tmp_path)
+    if re.search(r"meshard\.torch\.xla\.install\(\)|\bmt\.device\(\)", example.text):  # which are for the whole process
+        done = subprocess.run([sys.executable, "-c", example.text], capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert prints_as(lines(done.stdout), lines(example.output)), done.stdout
+        return
     try:
         exec(code, {"__name__": "example"})  # noqa: S102  (it is the page's program)
     except meshard.NotFoundError as error:

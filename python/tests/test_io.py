@@ -179,7 +179,8 @@ def test_dtypes(tmp_path, dtype):
 
 
 def test_npy_both_ways(tmp_path):
-    for i, array in enumerate([DATA, DATA.T.copy(order="F"), np.array(3, np.int16), np.zeros((0, 2), bool)]):
+    for i, array in enumerate([DATA, DATA.T.copy(order="F"), np.array(3, np.int16), np.zeros((0, 2), bool),
+                               np.array([1 + 2j, -3j], np.complex64)]):
         np.save(tmp_path / f"{i}.npy", array)
         np.testing.assert_array_equal(io.load_npy(tmp_path / f"{i}.npy").numpy(), array)
         io.save_npy(tmp_path / "ours.npy", ms.from_dlpack(array) if array.size else ms.asarray(array))
@@ -189,7 +190,7 @@ def test_npy_both_ways(tmp_path):
     io.save_npy(tmp_path / "sharded.npy", ms.mark_sharding(DATA, MESH, P("x")))
     np.testing.assert_array_equal(np.load(tmp_path / "sharded.npy"), DATA)
     with pytest.raises(ms.UnimplementedError):
-        io.save_npy(tmp_path / "complex.npy", ms.from_dlpack(np.zeros(2, np.complex64)))
+        io.save_npy(tmp_path / "bf16.npy", ms.zeros(2, dtype=ms.bfloat16))
 
 
 # --- pickle and copies ---------------------------------------------------------------------------

@@ -114,6 +114,43 @@ def test_a_number_that_is_weakly_typed_in_transformations_inside_jit():
         assert result.dtype == ms.bfloat16
 
 
+# What JAX does: jax.lax.fori_loop(0, 3, lambda i, c: c + x, 0.0).dtype is that of x.
+@pytest.mark.parametrize("dtype", ["bfloat16", "float32", "float64"])
+def test_a_number_as_the_carry_of_a_loop_is_weakly_typed(dtype):
+    x = ms.asarray(1.5, dtype=dtype)
+    added = ms.fori_loop(0, 3, lambda i, c: c + x, 0.0)
+    assert added.dtype == x.dtype and added.item() == 4.5
+    counted, sums = ms.scan(lambda c, _: ((c[0] + 1, c[1] * x), c[1]), (0, 1), None, length=3)
+    assert counted[0].dtype == ms.int32 and counted[0].item() == 3
+    assert counted[1].dtype == x.dtype and sums.dtype == x.dtype and sums.tolist() == [1, 1.5, 2.25]
+    big = ms.while_loop(lambda c: c["sum"] < 4, lambda c: {"sum": c["sum"] + x, "steps": c["steps"] + 1}, {"sum": 0, "steps": 0})
+    assert big["sum"].dtype == x.dtype and big["steps"].dtype == ms.int32 and big["steps"].item() == 3
+    loop = ms.jit(lambda x, c: ms.fori_loop(0, 3, lambda i, c: c + x, c))
+    assert loop(x, 0.25).dtype == x.dtype and loop(x, 0.25).item() == 4.75
+    gradient = ms.grad(lambda x: ms.fori_loop(0, 3, lambda i, c: c + x * x, 0))(x)
+    assert gradient.dtype == x.dtype and gradient.item() == 9
+
+
+def test_the_carry_of_a_loop_is_converted_from_the_number():
+    zero = ms.zeros((), dtype="float64")
+    assert ms.fori_loop(0, 3, lambda i, c: c + zero, 0.1).item() == 0.1
+    with pytest.raises(ValueError, match=r"carry\[1\] enters the body as f32\[\], but the body returns it as i32"):
+        ms.fori_loop(0, 3, lambda i, c: c.astype("int32"), 0.5)
+    tensor = ms.asarray(0.5)  # not a number
+    with pytest.raises(ValueError, match=r"enters the body as f32\[\], but the body returns it as f64"):
+        ms.fori_loop(0, 3, lambda i, c: c + zero, tensor)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "bool"])
+def test_full_of_a_complex_value_needs_a_complex_dtype(dtype):
+    value = ms.asarray(1 + 2j)
+    for full in (lambda: ms.full((2,), value, dtype=dtype), lambda: ms.full_like(ms.ones(2, dtype=dtype), value),
+                 lambda: ms.jit(lambda z: ms.full((2,), z, dtype=dtype))(value)):
+        with pytest.raises(ValueError, match="the value is c64.*cannot hold"):
+            full()
+    assert ms.full((2,), value, dtype="complex128").tolist() == [1 + 2j] * 2
+
+
 # --- comparisons ---------------------------------------------------------------------------------
 
 

@@ -268,6 +268,17 @@ def test_backward_barrier_changes_no_value(floats):
     close(meshard.grad(f)(x), 2 * x)
 
 
+def test_optimization_barrier_keeps_structures_and_derivatives(floats):
+    x = floats(3)
+    kept = meshard.optimization_barrier({"a": x, "b": (x * 2, None)})
+    close(kept["a"], x)
+    close(kept["b"][0], 2 * x)
+    assert kept["b"][1] is None
+    close(meshard.grad(lambda x: ops.sum(meshard.optimization_barrier(x * x)))(x), 2 * x)
+    text = meshard.module_text(meshard.optimization_barrier, x)
+    assert "stablehlo.optimization_barrier" in text
+
+
 def test_exceptions_inside_a_derivative_reach_the_caller(floats):
     def f(x):
         raise LookupError("inside")

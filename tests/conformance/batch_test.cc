@@ -3,8 +3,8 @@
 #include <functional>
 #include <map>
 
-#include "meshard/batching/vmap.h"
 #include "meshard/graph/record.h"
+#include "meshard/ops/batching/vmap.h"
 #include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/reshape.h"
@@ -59,7 +59,7 @@ std::vector<Members> members_of(const OpDef& op) {
   std::vector<Members> out;
   for (std::size_t m = 0; m < kMembers; ++m) {
     SampleSource source(test_seed() + 100 * m);
-    std::vector<OpSample> samples = op.samples(source);
+    std::vector<OpSample> samples = samples_of(op, source);
     out.resize(samples.size());
     for (std::size_t s = 0; s < samples.size(); ++s) {
       out[s].inputs.resize(samples[s].inputs.size());

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "meshard/autodiff/backward.h"
-#include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/hlo_testutil.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/meshard.h"
@@ -47,7 +47,7 @@ double epsilon(DType dtype) {
 
 std::vector<OpSample> EachOp::samples() const {
   SampleSource source(test_seed());
-  return op().samples(source);
+  return samples_of(op(), source);
 }
 
 std::vector<const OpDef*> every_op() { return {all_ops().begin(), all_ops().end()}; }

@@ -17,6 +17,7 @@
 #include "meshard/runtime/loaded_program.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/sharding/sharding.h"
+#include "tests/support/op_samples/op_samples.h"
 
 namespace meshard::conformance {
 

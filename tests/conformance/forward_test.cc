@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "meshard/autodiff/push_forward.h"
+#include "meshard/autodiff/jvp.h"
 #include "tests/conformance/conformance.h"
 #include "tests/support/random.h"
 

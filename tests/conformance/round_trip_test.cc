@@ -1,6 +1,5 @@
 // Printing and parsing a program gives the same program, for every sample of every op.
-#include "meshard/graph/parse.h"
-#include "meshard/graph/print.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/lowering/lower.h"
 #include "tests/conformance/conformance.h"
 

@@ -1,7 +1,7 @@
 // Inferred types match those of the compiled program, for every sample of every op.
-#include "meshard/graph/verify.h"
 #include "meshard/runtime/device_array.h"
 #include "tests/conformance/conformance.h"
+#include "tests/support/verify.h"
 
 namespace meshard::conformance {
 namespace {

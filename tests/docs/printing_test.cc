@@ -94,6 +94,16 @@ TEST(Printing, TensorsAndPrograms) {
   EXPECT_EQ(printed(SourceLocation{"a/b.cc", "f", 3}), "b.cc:3");
 }
 
+TEST(Printing, ImportedPrograms) {
+  const std::string text =
+      "module @m { func.func public @main(%a: tensor<2xf32> loc(\"x\")) -> tensor<2xf32> { return "
+      "%a "
+      ": tensor<2xf32> } }";
+  ImportedProgram program = load_program_from_bytes(text).value();
+  EXPECT_EQ(printed(program), "m on 1 device: 1 argument, 1 result");
+  EXPECT_EQ(printed(program.arguments()[0]), "[0]: f32[2]");
+}
+
 TEST(Printing, Processes) {
   EXPECT_EQ(printed(Reduction::kMax), "max");
   EXPECT_EQ(printed(LossKind::kStopped), "stopped");

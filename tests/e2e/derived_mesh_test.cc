@@ -4,9 +4,9 @@
 
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/mesh/concatenate.h"
-#include "meshard/mesh/shardy_text.h"
 #include "meshard/mesh/submeshes.h"
 #include "meshard/sharding/replica_groups.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "tests/support/devices.h"
 #include "tests/support/matchers.h"
 

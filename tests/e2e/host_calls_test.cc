@@ -5,6 +5,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "meshard/lapack/lapack.h"
 #include "meshard/meshard.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "tests/support/matchers.h"
@@ -354,6 +355,21 @@ TEST_F(HostCalls, ChecksCanBeTurnedOnLater) {
   EXPECT_EQ(error_of([&] { f(x); }).code(), ErrorCode::kOutOfRange);
   set_check_nans(false);
   EXPECT_TRUE(std::isnan(f(x).to_vector<float>()[0]));
+}
+
+// A triangle with x = u^T u, computed by LAPACK on each device.
+TEST_F(HostCalls, RoutinesOfLapackAreCalled) {
+  if (auto lapack = Lapack::open(); !lapack.ok()) GTEST_SKIP() << lapack.error().what();
+  auto cholesky = [](const Tensor& x) {
+    return custom_call("lapack_dpotrf_ffi", {x}, {x.type(), TensorType{DType::i32, Shape{}}},
+                       {.backend_config = "{uplo = 76 : ui8}"})[0];
+  };
+  Tensor x = from_host(std::vector<double>{4, 2, 2, 5}, {2, 2});
+  // The routine keeps the other half as it was.
+  EXPECT_EQ(jit(cholesky)(x).to_vector<double>(), (std::vector<double>{2, 1, 2, 2}));
+  Mesh mesh({{"x", 2}}, {3, 5});
+  EXPECT_EQ(jit(cholesky)(mark_sharding(x, mesh, P("x"))).to_vector<double>(),
+            (std::vector<double>{2, 1, 2, 2}));
 }
 
 }  // namespace

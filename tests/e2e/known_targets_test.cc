@@ -2,7 +2,7 @@
 // tests skip, with a message, if the plugin of the hardware is not installed.
 #include <gtest/gtest.h>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/predict/predict.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/compile_workers.h"

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "meshard/explain/explain.h"
-#include "meshard/explain/explain_for.h"
 #include "meshard/meshard.h"
 #include "tests/support/devices.h"
 

@@ -5,9 +5,9 @@
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/ops/all.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/plan/pipeline/plan_pipeline.h"
-#include "meshard/target/hardware.h"
+#include "meshard/target/target.h"
 
 namespace meshard {
 namespace {

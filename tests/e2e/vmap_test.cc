@@ -1,6 +1,6 @@
 // Batched functions on real devices, with grad, jit, meshes, random numbers and user-defined
 // derivatives.
-#include "meshard/batching/vmap.h"
+#include "meshard/ops/batching/vmap.h"
 
 #include <gmock/gmock.h>
 

@@ -4,8 +4,10 @@
 #include <string_view>
 
 #include "meshard/explain/collectives/collectives.h"
-#include "meshard/explain/cost/estimate.h"
-#include "meshard/explain/cost/largest_buffers.h"
+#include "meshard/explain/cost/memory_use.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/hlo/executions.h"
+#include "meshard/hlo/program_identity.h"
 
 namespace meshard {
 namespace {
@@ -15,6 +17,8 @@ void explain_bytes(std::string_view bytes) {
   (void)largest_buffers(bytes, nullptr).ok();
   Result<HloModule> module = HloModule::from_bytes(bytes);
   if (!module.ok()) return;
+  Result<ProgramIdentity> identity = ProgramIdentity::from_bytes(bytes);
+  if (identity.ok() && first_difference(*identity, *identity)) std::abort();
   ModuleIndex index(*module);
   Result<Executions> executions = Executions::of(index);
   if (!executions.ok()) return;

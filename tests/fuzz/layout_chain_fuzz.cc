@@ -2,10 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
-#include "meshard/layout/tiling.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/values.h"
 #include "tests/fuzz/byte_source.h"
 

@@ -5,9 +5,8 @@
 
 #include "meshard/mesh/concatenate.h"
 #include "meshard/mesh/device_groups.h"
-#include "meshard/mesh/overlap.h"
-#include "meshard/mesh/shardy_text.h"
 #include "meshard/mesh/submeshes.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "tests/fuzz/byte_source.h"
 
 namespace meshard {

@@ -2,7 +2,9 @@
 #include "meshard/stablehlo/custom_calls.h"
 #include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
+#include "meshard/stablehlo/module_as_text.h"
 #include "meshard/stablehlo/module_reader.h"
+#include "meshard/stablehlo/outside_ops.h"
 #include "meshard/stablehlo/platform_branch.h"
 #include "tests/fuzz/byte_source.h"
 
@@ -19,12 +21,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         fuzz_check(kept < exported->argument_sizes.size(), "an argument of the module", bytes);
       (void)exported->symbolic_argument();
       (void)stablehlo::read_module(exported->module);
+      (void)stablehlo::outside_ops(exported->module);
+      (void)stablehlo::with_older_calls(std::string(exported->module));
+      (void)stablehlo::module_as_text(exported->module);
       Result<stablehlo::PlatformBranch> chosen = stablehlo::choose_platform(exported->module, 1);
       if (chosen)
         fuzz_check(chosen->module.size() == exported->module.size(), "bytes of a branch", bytes);
     }
     return 0;
   }
+  (void)stablehlo::outside_ops(bytes);
+  (void)stablehlo::with_older_calls(bytes);
+  Result<std::string> text = stablehlo::module_as_text(bytes);
+  if (!text) fuzz_check(!text.error().message().empty(), "an error has a message", bytes);
   (void)stablehlo::replace_batched_calls(bytes);
   (void)stablehlo::with_typed_calls(bytes, "f");
   (void)stablehlo::text_for_compiler(bytes);

@@ -3,8 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "meshard/partitioned/module_identity.h"
-#include "meshard/partitioned/rewrite.h"
+#include "meshard/partitioned/partition.h"
 
 namespace meshard {
 namespace {

@@ -1,4 +1,4 @@
-#include "meshard/io/safetensors_header.h"
+#include "meshard/io/safetensors.h"
 #include "tests/fuzz/byte_source.h"
 
 // Any bytes are read or rejected. Tensors that are read are inside the file and tile its data, and

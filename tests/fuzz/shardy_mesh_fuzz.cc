@@ -1,4 +1,4 @@
-#include "meshard/mesh/shardy_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "tests/fuzz/byte_source.h"
 
 // A mesh that is parsed from Shardy's text prints as the Shardy text of an equal mesh.

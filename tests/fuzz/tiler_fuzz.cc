@@ -1,4 +1,4 @@
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "tests/fuzz/parse_print.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -11,7 +11,7 @@
 
 #include "meshard/io/npy.h"
 #include "meshard/meshard.h"
-#include "meshard/target/compiled_cache.h"
+#include "meshard/target/compile_job.h"
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "meshard/graph/op_def.h"
 #include "meshard/meshard.h"
 #include "meshard/ops/definition/op_table.h"
+#include "tests/support/op_samples/op_samples.h"
 
 namespace meshard::partial_manual {
 namespace {
@@ -179,10 +180,10 @@ const std::map<std::string_view, Maker>& composites() {
   return all;
 }
 
-std::vector<OpSample> samples_of(std::string_view op, SampleSource& source) {
+std::vector<OpSample> samples_in_regions(std::string_view op, SampleSource& source) {
   if (is_collective(op)) return collective_samples(op, source);
   if (auto own = composites().find(op); own != composites().end()) return own->second(source);
-  return find_op(op)->samples(source);
+  return samples_of(*find_op(op), source);
 }
 
 bool is_float(const HostArray& input) {
@@ -216,7 +217,8 @@ std::string_view left_out(std::string_view op) {
 std::vector<Subject> subjects_of(std::string_view op, std::uint64_t seed) {
   if (!left_out(op).empty()) return {};
   SampleSource first(seed), second(seed + 1000003);
-  std::vector<OpSample> samples = samples_of(op, first), others = samples_of(op, second);
+  std::vector<OpSample> samples = samples_in_regions(op, first),
+                        others = samples_in_regions(op, second);
   std::vector<Subject> subjects;
   for (std::size_t s = 0; s < samples.size(); ++s) {
     Call call = samples[s].call;

@@ -1,6 +1,4 @@
 // The order of collectives: within a program, and of several programs in flight.
-#include "meshard/partitioned/collective_order.h"
-
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -8,6 +6,7 @@
 #include <thread>
 
 #include "meshard/partitioned/chain_check_testutil.h"
+#include "meshard/partitioned/launch_history.h"
 #include "tests/partitioned/run_programs.h"
 #include "tests/partitioned/unchained.h"
 

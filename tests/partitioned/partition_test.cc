@@ -5,8 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "meshard/base/temporary_folder.h"
-#include "meshard/partitioned/module_identity.h"
+#include "meshard/base/whole_file.h"
 #include "tests/fake_plugin/load_fake.h"
 #include "tests/partitioned/run_programs.h"
 #include "tests/support/matchers.h"

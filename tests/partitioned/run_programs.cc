@@ -7,9 +7,9 @@
 #include <random>
 #include <thread>
 
-#include "meshard/hlo/element_dtype.h"
+#include "meshard/hlo/shape.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/processes/thread_communicator.h"
+#include "tests/support/thread_communicator.h"
 
 namespace meshard {
 namespace {

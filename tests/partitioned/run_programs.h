@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "meshard/array/host_array.h"
-#include "meshard/partitioned/collective_order.h"
-#include "meshard/partitioned/collective_service.h"
+#include "meshard/partitioned/collective_call.h"
+#include "meshard/partitioned/launch_history.h"
 #include "meshard/partitioned/partition.h"
 #include "meshard/pjrt/client.h"
 #include "tests/partitioned/programs.h"

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "meshard/partitioned/internal/edited_module.h"
-#include "meshard/partitioned/rewrite.h"
+#include "meshard/partitioned/partition.h"
 #include "tests/support/random.h"
 
 namespace meshard {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meshard/pipeline/pipeline.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/pipeline/schedule/timeline.h"
 #include "tests/error/fake_runtime.h"
 

@@ -9,7 +9,7 @@
 
 #include "meshard/meshard.h"
 #include "meshard/pipeline/pipeline.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "tests/faulty_plugin/control.h"
 

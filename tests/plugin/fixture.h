@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
-#include "meshard/pjrt/host_to_device_transfer.h"
+#include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/loaded_executable.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "tests/fake_plugin/load_fake.h"

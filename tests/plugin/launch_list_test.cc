@@ -1,8 +1,8 @@
-#include "meshard/pjrt/internal/launch_list.h"
-
 #include <gtest/gtest.h>
 
 #include <vector>
+
+#include "meshard/pjrt/internal/launch_record.h"
 
 namespace meshard::pjrt::internal {
 namespace {

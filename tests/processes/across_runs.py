@@ -6,56 +6,29 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
+from mpi_runs import Failed, ended, environment, expect, start
+
 LIBRARY = os.path.abspath(sys.argv[-1])
-# Two processes would else be bound to a core each, with all their threads, also those that give signs of life.
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 SKIPPED = 77
 LIMIT = 900
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|nan|inf")
 PRINTED_ONCE = {"digits": "final loss", "gpt": "loss on the held-out text", "heat": "recovered initial state:"}
 
 
-class Failed(Exception):
-    pass
-
-
-def expect(holds, *what):
-    if not holds:
-        raise Failed(" ".join(str(w) for w in what))
-
-
-def environment(variables):
-    """Without the variables of another run, with the library of this build."""
-    ours = {k: v for k, v in os.environ.items()
-            if not k.startswith(("MESHARD_PROCESS_", "MESHARD_CPU_DEVICES", "OMPI_", "PMIX_"))}
-    return ours | {"MESHARD_MPI_LIBRARY": LIBRARY, "MESHARD_PROGRAM_CACHE_MB": "0",
-                   "TF_CPP_MIN_LOG_LEVEL": "3"} | variables
+def environment_of(variables):
+    """That of a process: nothing is kept from run to run."""
+    return environment(LIBRARY, {"MESHARD_PROGRAM_CACHE_MB": "0"} | variables)
 
 
 def run(devices, *command, folder=None, limit=LIMIT, **variables):
     """Runs the command in several processes: `devices` is how many of them, with one device each, or the number of
     devices of each. 1: without mpirun. @return status, output, errors"""
-    words = [str(word) for word in command]
     # If the machine pauses, the program has no fault.
-    variables = {"MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables
-    if isinstance(devices, int) and devices > 1:
-        words = [*MPIRUN, "-n", str(devices)] + words
-    elif not isinstance(devices, int):
-        parts = [["-n", "1", "-x", f"MESHARD_CPU_DEVICES={count}", *words] for count in devices]
-        words = MPIRUN + parts[0] + [word for part in parts[1:] for word in [":", *part]]
-    child = subprocess.Popen(words, env=environment(variables), cwd=folder, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL,
-                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        output, errors = child.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
-        output, errors = child.communicate()
-        raise Failed(f"{words} still runs after {limit} s: {output}{errors}") from None
-    return child.returncode, output, errors
+    variables = environment_of({"MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables)
+    return ended(start(devices, command, variables, folder), limit)
 
 
 def expect_equal(one, many, tolerance=1e-6):

@@ -11,7 +11,8 @@ import os
 import re
 import sys
 
-from across_runs import example, expect, programs_on_disk, random_programs, run, run_all, scenario
+from across_runs import example, programs_on_disk, random_programs, run, run_all, scenario
+from mpi_runs import expect
 
 PROGRAM, RANDOM, EXAMPLES = (os.path.abspath(path) for path in sys.argv[1:4])
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")

@@ -23,7 +23,7 @@ import time
 
 import across_runs as runs
 import check_across as across
-from across_runs import Failed, expect
+from mpi_runs import MPIRUN, Failed, ended, expect, start
 
 KILLS = int(os.environ.get("MESHARD_PROCESS_KILLS") or (50 if across.NIGHTLY else 2))
 SEED = os.environ.get("MESHARD_TEST_SEED") or "1"
@@ -34,20 +34,7 @@ worst = {}  # the longest time until all had ended, by signal
 
 
 def mpirun(count, *command, **variables):
-    return subprocess.Popen(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count), *map(str, command)],
-                            env=runs.environment(variables), text=True, stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-
-
-def ended(child, seconds):
-    try:
-        output, errors = child.communicate(timeout=seconds)
-        return child.returncode, output, errors
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGCONT)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        raise Failed(f"mpirun still runs after {seconds} s") from None
+    return start(count, command, runs.environment_of(variables))
 
 
 def wait_for_training(child, count):
@@ -172,16 +159,13 @@ class TwoMachines:
 
     def run(self, count, *command, **variables):
         a = self.names[0]
-        environment = runs.environment(variables)
+        environment = runs.environment_of(variables)
         exported = [word for name in environment if name.startswith(("MESHARD_", "TF_")) for word in ("-x", name)]
-        words = ["ip", "netns", "exec", a, "unshare", "--uts", "sh", "-c", f'hostname {a}; exec "$@"', "sh", "mpirun",
-                 "--allow-run-as-root", "--oversubscribe", "-n", str(count), "--host",
-                 f"10.77.0.1:{count // 2},10.77.0.2:{count // 2}", "--mca", "plm_rsh_agent", str(self.agent),
-                 "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "cable", "--mca", "oob_tcp_if_include", "cable",
-                 *exported, *map(str, command)]
-        child = subprocess.Popen(words, env=environment, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                 stderr=subprocess.PIPE, start_new_session=True)
-        return ended(child, runs.LIMIT)
+        launcher = ["ip", "netns", "exec", a, "unshare", "--uts", "sh", "-c", f'hostname {a}; exec "$@"', "sh", *MPIRUN,
+                    "--host", f"10.77.0.1:{count // 2},10.77.0.2:{count // 2}", "--mca", "plm_rsh_agent", str(self.agent),
+                    "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "cable", "--mca", "oob_tcp_if_include", "cable",
+                    *exported]
+        return ended(start(count, command, environment, launcher=launcher), runs.LIMIT)
 
     def __exit__(self, *_):
         for name in self.names:

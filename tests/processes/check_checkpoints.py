@@ -19,10 +19,11 @@ import re
 import shutil
 import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import time
+
+from mpi_runs import Failed, ended, environment, expect, start
 
 PROGRAM, GPT, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:])
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")
@@ -34,43 +35,14 @@ SKIPPED = 77
 LIMIT = 300
 
 
-class Failed(Exception):
-    pass
-
-
-def expect(holds, *what):
-    if not holds:
-        raise Failed(" ".join(str(w) for w in what))
-
-
-def environment(variables):
-    """Without the variables of another run, with the library of this build."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("MESHARD_PROCESS_", "OMPI_", "PMIX_"))}
-    return ours | {"MESHARD_MPI_LIBRARY": LIBRARY, "TF_CPP_MIN_LOG_LEVEL": "3",
-                   "MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables
-
-
-def start(count, *command, **variables):
-    words = [str(word) for word in command]
-    if count > 1:
-        words = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count)] + words
-    return subprocess.Popen(words, env=environment(variables), encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL,
-                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
-
-
-def ended(child, limit=LIMIT):
-    """@return status, output, errors"""
-    try:
-        output, errors = child.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGKILL)
-        output, errors = child.communicate()
-        raise Failed(f"{child.args} still runs after {limit} s: {output}{errors}") from None
-    return child.returncode, output, errors
+def launch(count, *command, **variables):
+    own = {"MESHARD_PROCESS_SILENCE_SECONDS": "300"} | variables
+    return start(count, command, environment(LIBRARY, own))
 
 
 def run(count, *command, **variables):
-    return ended(start(count, *command, **variables))
+    """@return status, output, errors"""
+    return ended(launch(count, *command, **variables), LIMIT)
 
 
 def succeed(count, *command, **variables):
@@ -269,7 +241,7 @@ def a_failing_process_does_not_wait(folder):
 def killed(folder, generator):
     """One of four processes is killed while they train and save. Afterward, the last checkpoint is complete."""
     path = folder / "run.safetensors"
-    child = start(4, PROGRAM, 4, path, "loop")
+    child = launch(4, PROGRAM, 4, path, "loop")
     pids, published, wanted = {}, -1, generator.randrange(1, 12)
     while len(pids) < 4 or published < wanted:
         line = child.stdout.readline()
@@ -302,7 +274,7 @@ def killed(folder, generator):
 def read_meanwhile(folder):
     """A checkpoint that is replaced all the time is always complete for a reader."""
     path = folder / "run.safetensors"
-    child = start(2, PROGRAM, 2, path, "loop")
+    child = launch(2, PROGRAM, 2, path, "loop")
     try:
         line = child.stdout.readline()
         while line and not line.startswith("saved"):

@@ -10,7 +10,8 @@ programs (default 10; 500 in `./dev nightly`). The last line is `N passed, N fai
 import os
 import sys
 
-from across_runs import example, expect, programs_on_disk, random_programs, run, run_all, scenario
+from across_runs import example, programs_on_disk, random_programs, run, run_all, scenario
+from mpi_runs import expect
 
 PROGRAM, RANDOM, EXAMPLES = (os.path.abspath(path) for path in sys.argv[1:4])
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")

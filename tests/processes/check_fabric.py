@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 
-from across_runs import Failed, environment, expect, run
+from across_runs import environment_of, run
+from mpi_runs import Failed, expect
 
 PROGRAM, FAKE, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:])
 LIMIT = 120  # seconds until a run counts as hanging
@@ -48,7 +49,7 @@ def fake(processes, devices):
                 variables |= {"MESHARD_PROCESS_ADDRESS": str(pathlib.Path(folder) / "socket"),
                               "MESHARD_PROCESS_RANK": str(rank), "MESHARD_PROCESS_COUNT": str(processes)}
             children.append(subprocess.Popen([PROGRAM, str(processes * devices), *traits], text=True,
-                                             env=environment(variables), stdin=subprocess.DEVNULL,
+                                             env=environment_of(variables), stdin=subprocess.DEVNULL,
                                              stdout=subprocess.PIPE, stderr=subprocess.PIPE))
         try:
             ends = [(child.communicate(timeout=LIMIT), child) for child in children]

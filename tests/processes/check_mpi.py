@@ -17,6 +17,8 @@ import subprocess
 import sys
 import time
 
+from mpi_runs import Failed, ended, environment, expect, start
+
 MPI_PROGRAM, MEMBER_PROGRAM, LIBRARY = sys.argv[1:]
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")
 KILLS = int(os.environ.get("MESHARD_PROCESS_KILLS") or (50 if NIGHTLY else 2))
@@ -27,41 +29,12 @@ SKIPPED = 77
 LIMIT = 300
 
 
-class Failed(Exception):
-    pass
-
-
-def expect(holds, *what):
-    if not holds:
-        raise Failed(" ".join(str(w) for w in what))
-
-
-def environment(**variables):
-    """Without the variables of another run, with the library of this build."""
-    ours = {k: v for k, v in os.environ.items() if not k.startswith(("MESHARD_PROCESS_", "OMPI_", "PMIX_"))}
-    return ours | {"MESHARD_MPI_LIBRARY": LIBRARY} | variables
-
-
 def mpirun(count, *command, **variables):
-    return subprocess.Popen(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count),
-                             *[str(word) for word in command]], env=environment(**variables), text=True,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            start_new_session=True)
-
-
-def ended(child, seconds=LIMIT):
-    try:
-        output, errors = child.communicate(timeout=seconds)
-        return child.returncode, output, errors
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, signal.SIGCONT)
-        os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
-        raise Failed(f"mpirun still runs after {seconds} s")
+    return start(count, command, environment(LIBRARY, variables))
 
 
 def collectives(count, *arguments):
-    status, output, errors = ended(mpirun(count, MPI_PROGRAM, *arguments))
+    status, output, errors = ended(mpirun(count, MPI_PROGRAM, *arguments), LIMIT)
     counts = re.search(r"^(\d+) passed, (\d+) failed$", output, re.MULTILINE)
     expect(counts and status in (0, 1), f"{count} processes: status {status}: {output}{errors}")
     expect(status == 0 and counts[2] == "0", f"{count} processes: {counts[0]}\n{errors}")
@@ -70,25 +43,25 @@ def collectives(count, *arguments):
 
 def members():
     status, output, errors = ended(mpirun(3, MEMBER_PROGRAM, "join", 20000, "communicator", "publish", "p", "v",
-                                          "barrier", "b", 20000, "finalize"))
+                                          "barrier", "b", 20000, "finalize"), LIMIT)
     expect(status == 0 and not errors, status, output, errors)
     for line, count in [("a communicator", 3), ("publish: ok; first v", 3), ("barrier b: ok", 3), ("finalize: ok", 3)]:
         expect(output.splitlines().count(line) == count, output)
 
 
 def normal_end_without_finalize():
-    status, output, errors = ended(mpirun(3, MEMBER_PROGRAM, "join", 20000))
+    status, output, errors = ended(mpirun(3, MEMBER_PROGRAM, "join", 20000), LIMIT)
     expect(status == 0 and not errors, status, output, errors)
 
 
 def missing_library():
-    status, output, _ = ended(mpirun(2, MEMBER_PROGRAM, "join", 20000, MESHARD_MPI_LIBRARY="/nowhere/x.so"))
+    status, output, _ = ended(mpirun(2, MEMBER_PROGRAM, "join", 20000, MESHARD_MPI_LIBRARY="/nowhere/x.so"), LIMIT)
     expect(status != 0 and "MESHARD_MPI_LIBRARY=/nowhere/x.so cannot be read" in output, output)
 
 
 def other_launcher():
     """The launcher says 4, but this process alone is in its MPI."""
-    child = subprocess.run([MEMBER_PROGRAM, "join", "20000"], env=environment(PMI_RANK="1", PMI_SIZE="4"), text=True,
+    child = subprocess.run([MEMBER_PROGRAM, "join", "20000"], env=environment(LIBRARY, {"PMI_RANK": "1", "PMI_SIZE": "4"}), text=True,
                            capture_output=True, timeout=LIMIT)
     expect(child.returncode == 2 and "PMI_SIZE is 4, but MPI has 1 processes" in child.stdout, child.stdout, child.stderr)
 

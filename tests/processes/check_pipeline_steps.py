@@ -11,7 +11,8 @@ import os
 import re
 import sys
 
-from across_runs import expect, run, run_all
+from across_runs import run, run_all
+from mpi_runs import expect
 
 PROGRAM = os.path.abspath(sys.argv[1])
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")

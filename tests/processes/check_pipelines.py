@@ -12,7 +12,8 @@ import os
 import sys
 import tempfile
 
-from across_runs import example, expect, expect_equal, run, run_all
+from across_runs import example, expect_equal, run, run_all
+from mpi_runs import expect
 
 PROGRAM, EXAMPLES = (os.path.abspath(path) for path in sys.argv[1:3])
 NIGHTLY = os.environ.get("MESHARD_NIGHTLY")

@@ -15,37 +15,18 @@ import subprocess
 import sys
 import tempfile
 
+from mpi_runs import Failed, ended, environment, expect, start
+
 PROGRAM, LIBRARY = (os.path.abspath(path) for path in sys.argv[1:])
 SKIPPED = 77
 LIMIT = 300
 
 
-class Failed(Exception):
-    pass
-
-
-def expect(holds, *what):
-    if not holds:
-        raise Failed(" ".join(str(w) for w in what))
-
-
 def run(count, *words, wrapper=()):
     """@return the output of the program in `count` processes, each of which the wrapper starts"""
-    ours = {k: v for k, v in os.environ.items()
-            if not k.startswith(("MESHARD_PROCESS_ADDRESS", "MESHARD_PROCESS_RANK", "MESHARD_PROCESS_COUNT", "OMPI_", "PMIX_"))}
-    ours |= {"MESHARD_MPI_LIBRARY": LIBRARY, "MESHARD_PROGRAM_CACHE_MB": "0", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    command = [*wrapper, PROGRAM, *words]
-    if count > 1:
-        command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", str(count), *command]
-    child = subprocess.Popen(command, env=ours, encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, start_new_session=True)
-    try:
-        output, errors = child.communicate(timeout=LIMIT)
-    except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
-        child.communicate()
-        raise Failed(f"{command} still runs after {LIMIT} s") from None
-    expect(child.returncode == 0, f"status {child.returncode}: {output}{errors}")
+    variables = environment(LIBRARY, {"MESHARD_PROGRAM_CACHE_MB": "0"})
+    status, output, errors = ended(start(count, [*wrapper, PROGRAM, *words], variables), LIMIT)
+    expect(status == 0, f"status {status}: {output}{errors}")
     return output
 
 

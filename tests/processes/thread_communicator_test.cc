@@ -1,6 +1,6 @@
 // The checks of tests/processes/check_communicator.h for the communicator between threads, and for
 // devices of such "processes".
-#include "meshard/processes/thread_communicator.h"
+#include "tests/support/thread_communicator.h"
 
 #include <gtest/gtest.h>
 

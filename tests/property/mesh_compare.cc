@@ -4,8 +4,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/mesh/device_groups.h"
-#include "meshard/mesh/overlap.h"
-#include "meshard/mesh/shardy_text.h"
+#include "meshard/mesh/submeshes.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "tests/property/mesh_program.h"
 
 namespace meshard::model {

@@ -45,7 +45,7 @@ struct Switched {
 
 TEST_F(QuirkTrials, HaveOtherOptionsWithoutTheQuirk) {
   auto override_of = [](const QuirkRow& row) {
-    auto options = compile_options_for(runtime_client(), {0, 1});
+    auto options = compile_options_for(runtime_client(), LoweredModule(), {0, 1});
     return options.overrides.count(std::string(row.option_off));
   };
   for (Quirk quirk : all_quirks()) {
@@ -64,7 +64,8 @@ TEST_F(QuirkTrials, SwitchesArePartOfTheKeysOfPrograms) {
   auto key = [&] {
     LoweredModule lowered;
     lowered.text = "module";
-    return DiskCache::key_of(runtime_client(), lowered, compile_options_for(runtime_client(), {0}));
+    return DiskCache::key_of(runtime_client(), lowered,
+                             compile_options_for(runtime_client(), lowered, {0}));
   };
   (void)f(numbers()).to_vector<float>();
   std::string before = key().program;

@@ -9,6 +9,7 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/op_def.h"
 #include "tests/support/interpreter.h"
+#include "tests/support/op_samples/op_samples.h"
 
 namespace meshard {
 
@@ -41,7 +42,7 @@ inline std::vector<Tensor> recorded_vjp(const Tensor& result, const Tensor& cota
 inline void check_vjp(const OpDef& op, std::size_t first = 0) {
   SampleSource source(1);
   int checked = 0;
-  for (const OpSample& sample : op.samples(source)) {
+  for (const OpSample& sample : samples_of(op, source)) {
     bool all_f64 = !sample.inputs.empty();
     bool any_f64 = false;
     for (const HostArray& input : sample.inputs) {

@@ -23,7 +23,6 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/temporary_folder.h"
 #include "meshard/base/whole_file.h"
 #include "meshard/target/compile_job.h"
 

@@ -31,7 +31,7 @@ STANDARD = {
 }
 # Headers with declarations outside the reference: dtypes, array creation, and a helper of a
 # primitive.
-HEADERS = ["meshard/array/dtype.h", "meshard/graph/leaf.h", "meshard/ops/reshape.h"]
+HEADERS = ["meshard/array/dtype/dtype.h", "meshard/graph/leaf.h", "meshard/ops/reshape.h"]
 
 
 def rows():

@@ -14,8 +14,8 @@ import pathlib
 import re
 import sys
 
-PURE = ["base", "quirks", "layout", "mesh", "sharding", "array", "processes", "stablehlo", "graph", "ops", "batching", "autodiff",
-        "lowering", "trace"]
+PURE = ["base", "quirks", "layout", "mesh", "sharding", "array", "processes", "stablehlo", "graph", "ops", "autodiff", "lowering",
+        "trace"]
 ON_THE_PUBLIC_API = ["nn", "optim"]  # like user code, they may include meshard/meshard.h
 WORDS = ("DEPENDS", "SMALL_FUNCTIONS", "QUICK_BUILD", "QUICK_COMPILER")  # of meshard_folder
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')

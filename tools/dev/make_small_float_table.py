@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes meshard/array/small_float_test_data.inc: the values of small floats according to ml_dtypes and numpy.
+"""Writes meshard/array/dtype/small_float_test_data.inc: the values of small floats according to ml_dtypes and numpy.
 
     python3 -m venv venv && venv/bin/pip install ml_dtypes numpy
-    venv/bin/python tools/dev/make_small_float_table.py > meshard/array/small_float_test_data.inc
+    venv/bin/python tools/dev/make_small_float_table.py > meshard/array/dtype/small_float_test_data.inc
 
 For each format: the float32 bits of every code (all codes of 8-bit formats, a hash for 16-bit formats), and the
 codes of the float32 numbers at, directly below and directly above the midpoint of each pair of neighboring codes.

@@ -17,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPS = pathlib.PurePath("meshard/ops")
 TABLE = pathlib.PurePath("tests/support/element_wise_table.h")
+SAMPLES = pathlib.PurePath("tests/support/op_samples/element_wise.cc")
 ATTRIBUTES = OPS / "definition" / "attributes.h"
 
 TEST = '''#include "meshard/ops/{name}.h"
@@ -39,7 +40,7 @@ NEXT = """Now, in the definition:
   domain           the dtypes that an element-wise op accepts
   mnemonic         the op of StableHLO (now {like}'s), or emit
   vjp              its derivative (now {like}'s), or kNotDifferentiable
-  samples          calls for the conformance suites, including odd shapes
+And in tests/support/op_samples/: its calls for the conformance suites, including odd shapes.
 An op that is not element-wise has no domain, but infer, sharding_rule and batch. The row of an element-wise op needs
 the mnemonic and the function that the op computes.
 The build lists the op and its header by itself. Then run:
@@ -76,7 +77,7 @@ def in_family(root, family, name, like):
                   r"(?:[^\n]*\}\n|.*?^\}\n)")
     patterns = {OPS / f"{family}.h": (rf"(?:^///[^\n]*\n)+Tensor {like}\([^;]*;\n", "\n"),
                 OPS / f"{family}.cc": (definition, "\n"),
-                TABLE: (rf'^      \{{"{like}",.*?\}},\n(?=      \{{"|  \}};)', "")}
+                **{rows: (rf'^      \{{"{like}",.*?\}},\n(?=      \{{"|  \}};)', "") for rows in (TABLE, SAMPLES)}}
     return {path: copied_below(path, (root / path).read_text(encoding="utf-8"), pattern, like, name, between)
             for path, (pattern, between) in patterns.items()}
 

@@ -27,7 +27,8 @@ class NewOp(unittest.TestCase):
         self.ops = self.root / "meshard" / "ops"
         self.ops.mkdir(parents=True)
         self.table = self.root / new_op.TABLE
-        self.table.parent.mkdir(parents=True)
+        self.samples = self.root / new_op.SAMPLES
+        self.samples.parent.mkdir(parents=True)
         self.attributes = self.root / new_op.ATTRIBUTES
         self.attributes.parent.mkdir()
         self.write({self.attributes: "struct SortAttributes {\n  int keys;\n};\n\nstruct PadAttributes {\n};\n",
@@ -35,7 +36,8 @@ class NewOp(unittest.TestCase):
                     self.ops / "family.h": "#pragma once\n\n/// e to the power\n/// of x.\nTensor exp(In x);\n\n"
                                            "/// x\nTensor log(In x);\n",
                     self.ops / "family.cc": SOURCE.format(op="exp") + "\n" + SOURCE.format(op="log"),
-                    self.table: '  ops = {\n      {"exp", exp, "m",\n       f},\n      {"log", log},\n  };\n'})
+                    self.table: '  ops = {\n      {"exp", exp, "m",\n       f},\n      {"log", log},\n  };\n',
+                    self.samples: '  samples{\n      {"exp", unary(exp)},\n      {"log", unary(log)},\n  };\n'})
 
     def tearDown(self):
         self.folder.cleanup()
@@ -71,6 +73,8 @@ class NewOp(unittest.TestCase):
         self.assertEqual(self.table.read_text(encoding="utf-8"),
                          '  ops = {\n      {"exp", exp, "m",\n       f},\n      {"new_exp", new_exp, "m",\n       f},\n'
                          '      {"log", log},\n      {"new_log", new_log},\n  };\n')
+        self.assertIn('{"new_exp", unary(new_exp)},\n      {"log", unary(log)},\n      {"new_log", unary(new_log)},\n',
+                      self.samples.read_text(encoding="utf-8"))
 
     def refused(self, name, like, text):
         before = sorted(p.name for p in self.ops.iterdir())
@@ -89,12 +93,16 @@ class NewOp(unittest.TestCase):
 
     @unittest.skipUnless((ROOT / "meshard" / "ops" / "exponential.cc").exists(), "no model op")
     def test_the_real_model_compiles_under_a_new_name(self):
-        for path in (new_op.OPS / "exponential.h", new_op.OPS / "exponential.cc", new_op.TABLE):
+        for path in (new_op.OPS / "exponential.h", new_op.OPS / "exponential.cc", new_op.TABLE, new_op.SAMPLES):
             shutil.copy(ROOT / path, self.root / path)
         new_op.new_op(self.root, "zzz", "exp")
         self.assertIn('{"zzz", zzz, "stablehlo.exponential"', self.table.read_text(encoding="utf-8"))
+        # CTest runs this inside the build, which has generated headers.
+        generated = next((each / "include" for each in (pathlib.Path.cwd(), *pathlib.Path.cwd().parents, ROOT / "build")
+                          if (each / "include" / "meshard").exists()), ROOT)
         done = subprocess.run(["g++", "-std=c++20", "-fsyntax-only", "-I", str(self.root), "-I", str(ROOT),
-                               str(self.ops / "exponential.cc")], capture_output=True, encoding="utf-8")
+                               "-I", str(generated), str(self.ops / "exponential.cc")],
+                              capture_output=True, encoding="utf-8")
         self.assertEqual(done.returncode, 0, done.stderr)
 
 

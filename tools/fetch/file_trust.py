@@ -1,4 +1,4 @@
-"""Whether only users that this process trusts can have written a file: the rule of meshard/base/file_trust.h."""
+"""Whether only users that this process trusts can have written a file: the rule of meshard/base/file_cache.h."""
 
 import grp
 import os

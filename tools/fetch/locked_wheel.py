@@ -136,7 +136,7 @@ def download(entry, folder):
 
 
 def record(path, sha256):
-    """Writes the record that loading a fetched plugin checks; see meshard/pjrt/plugin_hash.h."""
+    """Writes the record that loading a fetched plugin checks; see meshard/pjrt/plugin_search.h."""
     about = path.stat()
     text = (f"meshard fetched 1\nsha256 {sha256}\nsize {about.st_size}\ntime {about.st_mtime_ns}\n"
             f"owner {about.st_uid}\n")

@@ -6,8 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "meshard/report/diff_limits.h"
-#include "meshard/report/diff_markdown.h"
+#include "meshard/report/diff_text.h"
 #include "tools/meshard/load_report.h"
 #include "tools/meshard/subcommands.h"
 #include "tools/meshard/terminal.h"

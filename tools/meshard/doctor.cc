@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <sstream>
 
+#include "meshard/lapack/lapack.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/quirks/quirks.h"
 #include "meshard/runtime/disk_cache.h"
@@ -142,6 +142,10 @@ int examine(const pjrt::FoundPlugin& found, bool why_quirks, std::string& out) {
   line(out, "platform", cat(client.value().platform(), ", ", client.value().platform_version()));
   describe_devices(client.value(), out);
   describe_quirks(client.value(), why_quirks, out);
+  if (client.value().platform() == "cpu") {
+    auto lapack = Lapack::open();
+    line(out, "LAPACK", lapack.ok() ? lapack.value()->path() : lapack.error().message());
+  }
   line(out, "verdict", "usable");
   return 0;
 }

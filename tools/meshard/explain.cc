@@ -1,4 +1,6 @@
 // meshard explain: what a StableHLO file compiles to for hardware that is not here.
+#include "meshard/explain/explain.h"
+
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -6,7 +8,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/json_writer.h"
-#include "meshard/explain/explain_for.h"
 #include "meshard/plan/sharding_trial.h"
 #include "meshard/report/expect.h"
 #include "meshard/report/html.h"

@@ -4,12 +4,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/modes.h"
 #include "meshard/layout/text_scanner.h"
-#include "meshard/layout/tiling.h"
 #include "meshard/layout/values.h"
 
 namespace meshard::tool {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/report/json.h"
 #include "tools/meshard/mesh_steps.h"
 
@@ -31,6 +31,10 @@ void ReportSource::add_options(CLI::App& command) {
   command.add_option("--topology", topology,
                      "the target that modules are compiled for: v6e:16x16, h100:4x8, cpu:8");
   command.add_option("--mesh", mesh, "mesh axes that replace the module's own: data=4,model=2");
+  CompileSettings::add_options(command);
+}
+
+void CompileSettings::add_options(CLI::App& command) {
   command.add_option("--plugin", plugin, "the plugin file; default: search for it");
   command.add_option("--compile-limit", time_limit, "time limit for each compile, in seconds");
   command.add_option("--cache", cache, "the folder of the compile cache");
@@ -66,7 +70,7 @@ ProgramReport load_report(const std::string& path, const ReportSource& source) {
                         /*where=*/{});
 }
 
-CompileForOptions ReportSource::compile_options() const {
+CompileForOptions CompileSettings::compile_options() const {
   CompileForOptions options;
   options.plugin = plugin;
   options.use_cache = !no_cache;

@@ -7,24 +7,31 @@
 #include "meshard/explain/report.h"
 #include "meshard/target/compile_for.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): of a library
 class App;
 }
 
 namespace meshard::tool {
 
-/// How module files are compiled.
-struct ReportSource {
-  std::string topology;
-  /// `data=4,model=2`. Empty: the mesh of the module.
-  std::string mesh;
+/// How modules are compiled in other processes.
+struct CompileSettings {
   std::string plugin, cache;
   std::int64_t time_limit = 0;
   bool no_cache = false;
 
-  /// Adds `--topology`, `--mesh`, `--plugin`, `--compile-limit`, `--cache` and `--no-cache`.
+  /// Adds `--plugin`, `--compile-limit`, `--cache` and `--no-cache`.
   void add_options(CLI::App& command);
   CompileForOptions compile_options() const;
+};
+
+/// How module files are compiled to make their reports.
+struct ReportSource : CompileSettings {
+  std::string topology;
+  /// `data=4,model=2`. Empty: the mesh of the module.
+  std::string mesh;
+
+  /// Adds `--topology`, `--mesh` and those of CompileSettings.
+  void add_options(CLI::App& command);
 };
 
 /// Loads a report from `path`: JSON of `meshard explain --json`, or a StableHLO module, which is

@@ -88,11 +88,14 @@ int main(int argc, char** argv) {
   meshard::tool::add_doctor(app, exit_code);
   meshard::tool::add_expect(app, exit_code);
   meshard::tool::add_explain(app, exit_code);
+  meshard::tool::add_explicit(app, exit_code);
   meshard::tool::add_fetch(app, exit_code);
   meshard::tool::add_layout(app, exit_code);
   meshard::tool::add_mesh(app, exit_code);
   meshard::tool::add_op(app, exit_code);
   meshard::tool::add_plan(app, exit_code);
+  meshard::tool::add_run(app, exit_code);
+  meshard::tool::add_same(app, exit_code);
   meshard::tool::add_schedule(app, exit_code);
   meshard::tool::add_torus(app, exit_code);
   return check_output(run(app, argc, argv, exit_code));

@@ -9,14 +9,13 @@
 #include <filesystem>
 #include <memory>
 
-#include "meshard/base/cache_folder.h"
-#include "meshard/base/file_trust.h"
+#include "meshard/base/file_cache.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/pjrt/plugin_search.h"
-#include "meshard/plan/plan_text.h"
+#include "meshard/plan/search.h"
 #include "meshard/report/diff_text.h"
-#include "meshard/report/expectations.h"
+#include "meshard/report/expect.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"
 #include "tools/meshard/load_report.h"

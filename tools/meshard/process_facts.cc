@@ -13,7 +13,6 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/sha256.h"
 #include "meshard/pjrt/client.h"
-#include "meshard/pjrt/plugin_hash.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "tools/meshard/child_process.h"

@@ -1,12 +1,13 @@
 // meshard schedule: shows who works when in a pipeline, and how long workers wait.
+#include "meshard/pipeline/schedule/schedule.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
 #include <memory>
 
 #include "meshard/base/cat.h"
-#include "meshard/pipeline/schedule/picture.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/timeline.h"
 #include "meshard/report/diff_text.h"
 #include "tools/meshard/load_report.h"
 #include "tools/meshard/subcommands.h"
@@ -24,21 +25,21 @@ struct ScheduleArguments {
   bool actions = false, no_picture = false;
 };
 
-[[noreturn]] void refuse(std::string message) {
+[[noreturn]] void refuse_schedule(std::string message) {
   throw Error(ErrorCode::kInvalidArgument, cat("[schedule] ", message));
 }
 
 PipelineSchedule standard_schedule(const ScheduleArguments& given) {
   if (given.stages < 1 || given.microbatches < 1)
-    refuse(cat(given.schedule, " needs --stages and --microbatches of at least 1"));
+    refuse_schedule(cat(given.schedule, " needs --stages and --microbatches of at least 1"));
   if (given.chunks < 1 || given.stages % given.chunks != 0)
-    refuse(cat(given.stages, " stages cannot be divided into ", given.chunks,
-               " chunks for each worker"));
+    refuse_schedule(cat(given.stages, " stages cannot be divided into ", given.chunks,
+                        " chunks for each worker"));
   bool alternates = given.schedule == "1f1b";
   if (alternates && given.chunks > 1)
     return interleaved(given.stages / given.chunks, given.chunks, given.microbatches);
   if (alternates) return one_forward_one_backward(given.stages, given.microbatches);
-  if (given.chunks > 1) refuse(cat("only 1f1b has --chunks, not ", given.schedule));
+  if (given.chunks > 1) refuse_schedule(cat("only 1f1b has --chunks, not ", given.schedule));
   return given.schedule == "gpipe" ? gpipe(given.stages, given.microbatches)
                                    : zero_bubble(given.stages, given.microbatches);
 }
@@ -51,14 +52,15 @@ PipelineSchedule schedule_of(const ScheduleArguments& given) {
   try {
     text = read_file(given.schedule);
   } catch (const Error& error) {
-    refuse(cat(given.schedule, " is neither 1f1b, gpipe or zb-h1, nor a file: ", error.message()));
+    refuse_schedule(
+        cat(given.schedule, " is neither 1f1b, gpipe or zb-h1, nor a file: ", error.message()));
   }
   PipelineSchedule schedule =
       PipelineSchedule::parse(text, given.schedule == "-" ? "custom" : given.schedule).value();
   if (given.chunks != 1 || (given.stages != 0 && given.stages != schedule.stages()) ||
       (given.microbatches != 0 && given.microbatches != schedule.microbatches()))
-    refuse(cat("the file has ", schedule.stages(), " stages and ", schedule.microbatches(),
-               " microbatches: leave out --stages, --microbatches and --chunks"));
+    refuse_schedule(cat("the file has ", schedule.stages(), " stages and ", schedule.microbatches(),
+                        " microbatches: leave out --stages, --microbatches and --chunks"));
   return schedule;
 }
 
@@ -67,7 +69,7 @@ class TimesOption {
  public:
   TimesOption(const char* option, const std::vector<double>& given, int stages) : given_(given) {
     if (given.size() > 1 && given.size() != static_cast<std::size_t>(stages))
-      refuse(cat(option, " has ", given.size(), " times for ", stages, " stages"));
+      refuse_schedule(cat(option, " has ", given.size(), " times for ", stages, " stages"));
   }
   double at(std::size_t stage, double otherwise) const {
     if (given_.empty()) return otherwise;
@@ -80,7 +82,8 @@ class TimesOption {
 
 std::vector<StageTimes> times_of(const ScheduleArguments& given, int stages) {
   if (!given.backward.empty() && (!given.input_gradient.empty() || !given.weight_gradient.empty()))
-    refuse("--backward is the sum of --input-gradient and --weight-gradient: give it or them");
+    refuse_schedule(
+        "--backward is the sum of --input-gradient and --weight-gradient: give it or them");
   TimesOption forward("--forward", given.forward, stages),
       backward("--backward", given.backward, stages),
       inputs("--input-gradient", given.input_gradient, stages),

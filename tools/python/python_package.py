@@ -210,6 +210,9 @@ def test(names, others):
 PYTORCH_SCRIPTS = (
     ["op_database.py"], ["op_database.py", "--grad"], *(["op_database.py", "--dtype", dtype] for dtype in
                                                        ("int64", "bool", "bfloat16", "complex64")),
+    *(["op_database.py", "--device", *options] for options in ([], ["--grad"], ["--variant", "in place"],
+                                                               ["--variant", "out"])),
+    ["random_eager_programs.py", "--programs", "1000"],
     ["module_database.py"], ["optimizer_database.py"], ["model_database.py"],
     ["rank_database.py", "--topology", "v5p:2x2x2"], ["explained_models.py"])
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "meshard/base/cat.h"
-#include "meshard/graph/print.h"
+#include "meshard/graph/graph_text.h"
 #include "meshard/lowering/lower.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/op_table.h"
@@ -16,7 +16,7 @@ namespace meshard::tool {
 namespace {
 
 constexpr std::string_view kComposites = "meshard/ops/composite/";
-constexpr std::string_view kDimensionNumbers = "meshard/stablehlo/dimension_numbers.h";
+constexpr std::string_view kDimensionNumbers = "meshard/stablehlo/types.h";
 
 std::string block(std::string_view language, std::string_view text) {
   if (text.ends_with('\n')) text.remove_suffix(1);

@@ -1,13 +1,13 @@
 // Tested in meshard/explain/collectives/purposes_test.cc.
-#include "meshard/explain/collectives/boundary_match.h"
-
 #include <algorithm>
 #include <optional>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
-#include "meshard/explain/collectives/op_scope.h"
-#include "meshard/explain/collectives/purposes.h"
+#include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/collectives/value_flow.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -62,7 +62,7 @@ bool consists_of_shards(std::vector<std::int64_t> value, std::vector<std::int64_
     return true;
   };
   if (multiples()) return true;
-  std::reverse(value.begin(), value.end());
+  std::ranges::reverse(value);
   return multiples();
 }
 
@@ -104,8 +104,8 @@ BoundaryMatch::BoundaryMatch(const Executions& executions, const BoundaryNames& 
         ops_[number].push_back(std::move(used));
     }
     scopes_[number] = scopes_of(uses.consumers, differentiated, phases);
-    read_by_model_[number] = std::any_of(
-        uses.consumers.begin(), uses.consumers.end(),
+    read_by_model_[number] = std::ranges::any_of(
+        uses.consumers,
         [&](const LocatedInstruction& user) { return is_of_model(*user.instruction, phases); });
   }
   std::size_t results = module.result.is_tuple ? module.result.tuple.size() : 1;
@@ -165,7 +165,7 @@ std::vector<std::int64_t> BoundaryMatch::replaced_by(
     auto i = static_cast<std::size_t>(result);
     if (i < replaced_.size() && replaced_[i] >= 0) add_once(found, replaced_[i]);
   }
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   return found;
 }
 
@@ -175,7 +175,7 @@ std::vector<std::int64_t> BoundaryMatch::used_by(const std::string& op_name,
   std::string op = op_in_layer(op_name);
   for (std::int64_t argument : arguments) {
     const std::vector<std::string>& ops = ops_[static_cast<std::size_t>(argument)];
-    if (std::find(ops.begin(), ops.end(), op) != ops.end()) found.push_back(argument);
+    if (std::ranges::find(ops, op) != ops.end()) found.push_back(argument);
   }
   return found;
 }
@@ -200,11 +200,11 @@ std::optional<std::string> BoundaryMatch::layer_of(const std::vector<std::string
   for (std::size_t i = 0; i < scopes_.size(); ++i) {
     const std::vector<std::string>& scopes = scopes_[i];
     std::string name = argument_name(static_cast<std::int64_t>(i));
-    if (scopes.empty() || std::find(names.begin(), names.end(), name) == names.end()) continue;
-    auto fits = std::find(scopes.begin(), scopes.end(), own);
+    if (scopes.empty() || std::ranges::find(names, name) == names.end()) continue;
+    auto fits = std::ranges::find(scopes, own);
     if (fits == scopes.end())
-      fits = std::find_if(scopes.begin(), scopes.end(),
-                          [&](const std::string& scope) { return scope.starts_with(own + "/"); });
+      fits = std::ranges::find_if(
+          scopes, [&](const std::string& scope) { return scope.starts_with(own + "/"); });
     const std::string& scope = fits == scopes.end() ? scopes.front() : *fits;
     common = common ? common_scope(*common, scope) : scope;
   }
@@ -223,7 +223,7 @@ bool BoundaryMatch::has_elements(std::int64_t argument, std::int64_t count) cons
 }
 
 bool BoundaryMatch::is_updated(std::int64_t argument) const {
-  return std::find(replaced_.begin(), replaced_.end(), argument) != replaced_.end();
+  return std::ranges::find(replaced_, argument) != replaced_.end();
 }
 
 }  // namespace meshard

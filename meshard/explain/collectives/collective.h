@@ -4,16 +4,67 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "meshard/base/enum_names.h"
 #include "meshard/base/field_notes.h"
 #include "meshard/base/fields.h"
 #include "meshard/base/saturating.h"
-#include "meshard/explain/collectives/op_scope.h"
+#include "meshard/graph/program_phases.h"
 #include "meshard/mesh/axis_ref.h"
 
 namespace meshard {
+
+template <>
+struct EnumNames<ProgramPhase> {
+  using enum ProgramPhase;
+  static constexpr EnumName<ProgramPhase> kNames[] = {{kUnknown, "unknown"},
+                                                      {kForward, "forward"},
+                                                      {kBackward, "backward"},
+                                                      {kOptimizer, "optimizer"}};
+};
+
+/// `forward`, `backward`, `optimizer`; empty if unknown
+std::string_view to_string(ProgramPhase phase);
+
+/// Appends a value that the list does not have.
+template <class T>
+void add_once(std::vector<T>& list, T value) {
+  for (const auto& each : list)
+    if (each == value) return;
+  list.push_back(std::move(value));
+}
+
+/// The phase that an op_name of JAX states: `transpose(jvp())` marks the backward pass, `jvp()` the
+/// forward pass of a function that is differentiated. Files of meshard's own modules have `jvp()/`,
+/// `transpose(jvp())/` and `optimizer()/` before an op's name. Unknown for other names.
+ProgramPhase phase_of_op(std::string_view op_name);
+
+/// The name without the phase that a file of a meshard module has before it: `matmul` for
+/// `transpose(jvp())/matmul`. Names of JAX begin with a function, and stay.
+std::string_view without_phase(std::string_view op_name);
+
+/// The named scopes in an op_name of JAX, which are the layers: `MLP/b0_up` for
+/// `jit(step)/transpose(jvp(MLP))/b0_up/dot_general`. Names of functions, loops, checkpoints and
+/// einsums are not scopes. Empty if there is none.
+std::string op_scope(std::string_view op_name);
+
+/// The scope that contains both: `MLP` for `MLP/b0` and `MLP/b1`.
+std::string common_scope(std::string_view a, std::string_view b);
+
+/// The op within its layer, the same for the forward and the backward pass: `attn/btd,dhk->bthk/
+/// dot_general` for `jit(step)/transpose(jvp())/while/body/attn/btd,dhk->bthk/dot_general`. Empty
+/// for a name that is not a path.
+std::string op_in_layer(std::string_view op_name);
+
+/// The keys of a value in a tree: `blocks`, `3` and `w1` for `params['blocks'][3]['w1']`. Empty for
+/// a value outside every tree.
+std::vector<std::string> tree_keys(std::string_view name);
+
+/// The folder of a parameter in a tree: `blocks/3/mlp` for `params['blocks'][3]['mlp']['w1']`,
+/// `b0_up` for `p['b0_up']['kernel']`. Empty if there is none.
+std::string scope_of_parameter(std::string_view name);
 
 /// What a collective moves or adds up.
 enum class PurposeKind {
@@ -37,10 +88,6 @@ struct EnumNames<PurposeKind> {
       {kActivations, "activations"}, {kReshard, "reshard"}, {kUser, "user"}};
 };
 
-/// `weight`, `argument`, `gradient`, `update`, `result`, `activations`, `reshard`, `user`,
-/// `unknown`
-inline std::string_view to_string(PurposeKind kind) { return enum_name(kind); }
-
 /// How a purpose was found.
 enum class PurposeCertainty {
   kUnknown,
@@ -54,9 +101,6 @@ struct EnumNames<PurposeCertainty> {
   static constexpr EnumName<PurposeCertainty> kNames[] = {
       {kUnknown, "unknown"}, {kExact, "exact"}, {kInferred, "inferred"}};
 };
-
-/// `exact`, `inferred`, `unknown`
-inline std::string_view to_string(PurposeCertainty certainty) { return enum_name(certainty); }
 
 /// Value type: what a collective is for.
 struct CollectivePurpose {
@@ -128,9 +172,6 @@ constexpr bool is_permutation(CollectiveKind kind) {
          kind == CollectiveKind::kReceive;
 }
 
-/// The HLO name: `all-reduce`, `collective-permute`, `recv`.
-inline std::string_view to_string(CollectiveKind kind) { return enum_name(kind); }
-
 /// Value type: a shift in which every device sends to the device `by` positions further. The
 /// positions are those along `axes`, flattened into one axis whose last axis runs fastest. At the
 /// end, the shift wraps around or stops.
@@ -161,9 +202,6 @@ struct EnumNames<OriginCertainty> {
   static constexpr EnumName<OriginCertainty> kNames[] = {
       {kUnknown, "unknown"}, {kExact, "exact"}, {kMerged, "merged"}, {kInferred, "inferred"}};
 };
-
-/// `exact`, `merged`, `inferred`, `unknown`
-inline std::string_view to_string(OriginCertainty certainty) { return enum_name(certainty); }
 
 /// Value type: an op of the user's program that a collective originates from.
 struct OriginPlace {
@@ -239,9 +277,6 @@ struct EnumNames<CollectiveForm> {
                                                         {kWindowedEinsum, "windowed einsum"},
                                                         {kAcrossSlices, "across slices"}};
 };
-
-/// `plain`, `fused`, `windowed einsum`, `across slices`
-inline std::string_view to_string(CollectiveForm form) { return enum_name(form); }
 
 /// ` x 12`, ` per iteration of a loop of unknown length`, ` if its branch is taken`, or several of
 /// them. Empty for a single execution.
@@ -340,9 +375,6 @@ struct EnumNames<ReshardKind> {
   static constexpr EnumName<ReshardKind> kNames[] = {
       {kGather, "gather"}, {kExchange, "exchange"}, {kFullRematerialize, "full rematerialization"}};
 };
-
-/// `gather`, `exchange`, `full rematerialization`
-inline std::string_view to_string(ReshardKind kind) { return enum_name(kind); }
 
 /// Value type: one reshard in the compiled program.
 struct Reshard {

@@ -1,8 +1,7 @@
-#include "meshard/explain/collectives/collective_axes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/sharding/replica_groups.h"
 #include "meshard/topology/hybrid_mesh.h"
@@ -24,35 +23,35 @@ HloInstruction all_reduce(ReplicaGroups groups) {
   return one;
 }
 
-GroupAxes axes_of(const HloInstruction& instruction) {
+InstructionAxes axes_of(const HloInstruction& instruction) {
   return axes_of_instruction(instruction, kMesh).value();
 }
 
-TEST(CollectiveAxes, ListedGroups) {
-  GroupAxes data = axes_of(all_reduce(listed_groups({{0, 4}, {1, 5}, {2, 6}, {3, 7}})));
+TEST(InstructionAxes, ListedGroups) {
+  InstructionAxes data = axes_of(all_reduce(listed_groups({{0, 4}, {1, 5}, {2, 6}, {3, 7}})));
   EXPECT_EQ(data.axes, AxisList({"data"}));
   EXPECT_EQ(data.group_size, 2);
-  GroupAxes model = axes_of(all_reduce(listed_groups({{0, 1, 2, 3}, {4, 5, 6, 7}})));
+  InstructionAxes model = axes_of(all_reduce(listed_groups({{0, 1, 2, 3}, {4, 5, 6, 7}})));
   EXPECT_EQ(model.axes, AxisList({"model"}));
   EXPECT_EQ(model.group_size, 4);
-  GroupAxes both = axes_of(all_reduce(listed_groups({{0, 1, 2, 3, 4, 5, 6, 7}})));
+  InstructionAxes both = axes_of(all_reduce(listed_groups({{0, 1, 2, 3, 4, 5, 6, 7}})));
   EXPECT_EQ(both.axes, AxisList({"data", "model"}));
   EXPECT_EQ(both.group_size, 8);
 }
 
-TEST(CollectiveAxes, PartOfAnAxis) {
-  GroupAxes inner = axes_of(all_reduce(listed_groups({{0, 1}, {2, 3}, {4, 5}, {6, 7}})));
+TEST(InstructionAxes, PartOfAnAxis) {
+  InstructionAxes inner = axes_of(all_reduce(listed_groups({{0, 1}, {2, 3}, {4, 5}, {6, 7}})));
   EXPECT_EQ(inner.axes, AxisList({AxisRef("model", 2, 2)}));
   EXPECT_EQ(inner.group_size, 2);
 }
 
-TEST(CollectiveAxes, GroupsOfNoAxes) {
-  GroupAxes odd = axes_of(all_reduce(listed_groups({{0, 5}, {1, 4}, {2, 7}, {3, 6}})));
+TEST(InstructionAxes, GroupsOfNoAxes) {
+  InstructionAxes odd = axes_of(all_reduce(listed_groups({{0, 5}, {1, 4}, {2, 7}, {3, 6}})));
   EXPECT_EQ(odd.axes, std::nullopt);
   EXPECT_EQ(odd.group_size, 2);
 }
 
-TEST(CollectiveAxes, IotaGroups) {
+TEST(InstructionAxes, IotaGroups) {
   // [4,2]<=[2,4]T(1,0): {0,4},{1,5},{2,6},{3,7}
   IotaGroups data{.count = 4, .group_size = 2, .reshape_dims = {2, 4}, .transpose_perm = {1, 0}};
   EXPECT_EQ(axes_of(all_reduce({.iota = data})).axes, AxisList({"data"}));
@@ -67,7 +66,7 @@ TEST(CollectiveAxes, IotaGroups) {
   EXPECT_EQ(axes_of(all_reduce({.iota = part})).group_size, 2);
 }
 
-TEST(CollectiveAxes, WithoutGroupsAChannelJoinsAllDevices) {
+TEST(InstructionAxes, WithoutGroupsAChannelJoinsAllDevices) {
   EXPECT_EQ(axes_of(all_reduce({})).axes, AxisList({"data", "model"}));
   EXPECT_EQ(axes_of(all_reduce({})).group_size, 8);
   HloInstruction replicas = all_reduce(listed_groups({{0}}));
@@ -78,31 +77,32 @@ TEST(CollectiveAxes, WithoutGroupsAChannelJoinsAllDevices) {
   EXPECT_EQ(axes_of(replicas).group_size, 1);
 }
 
-TEST(CollectiveAxes, AllToAllNeedsNoFlag) {
+TEST(InstructionAxes, AllToAllNeedsNoFlag) {
   HloInstruction one = all_reduce(listed_groups({{0, 1, 2, 3}, {4, 5, 6, 7}}));
   one.opcode = "all-to-all";
   one.use_global_device_ids = false;
   EXPECT_EQ(axes_of(one).axes, AxisList({"model"}));
 }
 
-TEST(CollectiveAxes, PositionsNotDeviceIds) {
+TEST(InstructionAxes, PositionsNotDeviceIds) {
   Mesh sparse({{"data", 2}, {"model", 2}}, {70, 10, 30, 20});
-  Result<GroupAxes> axes = axes_of_instruction(all_reduce(listed_groups({{0, 2}, {1, 3}})), sparse);
+  Result<InstructionAxes> axes =
+      axes_of_instruction(all_reduce(listed_groups({{0, 2}, {1, 3}})), sparse);
   EXPECT_EQ(axes.value().axes, AxisList({"data"}));
 }
 
 TEST(Permutation, ShiftsAlongOneAxis) {
-  PermutationAxes next = axes_of_permutation(
+  InstructionAxes next = axes_of_permutation(
       kMesh, Pairs{{0, 1}, {1, 2}, {2, 3}, {3, 0}, {4, 5}, {5, 6}, {6, 7}, {7, 4}});
   EXPECT_EQ(next.axes, AxisList({"model"}));
   EXPECT_EQ(next.shifts, (std::vector<AxisShift>{{{"model"}, +1, true}}));
-  PermutationAxes before = axes_of_permutation(
+  InstructionAxes before = axes_of_permutation(
       kMesh, Pairs{{0, 3}, {1, 0}, {2, 1}, {3, 2}, {4, 7}, {5, 4}, {6, 5}, {7, 6}});
   EXPECT_EQ(before.shifts, (std::vector<AxisShift>{{{"model"}, -1, true}}));
 }
 
 TEST(Permutation, WithoutWrapping) {
-  PermutationAxes next =
+  InstructionAxes next =
       axes_of_permutation(kMesh, Pairs{{0, 1}, {1, 2}, {2, 3}, {4, 5}, {5, 6}, {6, 7}});
   EXPECT_EQ(next.shifts, (std::vector<AxisShift>{{{"model"}, +1, false}}));
   EXPECT_EQ(next.shifts[0].to_string(), "\"model\" by +1 without wrapping");
@@ -112,7 +112,7 @@ TEST(Permutation, AlongTwoAxesAtOnce) {
   Pairs pairs;
   for (std::int64_t d = 0; d < 2; ++d)
     for (std::int64_t m = 0; m < 4; ++m) pairs.push_back({d * 4 + m, (1 - d) * 4 + (m + 3) % 4});
-  PermutationAxes moved = axes_of_permutation(kMesh, pairs);
+  InstructionAxes moved = axes_of_permutation(kMesh, pairs);
   EXPECT_EQ(moved.axes, AxisList({"data", "model"}));
   EXPECT_EQ(moved.shifts, (std::vector<AxisShift>{{{"data"}, +1, true}, {{"model"}, -1, true}}));
 }
@@ -120,14 +120,14 @@ TEST(Permutation, AlongTwoAxesAtOnce) {
 TEST(Permutation, RingOverBothAxesTakenAsOne) {
   Pairs pairs;
   for (std::int64_t i = 0; i < 8; ++i) pairs.push_back({i, (i + 1) % 8});
-  PermutationAxes ring = axes_of_permutation(kMesh, pairs);
+  InstructionAxes ring = axes_of_permutation(kMesh, pairs);
   EXPECT_EQ(ring.axes, AxisList({"data", "model"}));
   EXPECT_EQ(ring.shifts, (std::vector<AxisShift>{{{"data", "model"}, +1, true}}));
 }
 
 TEST(Permutation, NoCommonShift) {
   // Sends position (d, m) of 2x4 to position (m, d) of 4x2.
-  PermutationAxes transposed = axes_of_permutation(
+  InstructionAxes transposed = axes_of_permutation(
       kMesh, Pairs{{0, 0}, {1, 4}, {2, 1}, {3, 5}, {4, 2}, {5, 6}, {6, 3}, {7, 7}});
   EXPECT_EQ(transposed.axes, AxisList({"data", "model"}));
   EXPECT_TRUE(transposed.shifts.empty());

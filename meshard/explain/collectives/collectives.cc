@@ -1,18 +1,60 @@
 #include "meshard/explain/collectives/collectives.h"
 
+#include <algorithm>
+#include <map>
+#include <numeric>
 #include <set>
-#include <string_view>
+#include <unordered_map>
 #include <unordered_set>
-#include <utility>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/saturating.h"
-#include "meshard/explain/collectives/collective_axes.h"
-#include "meshard/explain/collectives/origin.h"
+#include "meshard/hlo/executions.h"
+#include "meshard/mesh/axes_index.h"
 #include "meshard/sharding/replica_groups.h"
 
 namespace meshard {
 namespace {
+
+// True for collectives that carry `use_global_device_ids`. For others, the groups contain partition
+// numbers whenever there is a channel.
+bool has_global_ids_flag(std::string_view opcode) {
+  return opcode.starts_with("all-reduce") || opcode.starts_with("all-gather") ||
+         opcode.starts_with("reduce-scatter");
+}
+
+std::int64_t size_of(const Mesh& mesh, const AxisList& axes) {
+  std::int64_t size = 1;
+  for (const AxisRef& axis : axes) size *= mesh.axis_size(axis);
+  return size;
+}
+
+// True if the groups contain only the number 0.
+bool names_one_replica(const ReplicaGroups& groups) {
+  if (groups.iota) return groups.iota->count == 1 && groups.iota->group_size == 1;
+  return !groups.given() || (groups.listed.size() == 1 && groups.listed[0].size() <= 1);
+}
+
+AxisList all_axes(const Mesh& mesh) { return remaining_axes(mesh, {}); }
+
+// The shift from source to target along `axes`, if it is the same for every pair.
+std::optional<AxisShift> common_shift(const Mesh& mesh, const AxisList& axes, PositionPairs pairs) {
+  AxesIndex index(mesh, axes);
+  std::int64_t n = index.size();
+  std::optional<std::int64_t> common;
+  bool wraps = false;
+  for (const auto& [source, target] : pairs) {
+    std::int64_t distance = index(target) - index(source);
+    std::int64_t by = (distance % n + n) % n;
+    if (common && *common != by) return std::nullopt;
+    common = by;
+  }
+  if (!common) return std::nullopt;
+  std::int64_t by = *common > n / 2 ? *common - n : *common;
+  for (const auto& [source, target] : pairs)
+    if (index(target) - index(source) != by) wraps = true;
+  return AxisShift{.axes = axes, .by = by, .wraps = wraps};
+}
 
 std::optional<CollectiveKind> kind_of_opcode(std::string_view opcode) {
   constexpr std::string_view kStart = "-start";
@@ -117,8 +159,12 @@ class Search {
                    CollectiveKind kind) {
     const ComputationRuns& runs = *executions_.find(index.computation().id);
     const ReachedComputation& reached = *executions_.calls().find(index.computation().id);
+    MESHARD_ASSIGN_OR_RETURN(InstructionAxes found, axes_of(instruction, kind));
     Collective one{.kind = kind,
                    .instruction = instruction.name,
+                   .axes = std::move(found.axes),
+                   .group_size = found.group_size,
+                   .shifts = std::move(found.shifts),
                    .bytes_in = operand_bytes(index, instruction, kind),
                    .bytes_out = result_bytes(instruction, kind),
                    .channel = instruction.channel_id,
@@ -126,11 +172,10 @@ class Search {
                    .executions = runs.executions,
                    .executions_known = runs.known,
                    .conditional = runs.conditional};
-    MESHARD_RETURN_IF_ERROR(add_axes(instruction, kind, one));
     one.origin = origins_.find(index, instruction, kind, {reached.caller, reached.call});
     one.cause = has_graph_ ? origins_.cause(one.origin, kind, one.axes)
                            : OriginFinder::foreign_cause(instruction, one.origin,
-                                                         calls_collectives_, names_.collectives);
+                                                         calls_collectives_, names_);
     if (runs.fused) one.form = CollectiveForm::kFused;
     if (is_windowed_einsum(instruction, kind, one)) one.form = CollectiveForm::kWindowedEinsum;
     if (is_host_transfer_between_slices(instruction)) one.form = CollectiveForm::kAcrossSlices;
@@ -143,44 +188,26 @@ class Search {
     return {};
   }
 
-  Result<void> add_axes(const HloInstruction& instruction, CollectiveKind kind, Collective& to) {
-    if (!mesh_) return {};
-    if (slices_) return add_axes_in_slice(instruction, kind, to);
+  Result<InstructionAxes> axes_of(const HloInstruction& instruction, CollectiveKind kind) const {
+    if (!mesh_) return InstructionAxes();
+    if (slices_ && is_host_transfer_between_slices(instruction))
+      return InstructionAxes{axes_of_groups(*mesh_, slices_->across())};
     if (is_permutation(kind)) {
-      if (instruction.source_target_pairs.empty()) return {};
-      PermutationAxes moved = axes_of_permutation(*mesh_, instruction.source_target_pairs);
-      to.axes = std::move(moved.axes);
-      to.shifts = std::move(moved.shifts);
-      return {};
-    }
-    Result<GroupAxes> groups = axes_of_instruction(instruction, *mesh_);
-    if (!groups.ok()) return groups.error().with_note(cat("of ", instruction.name));
-    to.axes = std::move(groups->axes);
-    to.group_size = groups->group_size;
-    return {};
-  }
-
-  Result<void> add_axes_in_slice(const HloInstruction& instruction, CollectiveKind kind,
-                                 Collective& to) {
-    if (is_host_transfer_between_slices(instruction)) {
-      to.axes = axes_of_groups(*mesh_, slices_->across());
-      return {};
-    }
-    if (is_permutation(kind)) {
-      if (instruction.source_target_pairs.empty()) return {};
+      if (instruction.source_target_pairs.empty()) return InstructionAxes();
+      if (!slices_) return axes_of_permutation(*mesh_, instruction.source_target_pairs);
       MESHARD_ASSIGN_OR_RETURN(auto pairs, slices_->positions(instruction.source_target_pairs));
-      PermutationAxes moved = axes_of_permutation(*mesh_, pairs);
-      to.axes = std::move(moved.axes);
-      to.shifts = std::move(moved.shifts);
-      return {};
+      return axes_of_permutation(*mesh_, pairs);
+    }
+    if (!slices_) {
+      Result<InstructionAxes> found = axes_of_instruction(instruction, *mesh_);
+      return found.ok() ? found : found.error().with_note(cat("of ", instruction.name));
     }
     MESHARD_ASSIGN_OR_RETURN(SliceNumbering::Groups groups, instruction.groups.expand());
     std::erase_if(groups, [](const auto& group) { return group.empty(); });
     MESHARD_ASSIGN_OR_RETURN(groups, slices_->positions(std::move(groups)));
-    to.axes = axes_of_groups(*mesh_, groups);
-    for (const auto& group : groups)
-      to.group_size = std::max(to.group_size, static_cast<std::int64_t>(group.size()));
-    return {};
+    InstructionAxes made{axes_of_groups(*mesh_, groups)};
+    for (const auto& group : groups) made.group_size = std::max(made.group_size, std::ssize(group));
+    return made;
   }
 
   // The computation that contains the fusions of a chain.
@@ -202,20 +229,129 @@ class Search {
 
 }  // namespace
 
+Result<InstructionAxes> axes_of_instruction(const HloInstruction& instruction, const Mesh& mesh) {
+  const ReplicaGroups& groups = instruction.groups;
+  // Without a channel, groups contain replica numbers. Programs have one replica, so no data leaves
+  // a device.
+  if (instruction.channel_id == 0 && names_one_replica(groups))
+    return InstructionAxes{AxisList(), 1};
+  // Groups of replicas, each with all its partitions.
+  if (has_global_ids_flag(instruction.opcode) && !instruction.use_global_device_ids)
+    return InstructionAxes{all_axes(mesh), mesh.size()};
+  std::optional<AxisList> axes;
+  if (!groups.given()) axes = all_axes(mesh);
+  if (groups.iota) axes = axes_of_groups(mesh, *groups.iota);
+  if (axes) return InstructionAxes{axes, size_of(mesh, *axes)};
+  if (groups.iota) {
+    MESHARD_RETURN_IF_ERROR(groups.iota->validate());
+    return InstructionAxes{std::nullopt, groups.iota->group_size};
+  }
+  MESHARD_ASSIGN_OR_RETURN(std::vector<std::vector<std::int64_t>> listed, groups.expand());
+  // XLA may write a list with one empty group for "all devices".
+  std::erase_if(listed, [](const auto& group) { return group.empty(); });
+  axes = axes_of_groups(mesh, listed);
+  if (axes) return InstructionAxes{axes, size_of(mesh, *axes)};
+  std::size_t largest = 0;
+  for (const auto& group : listed) largest = std::max(largest, group.size());
+  return InstructionAxes{std::nullopt, static_cast<std::int64_t>(largest)};
+}
+
+InstructionAxes axes_of_permutation(const Mesh& mesh, PositionPairs pairs) {
+  std::vector<AxesIndex> index;
+  for (const MeshAxis& axis : mesh.axes()) index.emplace_back(mesh, AxisList{AxisRef(axis.name)});
+  std::vector<bool> moves(mesh.rank(), false);
+  for (const auto& [source, target] : pairs) {
+    if (source < 0 || target < 0 || source >= mesh.size() || target >= mesh.size()) return {};
+    for (std::size_t i = 0; i < index.size(); ++i)
+      if (index[i](source) != index[i](target)) moves[i] = true;
+  }
+  AxisList axes;
+  std::vector<AxisShift> shifts;
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    if (!moves[i]) continue;
+    axes.push_back(AxisRef(mesh.axes()[i].name));
+    if (auto shift = common_shift(mesh, AxisList{axes.back()}, pairs))
+      shifts.push_back(std::move(*shift));
+  }
+  if (shifts.size() != axes.size()) {
+    shifts.clear();
+    if (axes.size() > 1)
+      if (auto shift = common_shift(mesh, axes, pairs)) shifts.push_back(std::move(*shift));
+  }
+  return {std::move(axes), 0, std::move(shifts)};
+}
+
+std::optional<SliceNumbering> SliceNumbering::of(const HloModule& module, const Mesh& mesh,
+                                                 const Topology& topology) {
+  std::unordered_map<std::int64_t, std::int64_t> slice_of;
+  for (const DeviceAttributes& device : topology.devices())
+    if (device.slice_index) slice_of.emplace(device.id, *device.slice_index);
+  std::map<std::int64_t, std::vector<std::int64_t>> slices;
+  for (std::int64_t position = 0; position < mesh.size(); ++position) {
+    auto slice = slice_of.find(mesh.device_id(position));
+    if (slice == slice_of.end()) return std::nullopt;
+    slices[slice->second].push_back(position);
+  }
+  if (slices.size() < 2) return std::nullopt;
+  Groups positions;
+  for (auto& [slice, held] : slices) {
+    if (held.size() != module.device_assignment.size()) return std::nullopt;
+    positions.push_back(std::move(held));
+  }
+  return SliceNumbering(std::move(positions));
+}
+
+Result<std::int64_t> SliceNumbering::position(std::size_t slice, std::int64_t number) const {
+  if (number < 0 || number >= std::ssize(slices_[slice]))
+    return Error(ErrorCode::kOutOfRange,
+                 cat("[explain] device ", number, " is out of range for a slice with ",
+                     slices_[slice].size(), " devices"));
+  return slices_[slice][static_cast<std::size_t>(number)];
+}
+
+Result<SliceNumbering::Groups> SliceNumbering::positions(Groups groups) const {
+  if (groups.empty()) {
+    groups.emplace_back(slices_[0].size());
+    std::iota(groups[0].begin(), groups[0].end(), 0);
+  }
+  Groups all;
+  for (std::size_t slice = 0; slice < slices_.size(); ++slice)
+    for (const std::vector<std::int64_t>& group : groups) {
+      all.emplace_back();
+      for (std::int64_t number : group) {
+        MESHARD_ASSIGN_OR_RETURN(std::int64_t held, position(slice, number));
+        all.back().push_back(held);
+      }
+    }
+  return all;
+}
+
+Result<std::vector<std::pair<std::int64_t, std::int64_t>>> SliceNumbering::positions(
+    const std::vector<std::pair<std::int64_t, std::int64_t>>& pairs) const {
+  std::vector<std::pair<std::int64_t, std::int64_t>> all;
+  for (std::size_t slice = 0; slice < slices_.size(); ++slice)
+    for (const auto& pair : pairs) {
+      MESHARD_ASSIGN_OR_RETURN(std::int64_t source, position(slice, pair.first));
+      MESHARD_ASSIGN_OR_RETURN(std::int64_t target, position(slice, pair.second));
+      all.emplace_back(source, target);
+    }
+  return all;
+}
+
+SliceNumbering::Groups SliceNumbering::across() const {
+  Groups all(slices_[0].size());
+  for (const std::vector<std::int64_t>& slice : slices_)
+    for (std::size_t number = 0; number < slice.size(); ++number)
+      all[number].push_back(slice[number]);
+  return all;
+}
+
 Result<std::vector<Collective>> find_collectives(const Executions& executions,
                                                  const std::optional<Mesh>& mesh,
                                                  const Graph* graph,
                                                  const std::optional<SliceNumbering>& slices,
                                                  const stablehlo::ModuleOpNames& names) {
   return Search(executions, mesh, graph, slices, names).run();
-}
-
-Result<std::vector<Collective>> find_collectives(const HloModule& module,
-                                                 const std::optional<Mesh>& mesh,
-                                                 const Graph* graph) {
-  ModuleIndex index(module);
-  MESHARD_ASSIGN_OR_RETURN(Executions executions, Executions::of(index));
-  return find_collectives(executions, mesh, graph);
 }
 
 }  // namespace meshard

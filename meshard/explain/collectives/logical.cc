@@ -12,6 +12,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives/value_flow.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -33,7 +34,7 @@ std::optional<AxisList> union_of(const std::optional<AxisList>& outer,
   if (!outer || !inner) return std::nullopt;
   AxisList all = *outer;
   for (const AxisRef& axis : *inner)
-    if (std::find(all.begin(), all.end(), axis) == all.end()) all.push_back(axis);
+    if (std::ranges::find(all, axis) == all.end()) all.push_back(axis);
   return all;
 }
 
@@ -195,9 +196,9 @@ class Merge {
     const LocatedInstruction* at = find(i);
     if (!at || all_[i].form != CollectiveForm::kFused) return false;
     std::vector<const HloInstruction*> users = at->index->users(*at->instruction);
-    return !users.empty() &&
-           std::all_of(users.begin(), users.end(),
-                       [](const HloInstruction* user) { return user->opcode == "dynamic-slice"; });
+    return !users.empty() && std::ranges::all_of(users, [](const HloInstruction* user) {
+      return user->opcode == "dynamic-slice";
+    });
   }
 
   // One operand, and not part of another collective.
@@ -272,10 +273,10 @@ std::vector<Collective> whole_collectives(const std::vector<LogicalCollective>& 
 
 std::string LayerTraffic::to_string() const {
   std::string text = layer.empty() ? std::string("outside the layers") : layer;
-  if (phase != ProgramPhase::kUnknown) append(text, cat(", ", meshard::to_string(phase)));
-  append(text, cat(": ", count, count == 1 ? " collective" : " collectives"));
-  if (executions != count) append(text, cat(" run ", executions, " times"));
-  append(text, cat(", ", meshard::to_string(purpose), ", ", byte_text(total_bytes)));
+  if (phase != ProgramPhase::kUnknown) append(text, ", ", meshard::to_string(phase));
+  append(text, ": ", count, count == 1 ? " collective" : " collectives");
+  if (executions != count) append(text, " run ", executions, " times");
+  append(text, ", ", meshard::to_string(purpose), ", ", byte_text(total_bytes));
   return text;
 }
 
@@ -294,7 +295,7 @@ std::vector<LayerTraffic> layer_traffic(const std::vector<LogicalCollective>& co
     row.total_bytes = saturating_add(row.total_bytes, each.whole.total_bytes());
   }
   // One loop says nothing about layers, unless the phases are known.
-  if (std::all_of(rows.begin(), rows.end(), [](const LayerTraffic& row) {
+  if (std::ranges::all_of(rows, [](const LayerTraffic& row) {
         return row.layer.empty() || (row.layer == "loop" && row.phase == ProgramPhase::kUnknown);
       }))
     return {};

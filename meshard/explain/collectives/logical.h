@@ -6,9 +6,11 @@
 
 #include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/hlo/executions.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
+
+class Executions;
 
 /// Value type: one collective, and the instructions that implement it.
 struct LogicalCollective {

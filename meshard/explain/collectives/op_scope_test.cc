@@ -1,7 +1,7 @@
-#include "meshard/explain/collectives/op_scope.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "meshard/explain/collectives/collective.h"
 
 namespace meshard {
 namespace {

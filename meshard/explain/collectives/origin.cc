@@ -2,14 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <unordered_set>
-#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/field_notes.h"
-#include "meshard/explain/collectives/op_scope.h"
-#include "meshard/graph/op_def.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/ops/definition/op_table.h"
 
@@ -171,7 +167,7 @@ std::string op_of_instruction(std::string_view op_name) {
   bool numbered = dot != std::string::npos && dot + 1 < last.size() &&
                   last.find_first_not_of("0123456789", dot + 1) == std::string::npos;
   if (numbered) last.resize(dot);
-  std::replace(last.begin(), last.end(), '-', '_');
+  std::ranges::replace(last, '-', '_');
   return last;
 }
 
@@ -214,7 +210,14 @@ std::vector<std::string> names_in_op_name(std::string_view op_name) {
 
 OriginFinder::OriginFinder(const Graph* graph, const HloModule* module) {
   if (module) places_ = SourcePlaces(*module);
-  if (graph == nullptr) return;
+  if (graph == nullptr) {
+    if (module)
+      for (const HloComputation& computation : module->computations)
+        for (const HloInstruction& instruction : computation.instructions)
+          if (!places_.of(instruction.metadata).place.empty())
+            lines_.try_emplace(instruction.metadata.op_name, &instruction.metadata);
+    return;
+  }
   graph_ = *graph;
   marked_.resize(graph_->num_leaves() + graph_->nodes().size(), false);
   for (const Node* node : graph_->nodes())
@@ -243,7 +246,10 @@ std::optional<OriginPlace> OriginFinder::named(const HloMetadata& metadata,
                                                std::string_view op_name) const {
   if (!graph_) {
     if (op_name.empty() && metadata.source_file.empty()) return std::nullopt;
-    return foreign_place(op_name, places_.of(metadata));
+    SourcePlace place = places_.of(metadata);
+    if (auto other = lines_.find(op_name); place.place.empty() && other != lines_.end())
+      place = places_.of(*other->second);
+    return foreign_place(op_name, std::move(place));
   }
   std::optional<std::uint32_t> number = node_in_op_name(op_name);
   if (!number || *number >= marked_.size()) return std::nullopt;
@@ -344,8 +350,11 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
   origin.certainty = OriginCertainty::kInferred;
   if (!origin.places.empty()) return origin;
   std::optional<OriginPlace> near = neighbor(index, instruction);
-  if (!near && enclosing.instruction) near = named(*enclosing.instruction);
-  if (!near && enclosing.instruction) near = neighbor(*enclosing.index, *enclosing.instruction);
+  if (!near && enclosing.instruction) {
+    near = named(*enclosing.instruction);
+    if (!near || is_weak(*near))
+      if (auto beside = neighbor(*enclosing.index, *enclosing.instruction)) near = beside;
+  }
   if (near) {
     add_once(origin.places, std::move(*near));
     return origin;
@@ -361,18 +370,23 @@ CollectiveOrigin OriginFinder::find(const InstructionIndex& index,
 
 CollectiveCause OriginFinder::foreign_cause(const HloInstruction& instruction,
                                             const CollectiveOrigin& origin, bool calls_collectives,
-                                            const std::set<std::string, std::less<>>& names) {
+                                            const stablehlo::ModuleOpNames& names) {
   for (std::string_view mark : {"is_spmd_generated", "from-cross-replica-sharding"})
     if (instruction.frontend_attribute(mark) == "true") return CollectiveCause::kInserted;
   if (!calls_collectives) return CollectiveCause::kInserted;
   bool certain =
       origin.certainty == OriginCertainty::kExact || origin.certainty == OriginCertainty::kMerged;
+  // In text without locations, each op of the program has a line, and the compiler names what it
+  // adds after the op that needs it: `dot.2`, or not at all.
+  const HloMetadata& metadata = instruction.metadata;
+  if (!certain && !names.by_line.empty() && metadata.source_file.empty() &&
+      instruction.operands.size() <= 1 && !names_called_collective(metadata.op_name))
+    return CollectiveCause::kInserted;
   if (!certain || origin.places.empty()) return CollectiveCause::kUnknown;
-  auto called =
-      std::count_if(origin.places.begin(), origin.places.end(), [&](const OriginPlace& place) {
-        return names_called_collective(place.op) || names.contains(place.op) ||
-               names.contains(place.path);
-      });
+  auto called = std::ranges::count_if(origin.places, [&](const OriginPlace& place) {
+    return names_called_collective(place.op) || names.collectives.contains(place.op) ||
+           names.collectives.contains(place.path);
+  });
   if (called == std::ssize(origin.places)) return CollectiveCause::kAsked;
   return called == 0 ? CollectiveCause::kInserted : CollectiveCause::kUnknown;
 }

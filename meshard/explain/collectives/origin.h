@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "meshard/explain/collectives/collective.h"
-#include "meshard/explain/collectives/op_scope.h"
 #include "meshard/graph/graph.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/program_phases.h"
 #include "meshard/hlo/module.h"
-#include "meshard/hlo/module_index.h"
+#include "meshard/stablehlo/module_reader.h"
 
 namespace meshard {
 
@@ -126,12 +125,14 @@ class OriginFinder {
   /// the mark; then the ops decide: the program requested what comes from a collective that it
   /// calls
   /// (`psum`, `ppermute`), and no other op requests one. If the ops are not certain, it is unknown,
-  /// unless the program calls no collective at all.
+  /// unless the program calls no collective at all, or its text has no locations: each of its ops
+  /// then has the line of the text, so that an instruction without one is the compiler's, which
+  /// names it after the op that needs it.
   /// @param calls_collectives whether some op of the module is a collective that the program calls
-  /// @param names further names of such ops
+  /// @param names further names of such ops, and of ops without a location
   static CollectiveCause foreign_cause(const HloInstruction& instruction,
                                        const CollectiveOrigin& origin, bool calls_collectives,
-                                       const std::set<std::string, std::less<>>& names = {});
+                                       const stablehlo::ModuleOpNames& names = {});
 
  private:
   using Instructions = std::vector<const HloInstruction*>;
@@ -149,6 +150,9 @@ class OriginFinder {
 
   std::optional<Graph> graph_;
   SourcePlaces places_;
+  // Without a graph, by op_name: an instruction with a line. Compilers drop the lines of
+  // instructions that they combine, and keep the names.
+  std::map<std::string_view, const HloMetadata*> lines_;
   std::vector<bool> marked_;  // by node number: true if a sharding mark uses the node
 };
 

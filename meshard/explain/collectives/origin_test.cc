@@ -238,6 +238,41 @@ TEST(Origin, AnOpSaysMoreThanANameOfTheCompiler) {
   EXPECT_EQ(find(nullptr, alone, 3, CollectiveKind::kAllGather).origin.places[0].op, "slice.4");
 }
 
+TEST(Origin, ACollectiveInACalledComputationHasTheNameOfAnOpNearTheCall) {
+  HloInstruction producer =
+      make_instruction(1, "convolution", f32_shape({8}), {}, "model/conv1/dot");
+  producer.metadata.source_file = "/home/me/resnet.py";
+  producer.metadata.source_line = 7;
+  HloModule caller =
+      entry({producer, make_instruction(2, "async-start", f32_shape({8}), {1}, "custom-call.71")});
+  HloModule called =
+      entry({make_instruction(3, "parameter", f32_shape({8})),
+             make_instruction(4, "all-gather", f32_shape({8}), {3}, "custom-call.71")});
+  InstructionIndex outer(caller.entry()), inner(called.entry());
+  CollectiveOrigin found = OriginFinder(nullptr).find(
+      inner, *inner.find(4), CollectiveKind::kAllGather, {&outer, outer.find(2)});
+  ASSERT_EQ(found.places.size(), 1u);
+  EXPECT_EQ(found.places[0].place, "resnet.py:7");
+}
+
+TEST(Origin, ACombinedCollectiveWithoutALineHasThoseOfItsNames) {
+  HloModule module =
+      entry({make_instruction(1, "add", f32_shape({8}), {}, "model/norm/add"),
+             make_instruction(2, "multiply", f32_shape({8}), {}, "model/multiply"),
+             make_instruction(3, "all-gather", f32_shape({8}), {2}, "model/(norm/add:multiply)")});
+  for (std::int64_t i : {0, 1}) {
+    HloMetadata& metadata = module.computations[0].instructions[std::size_t(i)].metadata;
+    metadata.source_file = "/home/me/model.py";
+    metadata.source_line = 12 + i;
+  }
+  InstructionIndex index(module.entry());
+  CollectiveOrigin found =
+      OriginFinder(nullptr, &module).find(index, *index.find(3), CollectiveKind::kAllGather);
+  ASSERT_EQ(found.places.size(), 2u);
+  EXPECT_EQ(found.places[0].place, "model.py:12");
+  EXPECT_EQ(found.places[1].place, "model.py:13");
+}
+
 TEST(InstructionIndex, OperandsAndUsers) {
   HloModule module = entry({make_instruction(10, "parameter", f32_shape({})),
                             make_instruction(20, "add", f32_shape({}), {10, 10}),
@@ -269,6 +304,25 @@ TEST(ForeignCause, ThePartitionersMarkDecides) {
   EXPECT_EQ(cause_of("", "jit(f)/dot_general", kMerged, true), kInserted);
   EXPECT_EQ(cause_of("", "jit(f)/shard_map/psum", kInferred, true), CollectiveCause::kUnknown);
   EXPECT_EQ(cause_of("", "jit(f)/dot_general", kInferred, false), kInserted);
+}
+
+TEST(ForeignCause, InTextWithoutLocationsTheCompilersInstructionsHaveNoLine) {
+  const stablehlo::ModuleOpNames names{.has_collectives = true, .by_line = {{5, "all_reduce"}}};
+  CollectiveOrigin near{.certainty = OriginCertainty::kInferred,
+                        .places = {{.node = std::nullopt, .op = "dot", .place = "-:7"}}};
+  HloInstruction one;
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true, names), CollectiveCause::kInserted);
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true), CollectiveCause::kUnknown);
+  one.metadata.op_name = "call.1/dot.2";
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true, names), CollectiveCause::kInserted);
+  one.metadata.op_name = "call.1/all-reduce.2";
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true, names), CollectiveCause::kUnknown);
+  one.metadata = {};
+  one.metadata.source_file = "-";
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true, names), CollectiveCause::kUnknown);
+  one.metadata = {};
+  one.operands = {1, 2};  // combined of several, of which one may be the program's
+  EXPECT_EQ(OriginFinder::foreign_cause(one, near, true, names), CollectiveCause::kUnknown);
 }
 
 const char* const kFlax = "/opt/venv/lib/python3.12/site-packages/flax/linen/linear.py";

@@ -1,13 +1,12 @@
-#include "meshard/explain/collectives/purposes.h"
-
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/collectives/boundary_match.h"
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/explain/collectives/value_flow.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -15,8 +14,8 @@ namespace {
 // Sums of scalars, such as the loss, are not activations.
 bool is_scalar(const HloInstruction& one) {
   const HloShape& shape = one.shape;
-  return !shape.is_tuple && std::all_of(shape.dimensions.begin(), shape.dimensions.end(),
-                                        [](std::int64_t size) { return size == 1; });
+  return !shape.is_tuple &&
+         std::ranges::all_of(shape.dimensions, [](std::int64_t size) { return size == 1; });
 }
 
 class PurposeFinder {
@@ -129,7 +128,7 @@ class PurposeFinder {
       if (sources.computed || sources.parameters.empty()) return {};
       all.insert(all.end(), sources.parameters.begin(), sources.parameters.end());
     }
-    std::sort(all.begin(), all.end());
+    std::ranges::sort(all);
     all.erase(std::unique(all.begin(), all.end()), all.end());
     return all;
   }
@@ -284,11 +283,9 @@ class PurposeFinder {
     if (purpose.kind != PurposeKind::kWeight && purpose.kind != PurposeKind::kArgument)
       return false;
     return !one.origin.places.empty() &&
-           std::all_of(one.origin.places.begin(), one.origin.places.end(),
-                       [](const OriginPlace& place) {
-                         return !place.node && place.place.empty() &&
-                                place.op.find('/') == std::string::npos;
-                       });
+           std::ranges::all_of(one.origin.places, [](const OriginPlace& place) {
+             return !place.node && place.place.empty() && place.op.find('/') == std::string::npos;
+           });
   }
 
   // Takes the op that uses the result as the origin.

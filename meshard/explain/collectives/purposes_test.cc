@@ -1,10 +1,8 @@
-#include "meshard/explain/collectives/purposes.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "meshard/explain/collectives/collectives.h"
-#include "meshard/explain/collectives/reshards.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

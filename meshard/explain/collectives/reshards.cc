@@ -1,15 +1,13 @@
-#include "meshard/explain/collectives/reshards.h"
-
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
-#include "meshard/explain/collectives/op_scope.h"
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/collectives/origin.h"
 #include "meshard/graph/op_def.h"
-#include "meshard/hlo/element_dtype.h"
+#include "meshard/hlo/shape.h"
 #include "meshard/runtime/chosen_shardings.h"
 
 namespace meshard {
@@ -35,7 +33,7 @@ bool is_reshard(const Collective& one) {
 // Sizes without ones, sorted: invariant if the compiler reshapes or transposes.
 std::vector<std::int64_t> essence(std::vector<std::int64_t> sizes) {
   std::erase(sizes, 1);
-  std::sort(sizes.begin(), sizes.end());
+  std::ranges::sort(sizes);
   return sizes;
 }
 
@@ -46,7 +44,7 @@ std::vector<std::int64_t> listed(const Range& range) {
 
 std::string axes_in_words(const AxisList& axes) {
   std::string text;
-  for (const AxisRef& axis : axes) append(text, cat(text.empty() ? "" : ", ", axis));
+  for (const AxisRef& axis : axes) append(text, text.empty() ? "" : ", ", axis);
   return text;
 }
 
@@ -118,9 +116,7 @@ class ReshardFinder {
   // True if the instruction is followed by a dynamic-slice at the device's own offset.
   static bool is_cut(const Place& place) {
     for (const HloInstruction& user : place.computation->instructions) {
-      if (std::find(user.operands.begin(), user.operands.end(), place.instruction->id) ==
-          user.operands.end())
-        continue;
+      if (std::ranges::find(user.operands, place.instruction->id) == user.operands.end()) continue;
       if (user.opcode == "dynamic-slice" || user.name.starts_with("dynamic-slice")) return true;
     }
     return false;
@@ -191,7 +187,7 @@ class ReshardFinder {
     for (std::size_t i = 0; i < value.sharding.rank(); ++i) {
       AxisList left;
       for (const AxisRef& axis : value.sharding.spec()[i].axes()) {
-        if (std::find(one.axes->begin(), one.axes->end(), axis) == one.axes->end())
+        if (std::ranges::find(*one.axes, axis) == one.axes->end())
           left.push_back(axis);
         else
           whole = i;
@@ -321,7 +317,7 @@ class IntermediateFinder {
   }
 
   std::vector<ValuePlacement> take() {
-    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) {
+    std::ranges::stable_sort(found_, [](const auto& a, const auto& b) {
       if (a.marked != b.marked) return a.marked;
       return a.placement.type.bytes() > b.placement.type.bytes();
     });
@@ -349,12 +345,12 @@ class IntermediateFinder {
 
 std::string Reshard::to_string() const {
   std::string text = cat(meshard::to_string(kind), type.empty() ? "" : " of ", type);
-  if (!from.empty() || !to.empty()) append(text, cat(" from ", from, " to ", to));
-  append(text, cat(", ", byte_text(bytes)));
-  if (executions != 1) append(text, cat(" x ", executions));
-  append(text, cat(", from ", origin.to_string()));
-  if (who != CollectiveCause::kUnknown) append(text, cat(", ", meshard::to_string(who)));
-  if (!cause.empty()) append(text, cat(": ", cause));
+  if (!from.empty() || !to.empty()) append(text, " from ", from, " to ", to);
+  append(text, ", ", byte_text(bytes));
+  if (executions != 1) append(text, " x ", executions);
+  append(text, ", from ", origin.to_string());
+  if (who != CollectiveCause::kUnknown) append(text, ", ", meshard::to_string(who));
+  if (!cause.empty()) append(text, ": ", cause);
   return text;
 }
 
@@ -362,7 +358,7 @@ std::vector<Reshard> find_reshards(const HloModule& compiled,
                                    const std::vector<Collective>& collectives,
                                    const HloModule* propagated, const ProgramFacts& facts) {
   std::vector<Reshard> reshards;
-  if (std::none_of(collectives.begin(), collectives.end(), is_reshard)) return reshards;
+  if (std::ranges::none_of(collectives, is_reshard)) return reshards;
   ReshardFinder finder(compiled, propagated, facts);
   for (const Collective& one : collectives)
     if (is_reshard(one)) reshards.push_back(finder.describe(one));

@@ -1,9 +1,8 @@
 // Reshards of compiled programs are tested in explain_for_test.cc.
-#include "meshard/explain/collectives/reshards.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/explain/collectives/collectives.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "meshard/base/field_notes.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -14,10 +15,10 @@ namespace {
 using TuplePart = std::vector<std::int64_t>;
 
 // Limits the search: a value that is used in more places says nothing about one of them.
-constexpr std::size_t kMostSteps = 20000;
+constexpr std::size_t kMostSeen = 20000;
 
 bool is_one_of(std::string_view opcode, std::initializer_list<std::string_view> opcodes) {
-  return std::find(opcodes.begin(), opcodes.end(), opcode) != opcodes.end();
+  return std::ranges::find(opcodes, opcode) != opcodes.end();
 }
 
 // Operations whose result has the data of operand 0 and no other.
@@ -98,7 +99,7 @@ const HloInstruction* parameter_of(const InstructionIndex& index, std::int64_t n
 
 template <class T>
 void sort_unique(std::vector<T>& all) {
-  std::sort(all.begin(), all.end());
+  std::ranges::sort(all);
   all.erase(std::unique(all.begin(), all.end()), all.end());
 }
 
@@ -110,7 +111,7 @@ class WorkList {
     TuplePart element;
   };
   void add(const InstructionIndex* index, const HloInstruction* one, TuplePart element) {
-    if (!index || !one || seen_.size() >= kMostSteps) return;
+    if (!index || !one || seen_.size() >= kMostSeen) return;
     if (seen_.emplace(one, element).second) items_.push_back({{index, one}, std::move(element)});
   }
   bool next(Item& item) {
@@ -118,7 +119,7 @@ class WorkList {
     item = items_[at_++];
     return true;
   }
-  bool is_full() const { return seen_.size() >= kMostSteps; }
+  bool is_full() const { return seen_.size() >= kMostSeen; }
 
  private:
   std::set<std::pair<const HloInstruction*, TuplePart>> seen_;

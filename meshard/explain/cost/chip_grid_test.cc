@@ -1,8 +1,8 @@
-#include "meshard/explain/cost/chip_grid.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "meshard/explain/cost/link_use.h"
 
 namespace meshard {
 namespace {

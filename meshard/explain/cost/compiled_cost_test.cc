@@ -3,8 +3,9 @@
 
 #include <cmath>
 
+#include "meshard/explain/cost/module_cost.h"
 #include "meshard/explain/hlo_testutil.h"
-#include "meshard/hlo/module_cost.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {

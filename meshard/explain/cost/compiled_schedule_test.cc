@@ -8,8 +8,9 @@
 #include "meshard/base/whole_file.h"
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/cost/custom_call_use.h"
-#include "meshard/explain/cost/estimate.h"
+#include "meshard/explain/cost/schedule.h"
 #include "meshard/explain/cost/step_cost.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/topology/tpu_topology.h"
 
 namespace meshard {

@@ -11,7 +11,8 @@
 #include "meshard/base/saturating.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/collectives/origin.h"
-#include "meshard/hlo/module_cost.h"
+#include "meshard/explain/cost/module_cost.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {

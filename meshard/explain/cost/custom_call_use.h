@@ -7,8 +7,8 @@
 
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
+#include "meshard/explain/cost/custom_calls.h"
 #include "meshard/graph/graph.h"
-#include "meshard/hlo/custom_calls.h"
 
 namespace meshard {
 

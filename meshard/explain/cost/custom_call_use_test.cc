@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

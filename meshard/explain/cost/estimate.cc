@@ -1,5 +1,3 @@
-#include "meshard/explain/cost/estimate.h"
-
 #include <algorithm>
 #include <map>
 #include <string_view>
@@ -7,7 +5,8 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/collectives/origin.h"
-#include "meshard/explain/cost/roofline.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {

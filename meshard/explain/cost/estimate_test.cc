@@ -1,9 +1,9 @@
-#include "meshard/explain/cost/estimate.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "meshard/explain/collectives/collectives.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

@@ -1,5 +1,4 @@
-#include "meshard/explain/cost/link_options.h"
-
+#include "meshard/explain/process_map.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

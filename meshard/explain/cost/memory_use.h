@@ -1,4 +1,4 @@
-// Device memory that a compiled program needs.
+// The buffers that fill a device's memory at the peak of a compiled program.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -9,8 +9,13 @@
 #include "meshard/base/enum_names.h"
 #include "meshard/base/field_notes.h"
 #include "meshard/base/fields.h"
+#include "meshard/base/result.h"
+#include "meshard/graph/graph.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
+
+class Executions;
 
 /// Value type: memory that one device needs for a program, in bytes, according to the compiler.
 struct MemoryUse {
@@ -63,9 +68,6 @@ struct EnumNames<BufferRole> {
                                                     {kConstant, "constant"}};
 };
 
-/// `argument`, `output`, `temporary`, `constant`
-inline std::string_view to_string(BufferRole role) { return enum_name(role); }
-
 /// Value type: one buffer in a device's main memory, as assigned by the compiler.
 struct BufferUse {
   BufferRole role = BufferRole::kTemporary;
@@ -83,5 +85,24 @@ struct BufferUse {
   std::string to_string() const;
   friend bool operator==(const BufferUse&, const BufferUse&) = default;
 };
+
+/// The largest buffers in main memory, largest first, from the compiler's own buffer assignment.
+/// Includes arguments, outputs,
+/// constants, and the temporaries that are live at the peak according to the heap trace; without a
+/// trace, the largest temporary at each memory offset.
+/// @param hlo_proto the bytes of an HloProto with module and buffer assignment
+/// @param graph as in find_collectives
+/// @param argument_names by argument number; arguments without a name use the module's names
+/// @param most maximum number of returned buffers
+/// @error data loss if the bytes are damaged; not found if they hold no buffer assignment
+Result<std::vector<BufferUse>> largest_buffers(std::string_view hlo_proto, const Graph* graph,
+                                               const std::vector<std::string>& argument_names = {},
+                                               std::size_t most = 32);
+
+/// Estimates the largest buffers from the module's execution order alone: those that are live
+/// together, without knowledge of which of them share memory.
+std::vector<BufferUse> estimated_buffers(const Executions& executions, const Graph* graph,
+                                         const std::vector<std::string>& argument_names = {},
+                                         std::size_t most = 32);
 
 }  // namespace meshard

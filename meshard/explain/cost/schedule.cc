@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/cost/step_cost.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -306,10 +306,9 @@ std::vector<CommunicationTime> by_kind(const std::vector<Collective>& collective
   }
   std::vector<CommunicationTime> sorted;
   for (auto& group : groups) sorted.push_back(std::move(group.second));
-  std::stable_sort(sorted.begin(), sorted.end(),
-                   [](const CommunicationTime& a, const CommunicationTime& b) {
-                     return a.time.exposed_seconds > b.time.exposed_seconds;
-                   });
+  std::ranges::stable_sort(sorted, [](const CommunicationTime& a, const CommunicationTime& b) {
+    return a.time.exposed_seconds > b.time.exposed_seconds;
+  });
   return sorted;
 }
 
@@ -328,8 +327,7 @@ SimulatedSchedule simulate_schedule(const StepCosts& costs,
                     .communication = by_kind(collectives, block.collectives)};
   for (const CommunicationTime& each : schedule.communication)
     schedule.links.hidden_seconds += each.time.hidden_seconds;
-  bool conditional = std::any_of(collectives.begin(), collectives.end(),
-                                 [](const Collective& one) { return one.conditional; });
+  bool conditional = std::ranges::any_of(collectives, &Collective::conditional);
   if (double missing = bound.seconds() - schedule.seconds; missing > 0 && !conditional) {
     schedule.seconds += missing;
     (bound.bound_by() == "communication" ? schedule.links.exposed_seconds

@@ -4,8 +4,8 @@
 
 #include "meshard/explain/collectives/collectives.h"
 #include "meshard/explain/cost/custom_call_use.h"
-#include "meshard/explain/cost/estimate.h"
 #include "meshard/explain/cost/step_cost.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <optional>
-#include <string_view>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/field_notes.h"
 #include "meshard/base/saturating.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -72,8 +72,8 @@ bool contains_call(const ModuleIndex& module, const HloInstruction& one, std::st
   const InstructionIndex* inside = body_of_fusion(module, one);
   if (inside == nullptr) return false;
   const auto& instructions = inside->computation().instructions;
-  return std::any_of(instructions.begin(), instructions.end(),
-                     [&](const HloInstruction& each) { return each.custom_call_target == target; });
+  return std::ranges::any_of(
+      instructions, [&](const HloInstruction& each) { return each.custom_call_target == target; });
 }
 
 // The channel of the collective in a fusion; none if there is none.
@@ -148,7 +148,7 @@ std::string HostTransfers::to_string() const {
   std::string text = cat("host memory: ", host_bytes_text(from_host), " from the host and ",
                          host_bytes_text(to_host), " to it in ", executions,
                          executions == 1 ? " transfer a run" : " transfers a run");
-  if (seconds > 0) append(text, cat(", about ", time_text(seconds)));
+  if (seconds > 0) append(text, ", about ", time_text(seconds));
   return text;
 }
 

@@ -8,11 +8,11 @@
 
 #include "meshard/base/fields.h"
 #include "meshard/explain/collectives/collective.h"
+#include "meshard/explain/cost/custom_calls.h"
 #include "meshard/explain/cost/link_use.h"
-#include "meshard/hlo/custom_calls.h"
-#include "meshard/hlo/memory_traffic.h"
-#include "meshard/hlo/module_cost.h"
-#include "meshard/hlo/module_index.h"
+#include "meshard/explain/cost/memory_traffic.h"
+#include "meshard/explain/cost/module_cost.h"
+#include "meshard/hlo/module.h"
 
 namespace meshard {
 

@@ -10,6 +10,7 @@
 #include "meshard/base/saturating.h"
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/cost/step_cost.h"
+#include "meshard/hlo/executions.h"
 
 namespace meshard {
 namespace {
@@ -20,7 +21,7 @@ constexpr std::size_t kMostNames = 10;
 
 // Merges overlapping spans.
 std::vector<Span> merged(std::vector<Span> spans) {
-  std::sort(spans.begin(), spans.end());
+  std::ranges::sort(spans);
   std::vector<Span> whole;
   for (const Span& each : spans) {
     if (!whole.empty() && each.first <= whole.back().second) {
@@ -179,8 +180,8 @@ class Measurement {
   void finish(Device& device) {
     for (auto& [start, begins] : device.starts) {
       std::vector<Span>& ends = device.dones[start];
-      std::sort(begins.begin(), begins.end());
-      std::sort(ends.begin(), ends.end());
+      std::ranges::sort(begins);
+      std::ranges::sort(ends);
       const Role& role = roles_.at(start->name);
       for (std::size_t i = 0; i < begins.size(); ++i) {
         Span span = begins[i];
@@ -233,10 +234,10 @@ class Measurement {
         }
       made.communication.push_back(std::move(one));
     }
-    std::stable_sort(made.communication.begin(), made.communication.end(),
-                     [](const CommunicationTime& a, const CommunicationTime& b) {
-                       return a.time.exposed_seconds > b.time.exposed_seconds;
-                     });
+    std::ranges::stable_sort(made.communication,
+                             [](const CommunicationTime& a, const CommunicationTime& b) {
+                               return a.time.exposed_seconds > b.time.exposed_seconds;
+                             });
     for (const std::string& name : unmatched_names_)
       if (made.unmatched.size() < kMostNames) made.unmatched.push_back(name);
     return made;
@@ -272,17 +273,16 @@ std::string MeasuredRun::to_string(const std::optional<Schedule>& estimate) cons
           " exposed communication (", time_text(links.hidden_seconds), " hidden); ", matched_events,
           " events");
   if (unmatched_events > 0)
-    append(text,
-           cat(", ", unmatched_events, " of other instructions (", join(unmatched, ", "), ")"));
+    append(text, ", ", unmatched_events, " of other instructions (", join(unmatched, ", "), ")");
   for (const CommunicationTime& one : communication) {
-    append(text, cat("\n  ", one.kind, one.axes.empty() ? "" : " along ", one.axes, ": ",
-                     time_text(one.time.exposed_seconds), " exposed, ",
-                     time_text(one.time.hidden_seconds), " hidden"));
+    append(text, "\n  ", one.kind, one.axes.empty() ? "" : " along ", one.axes, ": ",
+           time_text(one.time.exposed_seconds), " exposed, ", time_text(one.time.hidden_seconds),
+           " hidden");
     if (!estimate) continue;
     for (const CommunicationTime& each : estimate->communication)
       if (each.kind == one.kind && each.axes == one.axes)
-        append(text, cat("; estimated ", time_text(each.time.exposed_seconds), " and ",
-                         time_text(each.time.hidden_seconds)));
+        append(text, "; estimated ", time_text(each.time.exposed_seconds), " and ",
+               time_text(each.time.hidden_seconds));
   }
   return text;
 }

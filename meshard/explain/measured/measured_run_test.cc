@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "meshard/explain/collectives/collectives.h"
-#include "meshard/explain/cost/estimate.h"
+#include "meshard/explain/cost/schedule.h"
+#include "meshard/hlo/executions.h"
 #include "meshard/hlo/hlo_testutil.h"
 
 namespace meshard {

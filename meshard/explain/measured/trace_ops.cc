@@ -1,5 +1,3 @@
-#include "meshard/explain/measured/trace_ops.h"
-
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include "meshard/base/cat.h"
 #include "meshard/base/gunzip.h"
 #include "meshard/base/json_reader.h"
+#include "meshard/explain/measured/measured_run.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {

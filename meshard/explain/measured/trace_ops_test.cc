@@ -1,5 +1,3 @@
-#include "meshard/explain/measured/trace_ops.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "meshard/base/whole_file.h"
+#include "meshard/explain/measured/measured_run.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard {

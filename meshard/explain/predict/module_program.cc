@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "meshard/base/saturating.h"
 #include "meshard/explain/predict/op_moves.h"
-#include "meshard/explain/predict/reshard_plan.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/explain/predict/unruled_ops.h"
 #include "meshard/lowering/module_rules.h"
-#include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {
@@ -110,8 +111,8 @@ class ModuleWalk {
   void add_op(ShardingRule rule, std::vector<std::size_t> operands,
               std::vector<std::size_t> results, RuledOpFacts facts) {
     auto is_scalar = [&](std::size_t value) { return out_.rules.types[value].rank() == 0; };
-    if (!facts.stated && std::all_of(operands.begin(), operands.end(), is_scalar) &&
-        std::all_of(results.begin(), results.end(), is_scalar))
+    if (!facts.stated && std::ranges::all_of(operands, is_scalar) &&
+        std::ranges::all_of(results, is_scalar))
       return;  // nothing to split
     facts.region = region_;
     out_.rules.facts.push_back(std::move(facts));
@@ -366,6 +367,54 @@ void set_spec(const Mesh& mesh, const PartitionSpec& spec, PartialSharding& valu
 
 }  // namespace
 
+std::size_t RuledProgram::add_loop(std::size_t parent, std::optional<std::int64_t> trips) {
+  RuledRegion loop = regions[parent];
+  loop.parent = parent;
+  loop.executions = saturating_multiply(loop.executions, trips.value_or(1));
+  loop.executions_known = loop.executions_known && trips.has_value();
+  loop.first_branch = std::nullopt;
+  regions.push_back(loop);
+  return regions.size() - 1;
+}
+
+std::size_t RuledProgram::add_branch(std::size_t parent, std::optional<std::size_t> first) {
+  RuledRegion branch = regions[parent];
+  branch.parent = parent;
+  branch.conditional = true;
+  branch.first_branch = first.value_or(regions.size());
+  regions.push_back(branch);
+  return regions.size() - 1;
+}
+
+bool RuledProgram::is_inside(std::size_t inner, std::size_t outer) const {
+  while (inner > outer) inner = regions[inner].parent;
+  return inner == outer;
+}
+
+std::vector<bool> regions_with_most(const RuledProgram& program, const std::vector<double>& bytes) {
+  const std::vector<RuledRegion>& regions = program.regions;
+  // Regions after their parents: from the last to the first, each is complete when it is read.
+  std::vector<double> all = bytes;
+  std::vector<std::size_t> most(regions.size());  // by first branch
+  for (std::size_t r = regions.size(); r-- > 1;) {
+    const RuledRegion& region = regions[r];
+    if (!region.first_branch) {
+      all[region.parent] += all[r];
+      continue;
+    }
+    std::size_t& best = most[*region.first_branch];
+    if (best == 0 || all[r] >= all[best]) best = r;
+    if (r == *region.first_branch) all[region.parent] += all[best];
+  }
+  std::vector<bool> counted(regions.size(), true);
+  for (std::size_t r = 1; r < regions.size(); ++r) {
+    const RuledRegion& region = regions[r];
+    bool taken = !region.first_branch || most[*region.first_branch] == r;
+    counted[r] = taken && counted[region.parent];
+  }
+  return counted;
+}
+
 WalkedModule walk(const Module& module, const ModuleFunction& main, const FindPlace& find_place) {
   WalkedModule out;
   ModuleWalk(module, find_place, out).run(main);
@@ -388,7 +437,7 @@ std::vector<PartialSharding> ModuleProgram::given_shardings(const Mesh& mesh) co
     values[value].open.assign(values[value].open.size(), false);
   const std::vector<std::string>& others = state_->other_meshes;
   for (const auto& [value, text] : state_->constraints) {
-    if (std::find(others.begin(), others.end(), mesh_name(text)) != others.end()) {
+    if (std::ranges::find(others, mesh_name(text)) != others.end()) {
       values[value] = {};
       continue;
     }

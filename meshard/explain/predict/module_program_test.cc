@@ -7,14 +7,13 @@
 #include <iterator>
 
 #include "meshard/base/cat.h"
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/explain/module_layout.h"
 #include "meshard/explain/predict/op_moves.h"
-#include "meshard/explain/predict/reshard_plan.h"
-#include "meshard/mesh/shardy_text.h"
-#include "meshard/sharding/shardy_text.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/stablehlo/module_reader.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {

@@ -136,7 +136,7 @@ class OpPlan {
     if (only_passes_on()) return;
     std::vector<std::size_t> order(operands_.size());
     for (std::size_t t = 0; t < order.size(); ++t) order[t] = t;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
       return type_of(a).bytes() > type_of(b).bytes();
     });
     for (std::size_t t : order)
@@ -231,7 +231,7 @@ class OpPlan {
   void explain_operand(std::size_t t, const Sharding& needed, PredictedMove& made) const {
     std::string what = cat("operand ", t);
     if (const std::string& made_at = program_.made_at[op_.operands[t]]; !made_at.empty())
-      append(what, cat(" (made at ", made_at, ")"));
+      append(what, " (made at ", made_at, ")");
     if (made.who == CollectiveCause::kAsked) {
       made.cause = cat(facts_.asked_by, " requests ", needed.spec());
       if (made.full_rematerialization)
@@ -400,13 +400,12 @@ void add_stated(const Mesh& mesh, const RuledProgram& program, std::size_t op,
   AxisList named;
   for (const AxisRef& axis : stated.axes.value_or(AxisList()))
     if (size_on(mesh, axis) > 1) named.push_back(axis);
-  bool moves_data =
-      stated.axes ? !named.empty()
-      : stated.groups.empty()
-          ? !pairs
-          : std::any_of(stated.groups.begin(), stated.groups.end(), [&](const auto& group) {
-              return group.size() > 1 && group[0] != group[1];
-            });
+  bool moves_data = stated.axes ? !named.empty()
+                    : stated.groups.empty()
+                        ? !pairs
+                        : std::ranges::any_of(stated.groups, [&](const auto& group) {
+                            return group.size() > 1 && group[0] != group[1];
+                          });
   if (!moves_data) return;
   AxisList axes = named;
   if (!stated.axes && !pairs) axes = axes_of_groups(mesh, stated.groups).value_or(AxisList());

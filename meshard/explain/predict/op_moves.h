@@ -2,8 +2,8 @@
 #pragma once
 #include <vector>
 
+#include "meshard/explain/predict/module_program.h"
 #include "meshard/explain/predict/predict.h"
-#include "meshard/explain/predict/ruled_program.h"
 
 namespace meshard {
 

@@ -1,9 +1,8 @@
-#include "meshard/explain/predict/reshard_plan.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/explain/explain.h"
 #include "meshard/explain/hlo_testutil.h"
+#include "meshard/explain/predict/predict.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/composite/mark_sharding.h"
 

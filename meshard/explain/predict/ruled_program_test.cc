@@ -1,6 +1,6 @@
-#include "meshard/explain/predict/ruled_program.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/explain/predict/module_program.h"
 
 namespace meshard {
 namespace {

@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <initializer_list>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "meshard/base/cat.h"
 
@@ -86,8 +84,7 @@ Numbers list(const Module& module, const ModuleOp& op,
 }
 
 bool all_are(const Numbers& numbers, std::int64_t wanted) {
-  return std::all_of(numbers.begin(), numbers.end(),
-                     [&](std::int64_t number) { return number == wanted; });
+  return std::ranges::all_of(numbers, [&](std::int64_t number) { return number == wanted; });
 }
 
 // The first index of each dimension of a slice, from `[0:10, 0:32]` or the generic form; none if
@@ -121,7 +118,7 @@ using stablehlo::ModuleRegion;
 // The op of a region that makes a value; null if it is made elsewhere.
 const ModuleOp* maker(const ModuleRegion& region, int variable) {
   for (const ModuleOp& op : region.ops)
-    if (std::find(op.results.begin(), op.results.end(), variable) != op.results.end()) return &op;
+    if (std::ranges::find(op.results, variable) != op.results.end()) return &op;
   return nullptr;
 }
 
@@ -162,7 +159,7 @@ class Counting {
   const ModuleRegion& body() const { return loop_.regions[1]; }
 
   static std::optional<std::size_t> carry(const ModuleRegion& region, int variable) {
-    auto found = std::find(region.arguments.begin(), region.arguments.end(), variable);
+    auto found = std::ranges::find(region.arguments, variable);
     if (found == region.arguments.end()) return std::nullopt;
     return static_cast<std::size_t>(found - region.arguments.begin());
   }
@@ -261,8 +258,8 @@ class Counting {
 
 std::optional<StatedCollective> collective_of(const stablehlo::Module& module,
                                               const stablehlo::ModuleOp& op) {
-  auto known = std::find_if(std::begin(kCollectiveOps), std::end(kCollectiveOps),
-                            [&](const auto& each) { return each.first == op.mnemonic; });
+  auto known = std::ranges::find_if(kCollectiveOps,
+                                    [&](const auto& each) { return each.first == op.mnemonic; });
   if (known == std::end(kCollectiveOps)) return std::nullopt;
   bool pairs = known->second == CollectiveKind::kCollectivePermute;
   std::string_view groups =

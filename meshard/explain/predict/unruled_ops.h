@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "meshard/array/shape.h"
-#include "meshard/explain/predict/ruled_program.h"
+#include "meshard/explain/predict/module_program.h"
 #include "meshard/sharding/sharding_rule.h"
 #include "meshard/stablehlo/module.h"
 

@@ -2,10 +2,9 @@
 #pragma once
 #include <string_view>
 
-#include "meshard/hlo/instruction.h"
-#include "meshard/hlo/interface.h"
+#include "meshard/hlo/module.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/wire_fields.h"
+#include "meshard/pjrt/wire.h"
 
 namespace meshard::internal {
 

@@ -1,9 +1,8 @@
-#include "meshard/io/internal/checkpoint_files.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/io_testutil.h"
 
 namespace meshard::io::internal {

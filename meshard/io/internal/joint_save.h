@@ -6,7 +6,7 @@
 #include <variant>
 
 #include "meshard/base/result.h"
-#include "meshard/io/internal/checkpoint_files.h"
+#include "meshard/io/internal/checkpoint_index.h"
 #include "meshard/io/internal/save_items.h"
 
 namespace meshard::io::internal {

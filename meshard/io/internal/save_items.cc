@@ -2,17 +2,13 @@
 
 #include <algorithm>
 #include <cstring>
-#include <optional>
 #include <utility>
 
-#include "meshard/array/box_overlap.h"
 #include "meshard/array/slice.h"
 #include "meshard/base/cat.h"
 #include "meshard/graph/evaluator.h"
-#include "meshard/io/internal/checkpoint_files.h"
-#include "meshard/io/safetensors_header.h"
+#include "meshard/io/safetensors.h"
 #include "meshard/runtime/gather.h"
-#include "meshard/runtime/held_parts.h"
 
 namespace meshard::io::internal {
 namespace {

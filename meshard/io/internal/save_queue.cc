@@ -12,8 +12,8 @@
 
 #include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
-#include "meshard/base/quiet_thread.h"
 #include "meshard/base/stall_report.h"
+#include "meshard/base/threads.h"
 #include "meshard/processes/processes.h"
 
 namespace meshard::io::internal {

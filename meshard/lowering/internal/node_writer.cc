@@ -9,7 +9,6 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/graph/superseded.h"
 #include "meshard/lowering/internal/partial_sums.h"
-#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/lowering/internal/shared_values.h"
 #include "meshard/ops/definition/host_call.h"
 
@@ -210,7 +209,9 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
   if (node.annotations() && node.annotations()->manual) describe_place(node, number, emission);
   std::optional<Bodies> bodies;
   if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
-  if (is_host_call(node))
+  if (const ImportedBody* body = imported_body(node))
+    emit_imported_call(node, *body, emission);
+  else if (is_host_call(node))
     emit_host_call(node, call, emission);
   else
     node.op().emit(call, emission);

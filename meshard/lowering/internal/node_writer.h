@@ -12,8 +12,9 @@
 #include <vector>
 
 #include "meshard/graph/graph.h"
+#include "meshard/lowering/imported_call.h"
 #include "meshard/lowering/internal/manual_regions.h"
-#include "meshard/lowering/internal/window_fill.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/lowering/nan_checks.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/emission.h"
@@ -51,8 +52,9 @@ class NodeWriter {
   // State shared by the writers of one module.
   struct Counters {
     std::int32_t next_result = 0;
-    std::int64_t next_channel = 0;  // for collectives in bodies
-    WindowFills fills;              // bodies may be written inline
+    std::int64_t next_channel = 0;                     // for collectives in bodies
+    WindowFills fills;                                 // bodies may be written inline
+    std::map<Fingerprint, std::string> imported = {};  // the functions of imported programs
   };
   class Bodies;
   class Finish;
@@ -94,6 +96,10 @@ class NodeWriter {
   }
   std::string shardings_text(const ManualRegion& region,
                              const std::vector<RegionCrossing>& crossings) const;
+
+  // Calls of programs that were written elsewhere (imported_calls.cc).
+  void emit_imported_call(const Node& node, const ImportedBody& body, const OpEmission& out);
+  const std::string& imported_function(const Node& node, const ImportedBody& body);
 
   // Host calls and NaN checks (host_calls.cc).
   template <class Body>

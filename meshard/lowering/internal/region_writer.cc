@@ -109,12 +109,12 @@ void NodeWriter::write(const ProgramOrder& order, const ManualRegion& region) {
       continue;
     }
     std::uint32_t number = graph_.number(output.full.node());
-    SsaValue whole = cut(made[i], made_types[i], output.full.type(), number);
+    SsaValue value = cut(made[i], made_types[i], output.full.type(), number);
     if (std::string text = pin_text(*output.full.node(), 0); !text.empty()) {
-      SsaValue computed = std::exchange(whole, writer_.temporary());
-      writer_.sharding_constraint(whole, computed, output.full.type(), text, location_of(number));
+      SsaValue computed = std::exchange(value, writer_.temporary());
+      writer_.sharding_constraint(value, computed, output.full.type(), text, location_of(number));
     }
-    first_result_[number - leaves_.size()] = whole;
+    first_result_[number - leaves_.size()] = value;
   }
 }
 

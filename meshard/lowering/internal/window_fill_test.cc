@@ -1,10 +1,9 @@
 // tests/e2e/mesh_test.cc runs programs whose windows have different fill values.
-#include "meshard/lowering/internal/window_fill.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
+#include "meshard/lowering/internal/partitioner_needs.h"
 #include "meshard/ops/all.h"
 
 namespace meshard {

@@ -2,21 +2,9 @@
 
 #include <numbers>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/elementary.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/random.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/special_function.h"
-#include "meshard/ops/trigonometric.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 using namespace internal;

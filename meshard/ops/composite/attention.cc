@@ -4,21 +4,9 @@
 #include <limits>
 #include <vector>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/composite/softmax.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/dot_general.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/trigonometric.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 using namespace internal;

@@ -3,14 +3,8 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/explicit_sharding.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/index.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/constant.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/identity.h"
 
 namespace meshard::internal {
 namespace {
@@ -41,7 +35,12 @@ bool keeps_part(const Tensor& in, const Tensor& out) {
 
 }  // namespace
 
-Tensor number_state(In number) { return operand_tensor("loop", number); }
+Tensor number_state(In number) {
+  Tensor tensor = operand_tensor("loop", number);
+  if (number.tensor || number.scalar.kind == ScalarKind::kBool) return tensor;
+  const bool is_float = number.scalar.kind == ScalarKind::kFloat;
+  return weak_number(astype(number, is_float ? DType::f64 : DType::i64));
+}
 
 BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carries,
                              BodyFunction body) {
@@ -54,6 +53,9 @@ BodyFunction keeping_carries(const CarryForm& form, std::span<const Tensor> carr
         throw_invalid(form.where, "[", form.op, "] ", form.paths[i],
                       " has no value in the result of the body");
       if (results[i].type() == given[i].type() && keeps_part(given[i], results[i])) continue;
+      if (wide_number(given[i]).defined() && results[i].rank() == 0 &&
+          can_replace(given[i], results[i].dtype()))
+        continue;  // the number takes this dtype (trace_loop)
       throw Error(ErrorCode::kInvalidArgument,
                   cat("[", form.op, "] ", form.paths[i], " enters the body as ",
                       described(given[i]), ", but the body returns it as ", described(results[i])),

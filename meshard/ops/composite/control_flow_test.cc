@@ -59,6 +59,60 @@ TEST(ControlFlow, ACarryOfAnotherTypeIsNamed) {
 }
 
 // What is not a tensor would silently keep its first value.
+// As in JAX: lax.fori_loop(0, 3, lambda i, c: c + x, 0.0) has the dtype of x.
+TEST(ControlFlow, ANumberAsCarryTakesTheDtypeOfTheBody) {
+  for (DType dtype : {DType::f64, DType::bf16, DType::f32}) {
+    Tensor x = full({}, 1.5, dtype);
+    auto added = [&](const Tensor& c) { return c + x; };
+    EXPECT_EQ(fori_loop(
+                  0, 3, [&](Tensor, Tensor c) { return added(c); }, 0.0)
+                  .dtype(),
+              dtype);
+    EXPECT_EQ(while_loop([](Tensor c) { return c < 4.0; }, added, 0.0).dtype(), dtype);
+    auto [last, all] =
+        scan([&](Tensor c, std::tuple<>) { return std::pair(added(c), c); }, 0, {}, {.length = 2});
+    EXPECT_EQ(last.dtype(), dtype);
+    EXPECT_EQ(all.dtype(), dtype);
+  }
+  auto counted = [](const Tensor& c) { return c + 1; };
+  EXPECT_EQ(while_loop([](Tensor c) { return c < 4; }, counted, 0).dtype(), DType::i32);
+  EXPECT_EQ(while_loop([](Tensor c) { return c < 4; }, [](Tensor c) { return c + 0.5; }, 0).dtype(),
+            DType::f32);
+}
+
+// A f32 that is converted to f64 would be 0.100000001490116.
+TEST(ControlFlow, ANumberAsCarryIsConvertedFromTheNumber) {
+  Tensor zero = full({}, 0, DType::f64);
+  Tensor last = fori_loop(
+      0, 2, [&](Tensor, Tensor c) { return c + zero; }, 0.1);
+  const Value& first = last.value()->operands()[1];  // after the counter
+  EXPECT_EQ(interpret(Tensor(first)).to_vector<double>(), std::vector<double>{0.1});
+}
+
+// Inside the body it is weakly typed in every step, also if its dtype stays the default.
+TEST(ControlFlow, ANumberAsCarryIsWeaklyTypedInTheBody) {
+  Tensor x = full({}, 1.5, DType::bf16);
+  auto [last, products] = scan([&](Tensor c, std::tuple<>) { return std::pair(c * 2.0, c * x); },
+                               1.0, {}, {.length = 3});
+  EXPECT_EQ(last.dtype(), DType::f32);
+  EXPECT_EQ(products.dtype(), DType::bf16);
+}
+
+TEST(ControlFlow, WhatDoesNotReplaceANumberIsAnError) {
+  EXPECT_TRUE(throws_error(
+      [] {
+        fori_loop(
+            0, 3, [](Tensor, Tensor c) { return astype(c, DType::i32); }, 0.5);
+      },
+      kInvalid, {"[scan] carry", "f32[]", "i32[]"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        fori_loop(
+            0, 3, [](Tensor, Tensor c) { return broadcast_to(c, {2}); }, 0.5);
+      },
+      kInvalid, {"[scan] carry", "f32[]", "f32[2]"}));
+}
+
 TEST(ControlFlow, NumbersInCarriesAndResultsMustStayTheSame) {
   using Counted = std::pair<Tensor, int>;
   EXPECT_TRUE(throws_error(

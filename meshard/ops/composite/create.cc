@@ -3,16 +3,9 @@
 #include <cmath>
 #include <limits>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 namespace {
@@ -84,6 +77,12 @@ Tensor ones(Shape shape, DType dtype, SourceLocation where) {
 
 Tensor full(Shape shape, In value, std::optional<DType> dtype) {
   SourceScope line(value.where);
+  const bool is_complex_value =
+      value.tensor && value.tensor->defined() && is_complex(value.tensor->dtype());
+  if (is_complex_value && dtype && !is_complex(*dtype))
+    throw_invalid(effective_source(value.where), "[full] the value is ", value.tensor->type(),
+                  " made at ", value.tensor->where(), ", whose imaginary part ", *dtype,
+                  " cannot hold: use a complex dtype, or real(value)");
   Tensor element = dtype ? astype(value, *dtype) : operand_tensor("full", value);
   if (element.rank() != 0)
     throw_invalid(effective_source(value.where), "[full] the value must have rank 0, not ",
@@ -135,8 +134,14 @@ Tensor arange(In start, In stop, In step, std::optional<DType> dtype) {
     else
       (void)scalar_array(Scalar(first + static_cast<double>(count - 1) * by), result, place);
   }
-  // Fractional steps need floats for the computation, even with an integer result dtype.
-  DType computed = is_float(start) || is_float(step) ? promote(result, kDefaultFloat) : result;
+  // Fractional steps need floats for the computation, even with an integer result dtype. Whole
+  // numbers are computed as integers and rounded once: a bf16 cannot hold the index 301.
+  DType computed = result;
+  if (is_float(start) || is_float(step))
+    computed = promote(result, kDefaultFloat);
+  else if (double most = std::abs(first) + std::abs(by) * static_cast<double>(count);
+           is_inexact(result) && most < 0x1p62)
+    computed = most < 0x1p31 ? DType::i32 : DType::i64;
   Tensor index = iota(computed, Shape{count}, 0);
   auto number_of = [&](const Scalar& number) {
     return constant(scalar_array(number, computed, place));

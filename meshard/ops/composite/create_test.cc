@@ -24,6 +24,12 @@ TEST(Create, Fills) {
   EXPECT_EQ(interpret(zeros_like(like)), HostArray::from_vector<std::uint8_t>({0, 0, 0}));
   EXPECT_EQ(interpret(ones_like(like, DType::f32)), f32({1, 1, 1}, {3}));
   EXPECT_EQ(interpret(full_like(like, 9)), HostArray::from_vector<std::uint8_t>({9, 9, 9}));
+  EXPECT_TRUE(
+      throws_error([] { full({2}, constant(HostArray::scalar(Complex64(1, 2))), DType::f32); },
+                   ErrorCode::kInvalidArgument, {"[full]", "c64[]", "f32 cannot hold"}));
+  EXPECT_TRUE(
+      throws_error([] { full_like(zeros({2}), constant(HostArray::scalar(Complex64(1, 2)))); },
+                   ErrorCode::kInvalidArgument, {"[full]", "c64[]", "f32 cannot hold"}));
   EXPECT_TRUE(throws_error([&] { full({2}, like); }, ErrorCode::kInvalidArgument,
                            {"[full]", "rank 0, not u8[3]"}));
 }
@@ -43,6 +49,12 @@ TEST(Create, Arange) {
   EXPECT_EQ(interpret(arange(5, 0, -2, DType::u8)),
             HostArray::from_vector<std::uint8_t>({5, 3, 1}));
   EXPECT_EQ(interpret(arange(0, 3, 300, DType::u8)), HostArray::from_vector<std::uint8_t>({0}));
+  // 303 and 909 are rounded once, to even: bf16 has 8 bits.
+  EXPECT_EQ(interpret(slice(arange(0, 912, 3, DType::bf16), {101}, {102})).to_string(),
+            "[304] bf16[1]");
+  EXPECT_EQ(interpret(slice(arange(0, 912, 3, DType::bf16), {303}, {304})).to_string(),
+            "[908] bf16[1]");
+  EXPECT_EQ(interpret(arange(16777217, 16777220, 2, DType::f32)), f32({16777216, 16777220}, {2}));
   std::int64_t large = std::int64_t{1} << 53;
   EXPECT_EQ(interpret(arange(large + 1, large + 3, 1, DType::i64)),
             HostArray::from_vector<std::int64_t>({large + 1, large + 2}));

@@ -1,9 +1,8 @@
-#include "meshard/ops/composite/cross_entropy.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"

@@ -5,14 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/contraction.h"
-#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

@@ -11,6 +11,7 @@
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
+#include "tests/support/op_samples/op_samples.h"
 
 namespace meshard {
 using namespace internal;

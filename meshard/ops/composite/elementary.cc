@@ -2,17 +2,9 @@
 
 #include <numbers>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/complex.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/power.h"
-#include "meshard/ops/selection.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 using namespace internal;

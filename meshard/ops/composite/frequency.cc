@@ -1,13 +1,7 @@
 #include "meshard/ops/composite/frequency.h"
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/fft.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 namespace {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/slicing.h"
 
 namespace meshard {
 namespace {

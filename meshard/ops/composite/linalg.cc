@@ -3,29 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/index.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/composite/operators.h"
-#include "meshard/ops/composite/rearrange.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/factorization.h"
-#include "meshard/ops/identity.h"
 #include "meshard/ops/internal/matrix_operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/power.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
-#include "meshard/ops/triangular_solve.h"
 
 namespace meshard {
 using namespace internal;

@@ -1,7 +1,6 @@
 // Linear algebra, named as in the array API standard. Matrices are the last two dimensions; those
 // before them are batch dimensions and broadcast.
 #pragma once
-#include <optional>
 
 #include "meshard/base/fields.h"
 #include "meshard/graph/tensor.h"

@@ -1,9 +1,8 @@
 #include "meshard/ops/composite/manual.h"
 
 #include "meshard/graph/annotate.h"
-#include "meshard/ops/composite/manual_sharding.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/manual_values.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/operand.h"
 
 namespace meshard::internal {
 namespace {

@@ -2,10 +2,8 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/mesh/global_mesh.h"
-#include "meshard/ops/composite/mark_sharding.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/manual_values.h"
 
 namespace meshard {
 namespace {

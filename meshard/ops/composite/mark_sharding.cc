@@ -2,16 +2,14 @@
 
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
+#include "meshard/graph/forbid_collectives.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/named_mesh.h"
-#include "meshard/graph/record.h"
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/global_mesh.h"
-#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/reshape.h"
 #include "meshard/sharding/check_even.h"
 #include "meshard/sharding/dtensor_placements.h"
 #include "meshard/sharding/sharding_spec.h"
@@ -31,8 +29,10 @@ Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   bool may_follow = tracing() && sharding.is_fully_replicated() && !marked_sharding(x.value());
   if (x.sharding() == sharding && !may_follow) return x;
   if (!only_recording() && is_abstract(x)) return abstract_tensor(x.type(), sharding, where);
-  if (!only_recording() && x.value().storage())
+  if (!only_recording() && x.value().storage()) {
+    if (internal::recorder().forbidden) internal::check_no_move(x.value(), sharding, where);
     return evaluator(where).place(x.value(), sharding, where);
+  }
   return sharding_constraint(In(x, where), sharding);
 }
 

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/ops/arithmetic.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/contraction.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/dot_general.h"
 
 namespace meshard {
 using namespace internal;

@@ -1,12 +1,8 @@
 #include "meshard/ops/composite/norm.h"
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/composite/elementary.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/composite/statistics.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/power.h"
-#include "meshard/ops/reshape.h"
 
 namespace meshard {
 using namespace internal;

@@ -1,7 +1,6 @@
 // Normalizations.
 #pragma once
 #include <cstdint>
-#include <optional>
 
 #include "meshard/graph/tensor.h"
 

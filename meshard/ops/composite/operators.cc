@@ -2,12 +2,7 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sharding_mark.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/mark_sharding.h"
-#include "meshard/ops/division.h"
-#include "meshard/ops/identity.h"
+#include "meshard/ops/all.h"
 
 namespace meshard {
 namespace {

@@ -1,7 +1,6 @@
-#include "meshard/ops/composite/pooling.h"
-
 #include <gtest/gtest.h>
 
+#include "meshard/ops/composite/conv.h"
 #include "meshard/ops/op_testutil.h"
 #include "tests/support/matchers.h"
 

@@ -4,23 +4,14 @@
 #include <limits>
 #include <numbers>
 #include <optional>
-#include <utility>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/graph/storage.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/random_uniform.h"
 #include "meshard/ops/composite/internal/threefry.h"
-#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/slicing.h"
-#include "meshard/ops/special_function.h"
 
 namespace meshard::random {
 using namespace internal;

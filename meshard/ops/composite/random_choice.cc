@@ -4,30 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/create.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/random_uniform.h"
-#include "meshard/ops/composite/random.h"
-#include "meshard/ops/composite/random_distributions.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/composite/search.h"
-#include "meshard/ops/composite/take.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/cumulative.h"
-#include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/division.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/rounding.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
-#include "meshard/ops/sort.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard::random {
 using namespace internal;

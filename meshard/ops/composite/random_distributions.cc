@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <string_view>
 #include <tuple>
@@ -11,33 +10,9 @@
 #include <vector>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/control_flow.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/elementary.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/random_uniform.h"
-#include "meshard/ops/composite/linalg.h"
-#include "meshard/ops/composite/matmul.h"
-#include "meshard/ops/composite/operators.h"
-#include "meshard/ops/composite/random.h"
-#include "meshard/ops/composite/random_choice.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/composite/softmax.h"
-#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/element_wise.h"
-#include "meshard/ops/exponential.h"
-#include "meshard/ops/factorization.h"
-#include "meshard/ops/identity.h"
-#include "meshard/ops/power.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/rounding.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/special_function.h"
-#include "meshard/ops/trigonometric.h"
 
 namespace meshard::random {
 using namespace internal;

@@ -3,12 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "meshard/ops/composite/take.h"
-#include "meshard/ops/constant.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/slicing.h"
 
 namespace meshard {
 

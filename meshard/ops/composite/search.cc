@@ -4,22 +4,8 @@
 #include <limits>
 #include <vector>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/composite/elementary.h"
-#include "meshard/ops/composite/rearrange.h"
-#include "meshard/ops/composite/take.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/cumulative.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reduction.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
-#include "meshard/ops/slicing.h"
-#include "meshard/ops/sort.h"
 
 namespace meshard {
 namespace {

@@ -3,15 +3,9 @@
 #include <utility>
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/composite/create.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
-#include "meshard/ops/constant.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/scatter.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 using namespace internal;

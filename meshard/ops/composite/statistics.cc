@@ -2,13 +2,9 @@
 
 #include <algorithm>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/complex.h"
-#include "meshard/ops/composite/elementary.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/power.h"
-#include "meshard/ops/reduction.h"
 
 namespace meshard {
 using namespace internal;

@@ -7,20 +7,10 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/graph/record.h"
 #include "meshard/graph/storage.h"
-#include "meshard/graph/tensor.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/definition/op_table.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/gather.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
 
 namespace meshard {
 namespace {

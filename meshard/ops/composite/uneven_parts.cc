@@ -5,17 +5,8 @@
 
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/graph/record.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/manual_values.h"
-#include "meshard/ops/selection.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard {
 

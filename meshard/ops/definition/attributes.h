@@ -14,7 +14,7 @@
 #include "meshard/ops/fft.h"
 #include "meshard/ops/rng_bit_generator.h"
 #include "meshard/sharding/sharding.h"
-#include "meshard/stablehlo/dimension_numbers.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard {
 

@@ -6,16 +6,12 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/effects.h"
 #include "meshard/graph/evaluator.h"
-#include "meshard/ops/composite/create.h"
-#include "meshard/ops/debug_print.h"
-#include "meshard/ops/definition/batch_rule.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/batching/batch_rule.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/definition/op_table.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/identity.h"
 #include "meshard/ops/internal/branch_collectives.h"
-#include "meshard/ops/manual_values.h"
 #include "meshard/ops/rolling/roll_layers.h"
 
 namespace meshard {
@@ -103,6 +99,32 @@ TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToT
       return traced;
     }
     place->varying = varying;
+  }
+}
+
+TracedBodies trace_loop(std::vector<Tensor>& given, std::size_t carries,
+                        std::span<BodyToTrace> to_trace, SourceLocation where) {
+  for (;;) {
+    std::vector<BodyToTrace> bodies(to_trace.begin(), to_trace.end());
+    for (std::size_t b = 0; b < bodies.size(); ++b)
+      bodies[b].function = [&, b](std::span<const Tensor> parameters) {
+        std::vector<Tensor> inside(parameters.begin(), parameters.end());
+        for (std::size_t i = 0; i < carries; ++i)
+          if (wide_number(given[i]).defined()) inside[i] = weak_parameter(inside[i]);
+        return to_trace[b].function(inside);
+      };
+    TracedBodies traced = trace_bodies(given, bodies, where);
+    const Body& last = traced.bodies.back();
+    bool is_settled = true;
+    for (std::size_t i = 0; i < std::min(carries, last.num_results()); ++i) {
+      const DType next = last.result(i).dtype;
+      if (!wide_number(given[i]).defined() || next == given[i].dtype()) continue;
+      if (!can_replace(given[i], next)) continue;  // an error of the op
+      given[i] = astype(In(given[i], where), next);
+      for (BodyToTrace& each : to_trace) each.inputs[i] = body_input(given[i]);
+      is_settled = false;
+    }
+    if (is_settled) return traced;
   }
 }
 

@@ -9,7 +9,7 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/graph/superseded.h"
-#include "meshard/ops/definition/batched_program.h"
+#include "meshard/ops/batching/batched_program.h"
 
 namespace meshard {
 
@@ -44,6 +44,14 @@ struct TracedBodies {
 /// @error whatever trace_body throws.
 TracedBodies trace_bodies(std::span<const Tensor> given, std::span<const BodyToTrace> to_trace,
                           SourceLocation where);
+
+/// Traces the bodies of a loop, whose first operands and inputs are its carries. A carry that
+/// begins as a weakly typed number is one in the bodies. If the last body returns it with a dtype
+/// that takes the number's place (can_replace), the loop begins with the number in that dtype, and
+/// the bodies are traced again, as in JAX.
+/// @param given the operands; such numbers are converted
+TracedBodies trace_loop(std::vector<Tensor>& given, std::size_t carries,
+                        std::span<BodyToTrace> to_trace, SourceLocation where);
 
 /// The manual axes of the region in which a node was recorded; nullopt outside of one.
 std::optional<ManualAxes> place_of(const Node& node);

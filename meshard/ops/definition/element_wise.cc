@@ -5,16 +5,9 @@
 #include <cmath>
 
 #include "meshard/graph/leaf.h"
-#include "meshard/graph/number_storage.h"
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/comparison.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/batch_rule.h"
-#include "meshard/ops/definition/emission.h"
-#include "meshard/ops/definition/weak_number.h"
-#include "meshard/ops/reshape.h"
-#include "meshard/ops/selection.h"
+#include "meshard/graph/storage.h"
+#include "meshard/ops/all.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard::element_wise {
 namespace {
@@ -254,69 +247,5 @@ ShardingRule rule(const OpCall& call) {
 }
 
 void batch(const BatchCall& call, std::span<Tensor> results) { batch_unchanged(call, results); }
-
-std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low,
-                                    double high) {
-  auto call = [op](std::span<const Tensor> x) { return op(x[0]); };
-  auto of = [&](DType dtype, Shape shape) {
-    return std::vector<HostArray>{source.uniform(dtype, std::move(shape), low, high)};
-  };
-  return {
-      {"vector", of(DType::f32, {8}), call},       {"matrix", of(DType::f32, {4, 8}), call},
-      {"rank 3", of(DType::f32, {4, 2, 8}), call}, {"scalar", of(DType::f32, {}), call},
-      {"odd sizes", of(DType::f32, {3, 5}), call}, {"bf16", of(DType::bf16, {4, 8}), call, false},
-      {"f64", of(DType::f64, {4, 4}), call},
-  };
-}
-
-std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low,
-                                     double high) {
-  auto call = [op](std::span<const Tensor> x) { return op(x[0], x[1]); };
-  auto of = [&](DType dtype, Shape a, Shape b) {
-    return std::vector<HostArray>{source.uniform(dtype, std::move(a), low, high),
-                                  source.uniform(dtype, std::move(b), low, high)};
-  };
-  std::vector<OpSample> samples{
-      {"vector", of(DType::f32, {8}, {8}), call},
-      {"matrix", of(DType::f32, {4, 8}, {4, 8}), call},
-      {"rank 3", of(DType::f32, {4, 2, 8}, {4, 2, 8}), call},
-      {"scalar", of(DType::f32, {}, {}), call},
-      {"row broadcast", of(DType::f32, {4, 8}, {8}), call},
-      {"both broadcast", of(DType::f32, {4, 1}, {1, 8}), call},
-      {"bf16", of(DType::bf16, {4, 8}, {4, 8}), call, false},
-      {"f64", of(DType::f64, {4, 4}, {4, 4}), call},
-      {"f64, row broadcast", of(DType::f64, {4}, {4, 4}), call},
-      {"bf16 and f32",
-       {source.uniform(DType::bf16, {4, 8}, low, high),
-        source.uniform(DType::f32, {4, 8}, low, high)},
-       call,
-       false},
-  };
-  // A number inside the op's domain.
-  double number = low + 0.625 * (high - low);
-  samples.push_back({"number on the right",
-                     {source.uniform(DType::f64, {4, 4}, low, high)},
-                     [op, number](std::span<const Tensor> x) { return op(x[0], number); }});
-  samples.push_back({"whole number on the left",
-                     {source.uniform(DType::f64, {4, 4}, low, high)},
-                     [op](std::span<const Tensor> x) { return op(1, x[0]); }});
-  return samples;
-}
-
-std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
-                                        double low, double high) {
-  auto call = [op](std::span<const Tensor> x) { return op(x[0], x[1]); };
-  auto of = [&](Shape a, Shape b) {
-    return std::vector<HostArray>{source.uniform(dtype, std::move(a), low, high),
-                                  source.uniform(dtype, std::move(b), low, high)};
-  };
-  std::string name(to_string(dtype));
-  return {
-      {name + " vector", of({8}, {8}), call, false},
-      {name + " matrix", of({4, 8}, {4, 8}), call, false},
-      {name + " rank 3", of({4, 2, 8}, {4, 2, 8}), call, false},
-      {name + " broadcast", of({4, 8}, {8}), call, false},
-  };
-}
 
 }  // namespace meshard::element_wise

@@ -1,4 +1,4 @@
-// Defines element-wise ops: promotion, NumPy broadcasting, inference, the sharding rule, samples.
+// Defines element-wise ops: promotion, NumPy broadcasting, inference, sharding rule, derivatives.
 #pragma once
 #include <span>
 
@@ -99,7 +99,7 @@ void broadcast_together(const OpDef& op, std::span<Tensor> operands, SourceLocat
 /// True if the domain contains `dtype`.
 bool accepts(DTypeDomain domain, DType dtype);
 
-// Derivatives and samples.
+// Derivatives.
 
 /// The vjp of ops whose derivative is zero wherever it exists.
 inline void zero_vjp(const VjpCall&, std::span<Tensor>) {}
@@ -118,15 +118,5 @@ constexpr auto by_slope(Slope) {
 /// The vjp of ops that select one of two operands: the selected one receives the cotangent; equal
 /// ones receive half each.
 void chosen_vjp(const VjpCall& call, std::span<Tensor> out);
-
-/// Samples of an op of one or two operands: float dtypes, several ranks, broadcasting, weakly typed
-/// numbers. Elements are uniform in [low, high).
-std::vector<OpSample> unary_samples(SampleSource& source, Tensor (*op)(In), double low = -2.0,
-                                    double high = 2.0);
-std::vector<OpSample> binary_samples(SampleSource& source, Tensor (*op)(In, In), double low = -2.0,
-                                     double high = 2.0);
-/// Samples of an op on two operands of `dtype`, for ops that do not accept floats.
-std::vector<OpSample> binary_samples_of(SampleSource& source, DType dtype, Tensor (*op)(In, In),
-                                        double low, double high);
 
 }  // namespace meshard::element_wise

@@ -16,6 +16,7 @@
 #include "meshard/ops/selection.h"
 #include "tests/support/interpreter.h"
 #include "tests/support/matchers.h"
+#include "tests/support/op_samples/op_samples.h"
 
 // As in a user's file: calls with plain numbers still mean the C library's functions.
 namespace user {
@@ -191,7 +192,7 @@ TEST(ElementWise, SamplesRecordWhatInferenceSays) {
                            "isfinite", "logical_not", "where"}) {
     const OpDef& op = *find_op(name);
     SampleSource source(3);
-    for (const OpSample& sample : op.samples(source)) {
+    for (const OpSample& sample : samples_of(op, source)) {
       std::vector<Tensor> inputs;
       for (const HostArray& input : sample.inputs) inputs.push_back(from_host(input));
       Tensor result = sample.call(inputs);

@@ -1,10 +1,9 @@
 // Tested in meshard/lowering/internal/host_calls_test.cc.
 #include "meshard/ops/definition/host_call.h"
 
-#include "meshard/ops/debug_print.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/emission.h"
-#include "meshard/ops/pure_callback.h"
 #include "meshard/stablehlo/types.h"
 
 namespace meshard {

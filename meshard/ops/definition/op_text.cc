@@ -38,8 +38,8 @@ Dimensions list_in(std::string_view text, std::string_view name) {
   for (std::size_t at = text.find(name); at != std::string_view::npos;
        at = text.find(name, at + 1)) {
     std::size_t begin = text.find('[', at), end = text.find(']', at);
-    bool whole = at == 0 || text[at - 1] == ' ' || text[at - 1] == '<' || text[at - 1] == '{';
-    if (!whole || begin == std::string_view::npos || end < begin) continue;
+    bool is_name = at == 0 || text[at - 1] == ' ' || text[at - 1] == '<' || text[at - 1] == '{';
+    if (!is_name || begin == std::string_view::npos || end < begin) continue;
     std::size_t close = end;
     while (close + 1 < text.size() && text.substr(begin, 2) == "[[" && text[close + 1] != ']')
       close = std::min(text.find(']', close + 1), text.size() - 1);

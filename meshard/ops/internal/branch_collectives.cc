@@ -7,9 +7,7 @@
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/body.h"
 #include "meshard/graph/node_table.h"
-#include "meshard/graph/op_def.h"
-#include "meshard/graph/record.h"
-#include "meshard/ops/definition/attributes.h"
+#include "meshard/ops/definition/define.h"
 #include "meshard/ops/internal/collective.h"
 
 namespace meshard {

@@ -6,10 +6,8 @@
 #include "meshard/graph/annotate.h"
 #include "meshard/graph/record.h"
 #include "meshard/mesh/axes_index.h"
-#include "meshard/ops/collectives.h"
-#include "meshard/ops/composite/manual.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/attributes.h"
-#include "meshard/ops/manual_values.h"
 
 namespace meshard::internal::collective {
 
@@ -108,6 +106,12 @@ const AxisList* axes_of(const Node& node) {
   return axes;
 }
 
+std::vector<AxisMove> moves_of(const Node& node) {
+  const AxisList* axes = axes_of(node);
+  if (!axes) return {};
+  return {{*axes, 0, cat("devices along ", to_string(*axes), " exchange their local values")}};
+}
+
 std::vector<std::vector<std::int64_t>> logical_groups(const Mesh& mesh, const AxisList& axes,
                                                       const Mesh& numbering) {
   AxesIndex member(mesh, axes), base(mesh, remaining_axes(mesh, axes));
@@ -143,29 +147,6 @@ std::string rows_text(const std::vector<std::vector<std::int64_t>>& rows) {
   if (!rows.empty()) listed = cat("[", listed, "]");
   return cat("dense<", listed, "> : tensor<", rows.size(), "x", rows.empty() ? 2 : rows[0].size(),
              "xi64>");
-}
-
-std::vector<OpSample> samples(SampleSource& source, std::initializer_list<NamedCall> ops) {
-  std::vector<OpSample> all;
-  for (const auto& [name, op] : ops) {
-    auto add = [&, name = name, op = op](std::string_view sample, HostArray input,
-                                         std::int64_t devices) {
-      auto call = [op, devices](std::span<const Tensor> x) {
-        return manual(Mesh({{"x", devices}}), P("x"), P("x"),
-                      [op](const Tensor& local) { return varying_over(op(local), {"x"}); })(x[0]);
-      };
-      all.push_back({name.empty() ? std::string(sample) : cat(name, ", ", sample),
-                     {std::move(input)},
-                     std::move(call)});
-    };
-    add("one device", source.uniform(DType::f32, {4, 8}), 1);
-    add("two devices", source.uniform(DType::f32, {8, 8}), 2);
-    add("f64", source.distinct(DType::f64, {8, 4}), 2);
-    add("vector", source.uniform(DType::f32, {8}), 2);
-    add("rank 3", source.uniform(DType::f32, {8, 4, 2}), 2);
-    add("integers", source.uniform(DType::i32, {8, 4}, -9, 9), 2);
-  }
-  return all;
 }
 
 }  // namespace meshard::internal::collective

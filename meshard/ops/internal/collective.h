@@ -1,10 +1,8 @@
 // Common parts of the collectives: their device groups, and how results vary.
 #pragma once
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "meshard/graph/annotation.h"
@@ -14,6 +12,7 @@
 #include "meshard/ops/collectives.h"
 #include "meshard/ops/definition/emission.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/sharding/axis_moves.h"
 
 namespace meshard::internal::collective {
 
@@ -81,19 +80,16 @@ stablehlo::OpWriter& write_channel(stablehlo::OpWriter& op, const OpEmission& ou
 /// true; returns false for larger groups. XLA's partitioner rejects such a collective if all manual
 /// axes have size 1.
 bool write_alone(std::int64_t group_size, OpEmission& out);
+/// For OpDef::communicates: all devices along the axes exchange what they have.
+std::vector<AxisMove> moves_of(const Node& node);
 /// The definition of a collective: `op`, and what all of them have in common. Every dimension must
 /// be replicated.
 constexpr OpDef define(OpDef op) {
   op.operands = "x";
   op.sharding_rule = whole_rule;
+  op.communicates = moves_of;
   op.traits.is_collective = true;
   return op;
 }
-
-/// Samples of ops on local values, for one and for two devices; the name of each op precedes those
-/// of its samples. Axis "x" splits dimension 0 of the input, in several dtypes and shapes; the
-/// results are concatenated along dimension 0.
-using NamedCall = std::pair<std::string_view, Tensor (*)(const Tensor&)>;
-std::vector<OpSample> samples(SampleSource& source, std::initializer_list<NamedCall> ops);
 
 }  // namespace meshard::internal::collective

@@ -2,10 +2,8 @@
 #include "meshard/ops/internal/matrix_operand.h"
 
 #include "meshard/graph/record.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/complex.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/movement.h"
 
 namespace meshard::internal {
 

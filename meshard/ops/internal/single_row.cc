@@ -2,10 +2,9 @@
 
 #include <utility>
 
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/attributes.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/dot_general.h"
-#include "meshard/ops/scatter.h"
 
 namespace meshard::internal {
 namespace {

@@ -1,9 +1,14 @@
 // The arithmetic of windows that slide over a tensor: convolutions and reductions of windows.
 #pragma once
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "meshard/array/shape.h"
 #include "meshard/graph/op_def.h"
 #include "meshard/ops/window_padding.h"
+#include "meshard/sharding/sharding_rule.h"
 
 namespace meshard::internal {
 
@@ -72,5 +77,45 @@ HostArray padding_array(const Windows& windows);
 /// contributed to. `sizes` of the operand, `counts` of windows.
 void transpose_padding(const Windows& windows, const Dimensions& sizes, const Dimensions& counts,
                        Dimensions& low, Dimensions& high);
+
+// The elements of windows, one window position at a time: for derivatives of max and min of
+// windows.
+
+/// `x` dilated and padded with the scalar `padding`, as windows see it.
+Tensor padded_for_windows(const Tensor& x, double padding, const Windows& windows);
+
+/// For each position in a window, the elements of all windows there, of a tensor from
+/// padded_for_windows. `counts` of windows.
+std::vector<Tensor> window_elements(const Tensor& padded, const Windows& windows,
+                                    const Dimensions& counts);
+
+/// The same for a mask: true at the elements of a tensor of `shape`, false at padding and in gaps.
+std::vector<Tensor> window_members(const Shape& shape, const Windows& windows,
+                                   const Dimensions& counts);
+
+/// For each window the index of its greatest (least) member, the first of equal ones.
+Tensor chosen_places(const std::vector<Tensor>& elements, const std::vector<Tensor>& members,
+                     bool greatest);
+
+/// The transpose of padded_for_windows and window_elements. Each element of `values` (one per
+/// window) is added at the position that element `chosen` of the window came from, in a tensor of
+/// `shape`.
+Tensor scattered_to_windows(const Tensor& values, const Tensor& chosen, const Windows& windows,
+                            const Shape& shape);
+
+// Sharding-rule factors of a dimension that an op makes longer or shorter.
+
+/// The factors of one dimension in several tensors, for slice, pad and concat, which move parts of
+/// it along the dimension. sizes[t] is its size in tensor t. The greatest common divisor of the
+/// sizes is one factor, the most significant, whose shards exchange parts (kPermutation); the
+/// remaining factor of each size must be whole.
+std::vector<DimensionFactors> resized_dimension(ShardingRuleBuilder& builder,
+                                                std::span<const std::int64_t> sizes);
+
+/// The factors of a tensor and of a box cut from it: dimensions of equal size share a factor.
+struct BoxFactors {
+  TensorFactors whole, box;
+};
+BoxFactors box_factors(ShardingRuleBuilder& builder, const Shape& whole, const Shape& box);
 
 }  // namespace meshard::internal

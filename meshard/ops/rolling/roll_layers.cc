@@ -5,11 +5,9 @@
 #include "meshard/graph/body.h"
 #include "meshard/graph/effects.h"
 #include "meshard/graph/record.h"
-#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/bodies.h"
 #include "meshard/ops/rolling/equal_layers.h"
-#include "meshard/ops/rolling/layer_slices.h"
-#include "meshard/ops/scan.h"
 
 namespace meshard::internal {
 namespace {

@@ -12,6 +12,11 @@
 
 namespace meshard::internal {
 
+// How often layer_slice was recorded: without it there are no layers to search for.
+
+/// The number of layer slices that this thread has recorded.
+std::uint64_t layer_slices_recorded();
+
 /// Begins before a function is recorded. rolled() then replaces the function's results by equal
 /// ones for which equal layers, recorded one by one over the slices of an nn::Layers, are one scan.
 /// What transforms the function next (a derivative, a batch, the compiler) sees one layer.

@@ -1,10 +1,9 @@
-#include "meshard/partitioned/internal/combine.h"
-
 #include <gmock/gmock.h>
 
 #include <map>
 
-#include "meshard/partitioned/hlo_builder_testutil.h"
+#include "meshard/hlo/hlo_builder_testutil.h"
+#include "meshard/partitioned/internal/read_collective.h"
 
 namespace meshard::internal {
 namespace {

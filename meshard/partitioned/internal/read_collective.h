@@ -1,5 +1,6 @@
 // Collectives of a partitioned module, read from its instructions.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -10,6 +11,7 @@
 #include "meshard/base/result.h"
 #include "meshard/hlo/module.h"
 #include "meshard/partitioned/collective_call.h"
+#include "meshard/partitioned/internal/edited_module.h"
 
 namespace meshard::internal {
 
@@ -49,5 +51,20 @@ Result<std::optional<FoundCollective>> find_collective(const HloInstruction& ins
 
 /// `all-reduce n17 (train.cc:42)`: what an instruction is, and where it comes from.
 std::string describe(const HloInstruction& instruction, const Placement& placement);
+
+/// All-reduces of at most this many bytes are combined: sending more takes longer than a call, and
+/// combined operands are copied.
+inline constexpr std::int64_t kMostCombinedBytes = 1 << 20;
+/// A combined call has at most this many bytes.
+inline constexpr std::int64_t kMostBytesOfCall = 4 << 20;
+
+/// The collective that an instruction is, or null.
+using CollectiveOf = std::function<const FoundCollective*(const EditedInstruction&)>;
+
+/// An order of the instructions, given by their indices, in which operands precede their users.
+/// Each entry is one instruction, or several all-reduces with one group, reduction and element
+/// type that do not depend on one another. Without any to combine, the order does not change.
+std::vector<std::vector<std::size_t>> combined_order(const EditedComputation& computation,
+                                                     const CollectiveOf& collective_of);
 
 }  // namespace meshard::internal

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "meshard/partitioned/internal/combine.h"
-#include "meshard/pjrt/executable_signature.h"
+#include "meshard/pjrt/executable.h"
 #include "meshard/pjrt/wire.h"
 
 namespace meshard::internal {
@@ -82,7 +81,7 @@ bool is_plain(std::string_view shape) {
     if (field->number != kDynamic) continue;
     std::vector<std::int64_t> dynamic;
     (void)pjrt::append_numbers(*field, dynamic);
-    plain &= std::all_of(dynamic.begin(), dynamic.end(), [](std::int64_t d) { return d == 0; });
+    plain &= std::ranges::all_of(dynamic, [](std::int64_t d) { return d == 0; });
   }
   return plain;
 }
@@ -104,8 +103,8 @@ const FoundCollective* Rewriter::found(const EditedInstruction& instruction) con
 }
 
 bool Rewriter::calls_communicating(const EditedInstruction& instruction) const {
-  return std::any_of(instruction.called.begin(), instruction.called.end(),
-                     [&](std::int64_t each) { return communicates_.at(each); });
+  return std::ranges::any_of(instruction.called,
+                             [&](std::int64_t each) { return communicates_.at(each); });
 }
 
 Error Rewriter::error(const EditedInstruction& instruction, ErrorCode code,
@@ -123,8 +122,7 @@ Result<void> Rewriter::run() {
     edit_program_shape();
     MESHARD_RETURN_IF_ERROR(thread(entry, Entry::kParameter));
   }
-  std::stable_sort(copies_.begin(), copies_.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::stable_sort(copies_, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<EditedComputation> all;
   std::size_t next = 0;
   for (std::size_t i = 0; i < module_.computations.size(); ++i) {
@@ -170,22 +168,28 @@ void Rewriter::replace_positions(EditedComputation& computation) {
   }
 }
 
-// The program has one more parameter and result.
-void Rewriter::edit_program_shape() {
+// A ProgramShapeProto with the chain: as one more parameter, or as a part of the only one, and as a
+// part of the result.
+std::string Rewriter::extended(std::string_view program_shape, Entry entry) {
   enum { kParameters = 1, kResult = 2, kNames = 3 };
-  auto extended = [](std::string_view shape) {
-    WireWriter writer;
-    WireReader reader(shape);
-    while (auto field = reader.next()) {
-      if (field->number == kResult)
-        writer.add_bytes(kResult, with_chain(field->bytes));
-      else
-        writer.add_field(*field);
-    }
+  WireWriter writer;
+  WireReader reader(program_shape);
+  while (auto field = reader.next()) {
+    bool extends = (field->number == kResult && entry != Entry::kCondition) ||
+                   (field->number == kParameters && entry != Entry::kParameter);
+    if (extends)
+      writer.add_bytes(field->number, with_chain(field->bytes));
+    else
+      writer.add_field(*field);
+  }
+  if (entry == Entry::kParameter) {
     writer.add_bytes(kParameters, chain_shape());
     writer.add_bytes(kNames, "chain");
-    return writer.take();
-  };
+  }
+  return writer.take();
+}
+
+void Rewriter::edit_program_shape() {
   // An output that was the whole result is the first part of it now.
   if (!module_.original.result.is_tuple) {
     enum { kEntry = 1, kOutputIndex = 1 };
@@ -199,7 +203,7 @@ void Rewriter::edit_program_shape() {
     }
     module_.input_output_alias = aliases.take();
   }
-  module_.host_program_shape = extended(module_.host_program_shape);
+  module_.host_program_shape = extended(module_.host_program_shape, Entry::kParameter);
 }
 
 // The computation that a threaded caller calls instead of `id`.
@@ -230,13 +234,13 @@ EditedComputation Rewriter::clone(const EditedComputation& computation) {
   EditedComputation copy = computation;
   bool by_computation = is_numbered_by_computation(computation);
   copy.id = ids_.next_computation++;
-  append(copy.name, cat(".chain.", copy.id));
+  append(copy.name, ".chain.", copy.id);
   std::unordered_map<std::int64_t, std::int64_t> ids;
   for (EditedInstruction& each : copy.instructions) {
     std::int64_t id = by_computation ? copy.id << 32 | (each.id & 0xFFFFFFFF) : ids_.next++;
     ids[each.id] = id;
     each.id = id;
-    append(each.name, cat(".chain.", id));
+    append(each.name, ".chain.", id);
     for (std::int64_t& operand : each.operands) operand = ids.at(operand);
     for (std::int64_t& before : each.control_predecessors) before = ids.at(before);
   }
@@ -265,7 +269,7 @@ Result<void> Rewriter::check_parameters(const Scope& scope) const {
   std::vector<std::int64_t> numbers;
   for (const EditedInstruction& each : scope.old)
     if (each.opcode == "parameter") numbers.push_back(each.original->parameter_number);
-  std::sort(numbers.begin(), numbers.end());
+  std::ranges::sort(numbers);
   bool good = scope.entry == Entry::kParameter || numbers.size() == 1;
   for (std::size_t i = 0; i < numbers.size(); ++i)
     good &= numbers[i] == static_cast<std::int64_t>(i);
@@ -281,44 +285,11 @@ void Rewriter::enter(Scope& scope) {
   for (EditedInstruction& each : scope.old) {
     if (each.opcode != "parameter") continue;
     ++parameters;
-    if (scope.entry != Entry::kParameter) write_parameter(scope, each);
+    // The state of a loop, or the operand of a branch, has the chain as its last part.
+    if (scope.entry != Entry::kParameter) write_chained(scope, each);
   }
   if (scope.entry == Entry::kParameter) scope.chain = scope.writer.add_chain_parameter(parameters);
-
-  enum { kParameters = 1, kResult = 2, kNames = 3 };
-  WireWriter writer;
-  WireReader reader(scope.computation.program_shape);
-  while (auto field = reader.next()) {
-    bool extends = (field->number == kResult && scope.entry != Entry::kCondition) ||
-                   (field->number == kParameters && scope.entry != Entry::kParameter);
-    if (extends)
-      writer.add_bytes(field->number, with_chain(field->bytes));
-    else
-      writer.add_field(*field);
-  }
-  if (scope.entry == Entry::kParameter) {
-    writer.add_bytes(kParameters, chain_shape());
-    writer.add_bytes(kNames, "chain");
-  }
-  scope.computation.program_shape = writer.take();
-}
-
-// The state of a loop, or the operand of a branch, has the chain as its last part.
-void Rewriter::write_parameter(Scope& scope, EditedInstruction parameter) {
-  ComputationWriter& writer = scope.writer;
-  std::int64_t id = parameter.id;
-  std::string shape = parameter.shape;
-  std::size_t count = is_tuple_shape(shape) ? tuple_parts(shape).size() : 1;
-  bool rebuilt = !is_tuple_shape(shape) || writer.is_used_whole(id);
-  if (rebuilt) {
-    parameter.id = writer.fresh();
-    append(parameter.name, cat(".chain.", parameter.id));
-  }
-  parameter.shape = with_chain(shape);
-  parameter.clear(kOriginalValue);
-  std::int64_t state = writer.add(std::move(parameter));
-  if (rebuilt) writer.deliver(id, shape, state, 0);
-  scope.chain = writer.add_element(state, count, chain_shape());
+  scope.computation.program_shape = extended(scope.computation.program_shape, scope.entry);
 }
 
 void Rewriter::leave(Scope& scope) {
@@ -379,7 +350,7 @@ Result<void> Rewriter::write_one(Scope& scope, EditedInstruction instruction) {
                "may do between processes");
 }
 
-// Adds an instruction whose result has the chain as its last part.
+// Adds an instruction, or the parameter of a loop or branch, with the chain as its last part.
 void Rewriter::write_chained(Scope& scope, EditedInstruction instruction) {
   ComputationWriter& writer = scope.writer;
   std::int64_t id = instruction.id;
@@ -387,7 +358,7 @@ void Rewriter::write_chained(Scope& scope, EditedInstruction instruction) {
   bool is_tuple = is_tuple_shape(shape), rebuilt = !is_tuple || writer.is_used_whole(id);
   if (rebuilt) {
     instruction.id = writer.fresh();
-    append(instruction.name, cat(".chain.", instruction.id));
+    append(instruction.name, ".chain.", instruction.id);
   }
   instruction.shape = with_chain(shape);
   instruction.clear(kOriginalValue);
@@ -509,8 +480,8 @@ Result<Rewriter::Started> Rewriter::write_collective(Scope& scope,
   CollectiveCall attributes = call_of(*members.front().found, true);
   std::string where = std::string(attributes.where);
   for (std::size_t i = 1; i < members.size() && i < 4; ++i)
-    append(where, cat(i == 3 && members.size() > 4 ? cat(" and ", members.size() - 3, " more")
-                                                   : cat(", ", members[i].found->where)));
+    append(where, i == 3 && members.size() > 4 ? cat(" and ", members.size() - 3, " more")
+                                               : cat(", ", members[i].found->where));
   attributes.where = where;
   become_call(call, attributes, operands);
   call.id = writer.fresh();

@@ -2,13 +2,11 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "meshard/partitioned/internal/computation_writer.h"
 #include "meshard/partitioned/internal/edited_module.h"
 #include "meshard/partitioned/internal/read_collective.h"
 
@@ -43,6 +41,7 @@ class Rewriter {
 
   Result<void> find_collectives();
   void replace_positions(EditedComputation& computation);
+  static std::string extended(std::string_view program_shape, Entry entry);
   void edit_program_shape();
   Result<std::int64_t> threaded(std::int64_t computation, Entry entry);
   EditedComputation clone(const EditedComputation& computation);
@@ -52,7 +51,6 @@ class Rewriter {
   void leave(Scope& scope);
   Result<void> write(Scope& scope, const std::vector<std::size_t>& indices);
   Result<void> write_one(Scope& scope, EditedInstruction instruction);
-  void write_parameter(Scope& scope, EditedInstruction instruction);
   Result<void> write_while(Scope& scope, EditedInstruction instruction);
   Result<void> write_conditional(Scope& scope, EditedInstruction instruction);
   Result<void> write_call(Scope& scope, EditedInstruction instruction);

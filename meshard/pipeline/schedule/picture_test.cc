@@ -1,10 +1,9 @@
-#include "meshard/pipeline/schedule/picture.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "meshard/base/json_reader.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
+#include "meshard/pipeline/schedule/timeline.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

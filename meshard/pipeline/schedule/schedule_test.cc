@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "meshard/pipeline/schedule/standard_schedules.h"
 #include "tests/support/matchers.h"
 #include "tests/support/random.h"
 

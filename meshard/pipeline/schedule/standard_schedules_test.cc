@@ -1,10 +1,9 @@
-#include "meshard/pipeline/schedule/standard_schedules.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/pipeline/schedule/timeline.h"
 #include "tests/support/matchers.h"
 

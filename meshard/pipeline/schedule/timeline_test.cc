@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "tests/support/matchers.h"
 
 namespace meshard {

@@ -6,13 +6,11 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 
 #include "meshard/base/awaiting.h"
 #include "meshard/base/inline_vector.h"
-#include "meshard/base/spin.h"
 #include "meshard/base/stall_report.h"
-#include "meshard/base/usable_cores.h"
+#include "meshard/base/threads.h"
 #include "meshard/pjrt/event.h"
 #include "meshard/pjrt/internal/client_state.h"
 

@@ -1,7 +1,11 @@
 // Tested in tests/plugin/pjrt_fake_test.cc.
 #include "meshard/pjrt/internal/c_api.h"
 
-#include "meshard/pjrt/element_type.h"
+#include <array>
+#include <cstring>
+
+#include "meshard/pjrt/array_type.h"
+#include "meshard/pjrt/plugin.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -109,18 +113,87 @@ std::vector<PJRT_NamedValue> view_named_values(std::span<const NamedValue> value
   return result;
 }
 
-void destroy_event(const PJRT_Api* api, PJRT_Event* event) {
+void destroy(const PJRT_Api* api, PJRT_Event* event) noexcept {
   if (event == nullptr) return;
   MESHARD_PJRT_ARGS(PJRT_Event_Destroy, args);
   args.event = event;
   if (PJRT_Error* error = api->PJRT_Event_Destroy(&args)) free_error(api, error);
 }
 
-void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer) {
+void destroy(const PJRT_Api* api, PJRT_Buffer* buffer) noexcept {
   if (buffer == nullptr) return;
   MESHARD_PJRT_ARGS(PJRT_Buffer_Destroy, args);
   args.buffer = buffer;
   if (PJRT_Error* error = api->PJRT_Buffer_Destroy(&args)) free_error(api, error);
 }
 
+void destroy(const PJRT_Api* api, PJRT_AsyncHostToDeviceTransferManager* transfer) noexcept {
+  MESHARD_PJRT_ARGS(PJRT_AsyncHostToDeviceTransferManager_Destroy, args);
+  args.transfer_manager = transfer;
+  (void)MESHARD_PJRT_CALL(api, PJRT_AsyncHostToDeviceTransferManager_Destroy, args);
+}
+
+void destroy(const PJRT_Api* api, PJRT_Executable* executable) noexcept {
+  MESHARD_PJRT_ARGS(PJRT_Executable_Destroy, args);
+  args.executable = executable;
+  (void)MESHARD_PJRT_CALL(api, PJRT_Executable_Destroy, args);
+}
+
+void destroy(const PJRT_Api* api, PJRT_LoadedExecutable* executable) noexcept {
+  MESHARD_PJRT_ARGS(PJRT_LoadedExecutable_Destroy, args);
+  args.executable = executable;
+  (void)MESHARD_PJRT_CALL(api, PJRT_LoadedExecutable_Destroy, args);
+}
+
+void destroy(const PJRT_Api* api, PJRT_TopologyDescription* topology) noexcept {
+  MESHARD_PJRT_ARGS(PJRT_TopologyDescription_Destroy, args);
+  args.topology = topology;
+  (void)MESHARD_PJRT_CALL(api, PJRT_TopologyDescription_Destroy, args);
+}
+
 }  // namespace meshard::pjrt::internal
+
+namespace meshard::pjrt {
+namespace {
+
+// 0 to 15 come from the header of API 0.81; 16, 18 and 19 are reported by newer plugins.
+constexpr std::array<std::string_view, 20> kNames = {
+    "GpuCustomCall",
+    "Profiler",
+    "CustomPartitioner",
+    "Stream",
+    "Layouts",
+    "FFI",
+    "MemoryDescriptions",
+    "Triton",
+    "RawBuffer",
+    "PhaseCompile",
+    "Example",
+    "Unknown",
+    "CrossHostTransfers",
+    "ExecutableMetadata",
+    "Callback",
+    "HostAllocator",
+    "TpuTopology",
+    "",
+    "Megascale",
+    "Shardings",
+};
+
+}  // namespace
+
+int type_of(const PJRT_Extension_Base& extension) {
+  int type;
+  static_assert(sizeof extension.type == sizeof type);
+  std::memcpy(&type, &extension.type, sizeof type);
+  return type;
+}
+
+std::string_view extension_name(int type) {
+  auto index = static_cast<std::size_t>(type);
+  return index < kNames.size() && !kNames[index].empty() ? kNames[index] : "unknown";
+}
+
+std::string_view Extension::name() const { return extension_name(type); }
+
+}  // namespace meshard::pjrt

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/pjrt/client_ref.h"
 #include "meshard/pjrt/named_value.h"
 #include "pjrt/pjrt_c_api.h"
 
@@ -51,9 +52,19 @@ std::vector<NamedValue> read_named_values(const PJRT_NamedValue* values, std::si
 /// Views of `values`, which must outlive the result.
 std::vector<PJRT_NamedValue> view_named_values(std::span<const NamedValue> values);
 
-/// Frees a PJRT_Event, PJRT_Buffer and so on; errors are ignored, since no caller could handle
-/// them.
-void destroy_event(const PJRT_Api* api, PJRT_Event* event);
-void destroy_buffer(const PJRT_Api* api, PJRT_Buffer* buffer);
-
 }  // namespace meshard::pjrt::internal
+
+namespace meshard::pjrt {
+
+/// Numbers of the extensions that meshard uses.
+inline constexpr int kFfiExtension = 5;
+inline constexpr int kShardingsExtension = 19;
+
+/// The number of an extension in a plugin's list. Newer plugins have numbers that the enum in our
+/// copy of the header does not, so that it must not be read as one.
+int type_of(const PJRT_Extension_Base& extension);
+
+/// `FFI` for 5; `unknown` for numbers not in this list.
+std::string_view extension_name(int type);
+
+}  // namespace meshard::pjrt

@@ -1,6 +1,9 @@
-// Runs user callbacks on a thread where they may launch, wait and throw.
+// Callbacks of plugins: those of the user, and those of PJRT_Client_Create over a KeyValueStore.
 #pragma once
 #include <functional>
+
+#include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/run_rules.h"
 
 namespace meshard::pjrt::internal {
 
@@ -13,5 +16,8 @@ void call_soon(std::function<void()> call) noexcept;
 /// Returns after every callback that was passed earlier has finished.
 /// @pre not called from a callback
 void finish_callbacks();
+
+/// Sets the callbacks. @pre `store` outlives the client
+void set_key_value_callbacks(PJRT_Client_Create_Args& args, KeyValueStore& store);
 
 }  // namespace meshard::pjrt::internal

@@ -251,11 +251,11 @@ std::string ClientState::list_launches() {
   auto now = std::chrono::steady_clock::now();
   for (const LaunchRecord& record : in_flight) {
     if (record.is_through()) continue;
-    append(text, cat("\n  ", record.to_string(), ", ",
-                     std::chrono::duration_cast<std::chrono::seconds>(now - record.begun).count(),
-                     " s ago; not finished on"));
+    append(text, "\n  ", record.to_string(), ", ",
+           std::chrono::duration_cast<std::chrono::seconds>(now - record.begun).count(),
+           " s ago; not finished on");
     for (std::size_t k = 0; k < record.events.size(); ++k)
-      if (!record.is_through(k)) append(text, cat(" ", (*record.site->devices)[k].id()));
+      if (!record.is_through(k)) append(text, " ", (*record.site->devices)[k].id());
   }
   return text;
 }

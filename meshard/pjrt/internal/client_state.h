@@ -13,13 +13,11 @@
 
 #include "meshard/pjrt/array_type.h"
 #include "meshard/pjrt/device.h"
-#include "meshard/pjrt/device_list.h"
 #include "meshard/pjrt/internal/c_api.h"
-#include "meshard/pjrt/internal/launch_list.h"
-#include "meshard/pjrt/key_value_store.h"
+#include "meshard/pjrt/internal/launch_record.h"
 #include "meshard/pjrt/launch_rules.h"
 #include "meshard/pjrt/plugin.h"
-#include "meshard/pjrt/process_devices.h"
+#include "meshard/pjrt/run_rules.h"
 
 namespace meshard::pjrt::internal {
 

@@ -3,7 +3,6 @@
 
 #include "meshard/pjrt/internal/await.h"
 #include "meshard/pjrt/internal/client_state.h"
-#include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
 namespace {
@@ -80,7 +79,7 @@ bool LaunchRecord::has_succeeded() const {
 }
 
 void LaunchRecord::clear() noexcept {
-  for (PJRT_Event*& event : events) destroy_event(api, std::exchange(event, nullptr));
+  for (PJRT_Event*& event : events) destroy(api, std::exchange(event, nullptr));
   outcome.reset();
   done.store(false, std::memory_order_relaxed);
 }
@@ -88,7 +87,7 @@ void LaunchRecord::clear() noexcept {
 std::string LaunchRecord::to_string() const {
   std::string ids;
   for (const Device* device : site->devices->devices())
-    append(ids, cat(ids.empty() ? "" : ",", device->id()));
+    append(ids, ids.empty() ? "" : ",", device->id());
   return cat("\"", site->name, "\" on device", events.size() == 1 ? " " : "s ", ids,
              (*site->devices)[0].of_platform(),
              where.known() ? cat(", launched at ", where) : std::string());

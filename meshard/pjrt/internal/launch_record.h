@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -11,8 +12,9 @@
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
-#include "meshard/pjrt/device_list.h"
+#include "meshard/pjrt/device.h"
 #include "meshard/pjrt/internal/c_api.h"
+#include "meshard/pjrt/launch.h"
 
 namespace meshard::pjrt::internal {
 
@@ -74,6 +76,71 @@ struct LaunchRecord {
   void clear() noexcept;
   /// `"train" on devices 0,1, launched at train.cc:42`
   std::string to_string() const;
+};
+
+/// Records, oldest first, linked through their members `older` and `newer`: each is added and
+/// removed without a search. Owns one reference to each. The client's launch_mutex guards it.
+class LaunchList {
+ public:
+  LaunchList() = default;
+  LaunchList(const LaunchList&) = delete;
+  LaunchList& operator=(const LaunchList&) = delete;
+  ~LaunchList() {
+    while (oldest_ != nullptr) drop(oldest_);
+  }
+
+  /// For `for (LaunchRecord& record : list)`, which must not remove any.
+  class Iterator {
+   public:
+    explicit Iterator(LaunchRecord* at) : at_(at) {}
+    LaunchRecord& operator*() const { return *at_; }
+    Iterator& operator++() {
+      at_ = at_->newer;
+      return *this;
+    }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    LaunchRecord* at_;
+  };
+  Iterator begin() const { return Iterator(oldest_); }
+  Iterator end() const { return Iterator(nullptr); }
+
+  bool empty() const { return oldest_ == nullptr; }
+  std::size_t size() const { return size_; }
+  /// Null if it is empty. The next ones are record->newer and record->older, null at the ends.
+  LaunchRecord* oldest() const { return oldest_; }
+  LaunchRecord* newest() const { return newest_; }
+
+  /// Takes over a reference. @pre the record is in no list
+  void add(LaunchRecord* record) {
+    record->is_listed = true;
+    record->older = newest_;
+    record->newer = nullptr;
+    (newest_ != nullptr ? newest_->newer : oldest_) = record;
+    newest_ = record;
+    ++size_;
+  }
+  /// Removes the record, and drops the reference. @pre it is in this list
+  void drop(LaunchRecord* record) {
+    (record->older != nullptr ? record->older->newer : oldest_) = record->newer;
+    (record->newer != nullptr ? record->newer->older : newest_) = record->older;
+    record->is_listed = false;
+    --size_;
+    drop_launch(record);
+  }
+  /// Drops the records for which `unwanted(record)`.
+  template <class Unwanted>
+  void drop_if(Unwanted unwanted) {
+    for (LaunchRecord *record = oldest_, *next = nullptr; record != nullptr; record = next) {
+      next = record->newer;
+      if (unwanted(*record)) drop(record);
+    }
+  }
+
+ private:
+  LaunchRecord *oldest_ = nullptr, *newest_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 }  // namespace meshard::pjrt::internal

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "meshard/base/log_level.h"
+#include "meshard/base/environment.h"
 
 namespace meshard::pjrt {
 

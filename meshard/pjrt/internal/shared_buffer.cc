@@ -35,7 +35,7 @@ void SharedBuffer::give_back() noexcept {
 
 void SharedBuffer::drop() noexcept {
   if (references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-  destroy_buffer(api, raw);
+  destroy(api, raw);
   delete this;
 }
 
@@ -59,8 +59,7 @@ void destroy_buffers(const PJRT_Api* api, BufferState& state,
                      std::span<PJRT_Buffer* const> buffers) noexcept {
   SharedBuffer* shared = state.shared.exchange(nullptr, std::memory_order_acq_rel);
   for (PJRT_Buffer* buffer : buffers)
-    if (shared == nullptr || find_shared(shared, nullptr, buffer) == nullptr)
-      destroy_buffer(api, buffer);
+    if (shared == nullptr || find_shared(shared, nullptr, buffer) == nullptr) destroy(api, buffer);
   while (shared != nullptr) std::exchange(shared, shared->next)->drop();
 }
 

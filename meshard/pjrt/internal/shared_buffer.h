@@ -4,7 +4,7 @@
 #include <mutex>
 #include <span>
 
-#include "meshard/pjrt/buffer_view.h"
+#include "meshard/pjrt/buffer.h"
 #include "meshard/pjrt/internal/c_api.h"
 
 namespace meshard::pjrt::internal {

@@ -4,8 +4,6 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/pipeline/stage_programs.h"
-#include "meshard/pipeline/stage_state.h"
-#include "meshard/plan/pipeline/internal/pipeline_memory.h"
 #include "meshard/plan/pipeline/internal/stage_compiler.h"
 #include "meshard/plan/plan.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "meshard/explain/cost/link_options.h"
+#include "meshard/explain/process_map.h"
 #include "meshard/pipeline/pipeline.h"
 #include "meshard/plan/pipeline/pipeline_report.h"
 #include "meshard/target/compile_for.h"

@@ -11,8 +11,8 @@
 #include "meshard/explain/hlo_testutil.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/ops/all.h"
-#include "meshard/pipeline/schedule/picture.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
+#include "meshard/pipeline/schedule/timeline.h"
 #include "meshard/runtime/runtime.h"
 #include "tests/support/matchers.h"
 

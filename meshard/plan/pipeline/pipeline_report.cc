@@ -46,9 +46,14 @@ std::string transfer_text(const PipelineReport& report, const PipelineTransfer& 
   return text + "\n";
 }
 
-// A stage's mesh and the reports of its programs are not written.
-struct StageForms : JsonForms {
+// A schedule is written by name. A stage's mesh, the reports of its programs and the timeline are
+// not written.
+struct PipelineForms : JsonForms {
   using JsonForms::write;
+  void write(JsonWriter& json, const PipelineSchedule& schedule) const {
+    json.value(schedule.name());
+  }
+  void write(JsonWriter&, const PipelineTimeline&) const {}
   void write(JsonWriter&, const Mesh&) const {}
   void write(JsonWriter&, const std::vector<PipelineProgram>&) const {}
 };
@@ -59,18 +64,15 @@ std::string PipelineReport::duration_text(double time) const {
   return times_known() ? time_text(time) : cat(time, " operations");
 }
 
-double PipelineReport::formula_bubble() const { return timeline_of(parts_.schedule).bubble(); }
-
-int PipelineReport::slowest() const {
-  const auto& stages = parts_.stages;
+int PipelineReportParts::slowest() const {
   return static_cast<int>(
       std::max_element(stages.begin(), stages.end(),
                        [](const auto& a, const auto& b) { return a.busy < b.busy; }) -
       stages.begin());
 }
 
-bool PipelineReport::fits() const {
-  return std::all_of(parts_.stages.begin(), parts_.stages.end(),
+bool PipelineReportParts::fits() const {
+  return std::all_of(stages.begin(), stages.end(),
                      [](const PipelineStageReport& one) { return one.fits(); });
 }
 
@@ -94,22 +96,9 @@ std::string PipelineReport::to_string() const {
 }
 
 std::string to_json(const PipelineReport& report, std::size_t indent) {
-  const PipelineReport::Parts& parts = report.parts();
   JsonWriter json(indent);
   json.begin_object().member("schema", "meshard.pipeline").member("version", 1);
-  json.member("target", parts.target).member("schedule", parts.schedule.name());
-  json.member("workers", parts.schedule.workers());
-  json.member("microbatches", parts.schedule.microbatches());
-  json.member("times_known", parts.times_known).member("time", report.time());
-  json.member("bubble", report.bubble()).member("formula_bubble", report.formula_bubble());
-  json.member("slowest", report.slowest()).member("fits", report.fits());
-  json.member("compiled", parts.compiled);
-  json.key("stages");
-  write_json(json, parts.stages, StageForms());
-  json.key("transfers");
-  write_json(json, parts.transfers);
-  json.key("notes");
-  write_json(json, parts.notes);
+  write_json_members(json, report.parts(), PipelineForms());
   json.end_object();
   return std::move(json).text();
 }

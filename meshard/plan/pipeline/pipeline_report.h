@@ -20,7 +20,7 @@ struct PipelineProgram {
   /// kForward, kBackward, kInputGradient, kWeightGradient or kUpdate
   PipelineWork work = PipelineWork::kForward;
   /// One execution: the estimate of explain(), or if the hardware's figures are unknown the
-  /// operations of one device (PipelineReport::times_known()).
+  /// operations of one device (PipelineReportParts::times_known).
   double time = 0;
   /// What the compiler made of it. If another stage has the same program on a submesh of the same
   /// form, both share the report of the one that was compiled, with its mesh. Not null.
@@ -105,50 +105,62 @@ struct PipelineTransfer {
   friend bool operator==(const PipelineTransfer&, const PipelineTransfer&) = default;
 };
 
+/// Value type: the contents of a PipelineReport.
+struct PipelineReportParts {
+  /// `v5e:4x4`
+  std::string target;
+  PipelineSchedule schedule = gpipe(1, 1);
+  /// True if times are seconds. False if the hardware's figures are unknown, as for `cpu`: then a
+  /// time is the number of operations of one device, transfers take none, and only ratios of times
+  /// mean something.
+  bool times_known = true;
+  std::vector<PipelineStageReport> stages = {};
+  /// In the order of the stages: forward, then backward.
+  std::vector<PipelineTransfer> transfers = {};
+  /// Who works when: picture(), picture_svg() and trace_json() draw it.
+  PipelineTimeline timeline = {};
+  /// The number of programs that were compiled; equal programs count once.
+  int compiled = 0;
+  std::vector<std::string> notes = {};
+
+  MESHARD_WRITTEN_FIELDS(target, schedule, workers(), microbatches(), times_known, time(), bubble(),
+                         formula_bubble(), slowest(), fits(), compiled, stages, transfers, notes,
+                         timeline)
+  static constexpr FieldNotes kFieldNotes{.local = "timeline"};
+  int workers() const { return schedule.workers(); }
+  int microbatches() const { return schedule.microbatches(); }
+  /// The time of one step.
+  double time() const { return timeline.length; }
+  /// The fraction of the workers' time in which they wait.
+  double bubble() const { return timeline.bubble(); }
+  /// The same if all stages were equal, forward pass and both gradients took equal times, and
+  /// updates and transfers none: what the formulas of the standard schedules say.
+  double formula_bubble() const { return timeline_of(schedule).bubble(); }
+  /// The stage that works longest in a step.
+  int slowest() const;
+  /// False if a stage does not fit.
+  bool fits() const;
+};
+
 /// Value type: what the compiler and the schedule make of a pipeline.
 class PipelineReport {
  public:
-  /// The contents of a report.
-  struct Parts {
-    /// `v5e:4x4`
-    std::string target;
-    PipelineSchedule schedule;
-    /// Whether times are seconds.
-    bool times_known = true;
-    std::vector<PipelineStageReport> stages = {};
-    /// In the order of the stages: forward, then backward.
-    std::vector<PipelineTransfer> transfers = {};
-    PipelineTimeline timeline = {};
-    /// The number of programs that were compiled; equal programs count once.
-    int compiled = 0;
-    std::vector<std::string> notes = {};
-  };
+  using Parts = PipelineReportParts;
   explicit PipelineReport(Parts parts) : parts_(std::move(parts)) {}
 
   const Parts& parts() const { return parts_; }
   const std::vector<PipelineStageReport>& stages() const { return parts_.stages; }
   const std::vector<PipelineTransfer>& transfers() const { return parts_.transfers; }
-  /// Who works when: picture(), picture_svg() and trace_json() draw it.
   const PipelineTimeline& timeline() const { return parts_.timeline; }
-
-  /// True if times are seconds. False if the hardware's figures are unknown, as for `cpu`: then a
-  /// time is the number of operations of one device, transfers take none, and only ratios of times
-  /// mean something.
   bool times_known() const { return parts_.times_known; }
+  double time() const { return parts_.time(); }
+  double bubble() const { return parts_.bubble(); }
+  double formula_bubble() const { return parts_.formula_bubble(); }
+  int slowest() const { return parts_.slowest(); }
+  bool fits() const { return parts_.fits(); }
+
   /// A time of the report: `1.5 ms`, or `4096 operations` if times are not known.
   std::string duration_text(double time) const;
-  /// The time of one step.
-  double time() const { return parts_.timeline.length; }
-  /// The fraction of the workers' time in which they wait.
-  double bubble() const { return parts_.timeline.bubble(); }
-  /// The same if all stages were equal, forward pass and both gradients took equal times, and
-  /// updates and transfers none: what the formulas of the standard schedules say.
-  double formula_bubble() const;
-  /// The stage that works longest in a step.
-  int slowest() const;
-  /// False if a stage does not fit.
-  bool fits() const;
-
   /// The report on one screen: step and bubble, a line for each stage with its times and memory,
   /// one for each transfer, what does not fit, and notes.
   std::string to_string() const;

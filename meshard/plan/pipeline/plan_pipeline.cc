@@ -11,7 +11,7 @@
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
 #include "meshard/plan/candidate.h"
 #include "meshard/plan/pipeline/internal/stage_compiler.h"
 #include "meshard/report/diff_text.h"
@@ -32,12 +32,11 @@ std::vector<Mesh> worker_meshes(int workers, const std::vector<MeshAxis>& axes,
     all.push_back(axis);
     names.push_back(axis.name);
   }
-  Result<Mesh> whole = mesh_on_target(all, target, DeviceOrder::kTorus);
-  if (!whole.ok()) throw whole.error().at(where);
-  DeviceIds ids = whole->device_ids();
-  std::int64_t size = whole->size() / workers;
+  Mesh whole = mesh_on_target(all, target, DeviceOrder::kTorus).value(where);
+  DeviceIds ids = whole.device_ids();
+  std::int64_t size = whole.size() / workers;
   std::vector<Mesh> meshes;
-  for (int w = 0; w < workers; ++w) meshes.push_back(*whole->submesh(names, ids[w * size]));
+  for (int w = 0; w < workers; ++w) meshes.push_back(*whole.submesh(names, ids[w * size]));
   return meshes;
 }
 
@@ -75,10 +74,10 @@ class PipelinePlanner {
     for (std::size_t i = 0; i < all.size() && i < options_.most; ++i)
       made.ranking.push_back(explained(std::move(all[i])));
     made.considered += move_layers(made.ranking);
-    bool can_any_run = std::any_of(made.ranking.begin(), made.ranking.end(),
-                                   [](const auto& one) { return one.report.has_value(); });
+    bool can_any_run =
+        std::ranges::any_of(made.ranking, [](const auto& one) { return one.report.has_value(); });
     if (!can_any_run && first_error_) throw *first_error_;
-    std::stable_sort(made.ranking.begin(), made.ranking.end(), is_better);
+    std::ranges::stable_sort(made.ranking, is_better);
     made.compiled = compiler_.compiled();
     return made;
   }
@@ -94,15 +93,15 @@ class PipelinePlanner {
   std::size_t move_layers(std::vector<PlannedPipeline>& ranking) {
     std::size_t added = 0;
     while (added < options_.moves && !ranking.empty()) {
-      const PlannedPipeline& best = *std::min_element(ranking.begin(), ranking.end(), is_better);
+      const PlannedPipeline& best = *std::ranges::min_element(ranking, is_better);
       if (!best.report) break;
       const std::vector<PipelineStageReport>& stages = best.report->stages();
       auto from = best.report->slowest();
       if (!best.fits())
-        from = static_cast<int>(std::max_element(stages.begin(), stages.end(),
-                                                 [](const auto& a, const auto& b) {
-                                                   return a.memory.total < b.memory.total;
-                                                 }) -
+        from = static_cast<int>(std::ranges::max_element(stages,
+                                                         [](const auto& a, const auto& b) {
+                                                           return a.memory.total < b.memory.total;
+                                                         }) -
                                 stages.begin());
       PipelineCandidate moved = best.candidate;
       std::size_t before = added;
@@ -111,8 +110,8 @@ class PipelinePlanner {
         moved.layers = best.candidate.layers;
         if (--moved.layers[static_cast<std::size_t>(from)] < 1) continue;
         ++moved.layers[static_cast<std::size_t>(to)];
-        bool is_known = std::any_of(ranking.begin(), ranking.end(),
-                                    [&](const auto& one) { return one.candidate == moved; });
+        bool is_known =
+            std::ranges::any_of(ranking, [&](const auto& one) { return one.candidate == moved; });
         if (is_known) continue;
         ranking.push_back(explained({.candidate = moved}));
         ++added;
@@ -152,9 +151,9 @@ class PipelinePlanner {
   }
 
   bool divides_batch(int count) const {
-    return count >= 1 &&
-           std::all_of(batch_.tensors.begin(), batch_.tensors.end(),
-                       [&](const Tensor& each) { return each.shape()[0] % count == 0; });
+    return count >= 1 && std::ranges::all_of(batch_.tensors, [&](const Tensor& each) {
+             return each.shape()[0] % count == 0;
+           });
   }
 
   std::vector<int> worker_counts() const {
@@ -191,8 +190,8 @@ class PipelinePlanner {
         for (int count : counts) add_candidates(workers, axes, count, *times, all);
       }
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const auto& a, const auto& b) { return a.estimate < b.estimate; });
+    std::ranges::stable_sort(all,
+                             [](const auto& a, const auto& b) { return a.estimate < b.estimate; });
     return all;
   }
 
@@ -287,9 +286,9 @@ class PipelinePlanner {
 
 // The stage with the least memory to spare.
 const PipelineStageReport& fullest(const PipelineReport& report) {
-  return *std::max_element(
-      report.stages().begin(), report.stages().end(),
-      [](const auto& a, const auto& b) { return a.memory.total < b.memory.total; });
+  return *std::ranges::max_element(report.stages(), [](const auto& a, const auto& b) {
+    return a.memory.total < b.memory.total;
+  });
 }
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -354,7 +353,7 @@ std::vector<PipelineStage> stages_of(const PipelineCandidate& candidate,
                                      SourceLocation where) {
   const std::vector<int>& counts = candidate.layers;
   if (candidate.workers < 1 || static_cast<int>(counts.size()) != candidate.stages() ||
-      std::any_of(counts.begin(), counts.end(), [](int count) { return count < 1; }) ||
+      std::ranges::any_of(counts, [](int count) { return count < 1; }) ||
       std::accumulate(counts.begin(), counts.end(), 0) != layers.count)
     throw_invalid(where, "[plan] ", candidate.stages(), " stages of ", join(counts, ","),
                   " layers are not the model's ", layers.count, " layers");
@@ -387,23 +386,23 @@ std::string PipelinePlan::reason(std::size_t index) const {
   const PipelineStageReport& slowest = report.stages()[static_cast<std::size_t>(report.slowest())];
   std::string text = report.duration_text(report.time());
   if (index > 0 && one.fits() && ranking[0].report->time() > 0)
-    append(text, cat(" (",
-                     relative_growth_text(ranking[0].report->time(), report.time()).empty()
-                         ? std::string("as the first")
-                         : relative_growth_text(ranking[0].report->time(), report.time()),
-                     ")"));
-  append(text, cat(", bubble ", growth_percent(report.bubble()), ", slowest ", slowest.name,
-                   " with ", report.duration_text(slowest.busy)));
+    append(text, " (",
+           relative_growth_text(ranking[0].report->time(), report.time()).empty()
+               ? std::string("as the first")
+               : relative_growth_text(ranking[0].report->time(), report.time()),
+           ")");
+  append(text, ", bubble ", growth_percent(report.bubble()), ", slowest ", slowest.name, " with ",
+         report.duration_text(slowest.busy));
   double exposed = 0;
   for (const PipelineTransfer& each : report.transfers()) exposed = std::max(exposed, each.exposed);
   if (exposed > 0)
-    append(text, cat(", transfers make it up to ", report.duration_text(exposed), " longer"));
+    append(text, ", transfers make it up to ", report.duration_text(exposed), " longer");
   const PipelineStageReport& full = fullest(report);
-  append(text, cat("; ", byte_text(full.memory.total)));
-  if (full.memory.capacity) append(text, cat(" of ", byte_text(*full.memory.capacity)));
-  append(text, cat(" in ", full.name));
+  append(text, "; ", byte_text(full.memory.total));
+  if (full.memory.capacity) append(text, " of ", byte_text(*full.memory.capacity));
+  append(text, " in ", full.name);
   for (const PipelineStageReport& stage : report.stages())
-    if (!stage.fits()) append(text, cat("; ", stage.name, " does not fit"));
+    if (!stage.fits()) append(text, "; ", stage.name, " does not fit");
   return text;
 }
 
@@ -413,8 +412,8 @@ std::string PipelinePlan::to_string(std::size_t most) const {
   if (!anything_fits()) append(out, "nothing fits\n");
   if (given_is_best()) append(out, "nothing better than the given pipeline was found\n");
   const auto line = [&](std::size_t i) {
-    append(out, cat(i + 1, ". ", ranking[i].as_given ? "as given: " : "",
-                    ranking[i].candidate.to_string(), "\n   ", reason(i), "\n"));
+    append(out, i + 1, ". ", ranking[i].as_given ? "as given: " : "",
+           ranking[i].candidate.to_string(), "\n   ", reason(i), "\n");
   };
   for (std::size_t i = 0; i < ranking.size(); ++i)
     if (i < most || ranking[i].as_given) line(i);

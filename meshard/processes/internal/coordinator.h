@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "meshard/processes/internal/message.h"
-#include "meshard/processes/internal/own_stalls.h"
 #include "meshard/processes/internal/process_status.h"
 #include "meshard/processes/loss.h"
 

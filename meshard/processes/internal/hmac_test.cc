@@ -1,6 +1,6 @@
-#include "meshard/processes/internal/hmac.h"
-
 #include <gtest/gtest.h>
+
+#include "meshard/processes/internal/handshake.h"
 
 namespace meshard::internal {
 namespace {

@@ -7,11 +7,9 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/packed_fields.h"
-#include "meshard/base/quiet_thread.h"
+#include "meshard/base/threads.h"
 #include "meshard/processes/internal/handshake.h"
-#include "meshard/processes/internal/hmac.h"
 #include "meshard/processes/internal/member_text.h"
-#include "meshard/processes/internal/process_status.h"
 
 namespace meshard::internal {
 namespace {

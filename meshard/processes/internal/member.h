@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "meshard/processes/internal/message.h"
-#include "meshard/processes/internal/message_socket.h"
-#include "meshard/processes/internal/own_stalls.h"
+#include "meshard/processes/internal/process_status.h"
 #include "meshard/processes/loss.h"
 #include "meshard/processes/processes.h"
 

@@ -1,8 +1,8 @@
-#include "meshard/processes/internal/message_socket.h"
-
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+
+#include "meshard/processes/internal/message.h"
 
 namespace meshard::internal {
 namespace {

@@ -6,8 +6,7 @@
 #include <cerrno>
 #include <chrono>
 
-#include "meshard/base/quiet_thread.h"
-#include "meshard/processes/internal/hmac.h"
+#include "meshard/base/threads.h"
 
 namespace meshard::internal {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "meshard/processes/internal/coordinator.h"
 #include "meshard/processes/internal/handshake.h"
-#include "meshard/processes/internal/message_socket.h"
+#include "meshard/processes/internal/message.h"
 #include "meshard/processes/internal/socket.h"
 
 namespace meshard::internal {

@@ -20,7 +20,7 @@
 #include <memory>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/file_trust.h"
+#include "meshard/base/file_cache.h"
 #include "meshard/processes/internal/member_text.h"
 
 namespace meshard::internal {

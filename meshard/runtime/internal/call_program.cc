@@ -3,7 +3,6 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/lowering/program_mesh.h"
-#include "meshard/runtime/internal/copies.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/placement.h"

@@ -1,9 +1,8 @@
-#include "meshard/runtime/internal/copies.h"
-
 #include <gmock/gmock.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/ops/all.h"
+#include "meshard/runtime/internal/placement.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/runtime/shards.h"
 #include "meshard/runtime/transfer.h"

@@ -6,15 +6,14 @@
 
 #include "meshard/graph/leaf.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/internal/copies.h"
+#include "meshard/runtime/internal/across_processes/shared_fabric.h"
 #include "meshard/runtime/internal/device_assignment.h"
 #include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/internal/host_to_device.h"
 #include "meshard/runtime/internal/move_plan.h"
+#include "meshard/runtime/internal/placement.h"
 #include "meshard/runtime/internal/read_whole.h"
 #include "meshard/runtime/internal/reshard.h"
-#include "meshard/runtime/internal/reshard_by_copy.h"
-#include "meshard/runtime/internal/shared_fabric.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/tiles.h"
 
@@ -93,7 +92,7 @@ class Mover {
     // If the devices belong to one other process, it may need no program, and then announces none.
     if (fabric_.is_shared() && is_plain(target) && is_in_another_process(target.mesh()))
       return stored(value.type(), target, {});
-    if (value.type().bytes() >= kLeastCopiedBytes) {
+    if (value.type().bytes() >= kLeastCopiedBytes && fabric_.has_all_devices(target.mesh())) {
       Result<StoragePtr> copied =
           reshard_by_copy(runtime_.platforms, array_on_devices(value), target, where_);
       if (copied.ok()) return make_array(value.type(), *std::move(copied), where_);
@@ -123,8 +122,8 @@ class Mover {
                                    views, where_);
     };
     // Of a value with shards in other processes, the tiles are in place.
-    const bool views = has_same_tiles(&from, target) &&
-                       (!array.has_all_shards() || !waits_for_views(array, from, target));
+    const bool views = has_same_tiles(&from, target) && (!fabric_.has_all_devices(from.mesh()) ||
+                                                         !waits_for_views(array, from, target));
     Result<StartedTransfer> started = start(views);
     // Memory that the host cannot read has no views.
     if (!started.ok() && started.error().code() == ErrorCode::kUnimplemented && views &&

@@ -50,6 +50,12 @@ class Fabric {
   /// Whether some of the client's devices are of other processes.
   bool is_shared() const { return client_.device_count() != client_.addressable_devices().size(); }
 
+  /// Whether all devices of the mesh are of this process.
+  bool has_all_devices(const Mesh& mesh) const;
+  /// Whether this process has the whole value, and so has each process that has a part of it:
+  /// reading it needs no other process. The same in all of these processes.
+  virtual bool reads_alone(const DeviceArray& array) const;
+
   /// The program on its devices, as far as they are of this process. All processes that have some,
   /// or need its results, load the same programs in the same order.
   /// @error thrown: the compiler's; that the processes load different programs

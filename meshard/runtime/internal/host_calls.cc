@@ -8,12 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "meshard/lapack/lapack_calls.h"
 #include "meshard/lowering/nan_checks.h"
 #include "meshard/ops/debug_print.h"
 #include "meshard/ops/definition/host_call.h"
 #include "meshard/ops/pure_callback.h"
 #include "meshard/pjrt/host_call.h"
 #include "meshard/runtime/device_array.h"
+#include "meshard/stablehlo/outside_ops.h"
 
 namespace meshard::internal {
 namespace {
@@ -102,6 +104,15 @@ Result<void> accept_host_calls(const pjrt::Client& client) {
   const pjrt::Device& first = *client.addressable_devices()[0];
   id_of_device_0 = first.id() - first.plugin_id();
   return pjrt::accept_host_calls(client, serve);
+}
+
+Result<void> accept_lapack_calls(const pjrt::Client& client, std::string_view module) {
+  // Most programs call none, and reading one takes as long as writing it.
+  if (client.platform() != "cpu" || module.find("lapack_") == module.npos) return {};
+  MESHARD_ASSIGN_OR_RETURN(std::vector<stablehlo::OutsideOp> ops, stablehlo::outside_ops(module));
+  for (const stablehlo::OutsideOp& op : ops)
+    if (is_lapack_target(op.target)) MESHARD_RETURN_IF_ERROR(accept_lapack_call(client, op.target));
+  return {};
 }
 
 }  // namespace meshard::internal

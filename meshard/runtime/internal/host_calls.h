@@ -1,5 +1,7 @@
 // Serves the calls that compiled programs make to this process.
 #pragma once
+#include <string_view>
+
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/client.h"
@@ -9,5 +11,10 @@ namespace meshard::internal {
 /// Lets programs of this client print, call functions, and report NaNs.
 /// @error unimplemented, naming the plugin, if it cannot call this process
 Result<void> accept_host_calls(const pjrt::Client& client);
+
+/// Lets programs of this client call the routines of LAPACK that a module's text calls, if
+/// the client's devices are CPUs; what another platform lacks is for its plugin to say.
+/// @error as accept_lapack_call()
+Result<void> accept_lapack_calls(const pjrt::Client& client, std::string_view module);
 
 }  // namespace meshard::internal

@@ -3,8 +3,6 @@
 #include <optional>
 #include <unordered_map>
 
-#include "meshard/array/box_overlap.h"
-#include "meshard/array/slice.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/device_array.h"

@@ -1,13 +1,8 @@
 #include "meshard/runtime/internal/launch_helper.h"
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
-
-#include "meshard/base/spin.h"
-#include "meshard/runtime/internal/helper_thread.h"
 
 namespace meshard::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "meshard/base/usable_cores.h"
+#include "meshard/base/threads.h"
 
 namespace meshard::internal {
 namespace {

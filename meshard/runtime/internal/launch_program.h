@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/program_here.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "meshard/base/stall_report.h"
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/graph/annotation.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
@@ -28,6 +28,7 @@
 #include "meshard/runtime/internal/placement.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/internal/read_whole.h"
+#include "meshard/runtime/internal/repeated_compiles.h"
 #include "meshard/runtime/internal/stages.h"
 #include "meshard/runtime/loaded_program.h"
 
@@ -80,6 +81,7 @@ class LazyEvaluator final : public Evaluator, private PartEvaluator {
   std::condition_variable finished_;  // an evaluation is done
   std::uint64_t num_finished_ = 0;
   std::vector<const Graph*> running_;
+  RepeatedCompiles repeated_compiles_;
 };
 
 void check_not_traced(const Value& value, SourceLocation where) {
@@ -358,7 +360,10 @@ void LazyEvaluator::run(const Stage& stage, const Graph* entire, SourceLocation 
   program.name = "lazy";
   program.graph = entire ? entire->with_results(stage.results) : Graph::build({}, stage.results, 0);
   if (stage.mesh) program.graph = on_devices_of(runtime_, program.graph, *stage.mesh, where);
+  const std::uint64_t compiles = internal::counters().compiles.load(std::memory_order_relaxed);
   std::shared_ptr<const LoadedProgram> loaded = runtime_.programs.get(program, where);
+  if (internal::counters().compiles.load(std::memory_order_relaxed) != compiles)
+    repeated_compiles_.note(loaded.get(), program.graph, where);
   std::vector<Tensor> captured, computed(stage.results.size());
   for (const Value& leaf : program.graph.captured()) captured.emplace_back(leaf);
   std::vector<const Tensor*> arguments;

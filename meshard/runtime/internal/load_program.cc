@@ -1,10 +1,7 @@
 // Tested in meshard/runtime/internal/program_cache_test.cc.
 #include "meshard/runtime/internal/load_program.h"
 
-#include <chrono>
-#include <optional>
-
-#include "meshard/hlo/interface.h"
+#include "meshard/hlo/module.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/program_here.h"
@@ -108,9 +105,20 @@ std::shared_ptr<const LoadedProgram> load_from_disk(
 
 }  // namespace
 
-pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
+pjrt::CompileOptions compile_options_for(const pjrt::Client& client, const LoweredModule& lowered,
                                          const std::vector<int>& devices) {
   pjrt::CompileOptions options = options_for(devices);
+  options.use_shardy = lowered.use_shardy;
+  if (lowered.shards_open_values) {
+    const auto is_open = [](const LoweredValue& value) {
+      return !value.sharding && !value.is_specified_otherwise;
+    };
+    for (const LoweredValue& value : lowered.arguments)
+      options.propagate_to_parameters.push_back(is_open(value));
+    for (const LoweredValue& value : lowered.results)
+      options.propagate_to_outputs.push_back(is_open(value));
+    options.parameter_count = lowered.arguments.size();
+  }
   for (Quirk quirk : client.quirks().list()) {
     const QuirkRow& row = row_of(quirk);
     bool applies = !row.option_for_several_devices || options.num_partitions > 1;
@@ -153,7 +161,7 @@ void keep_executable(const DiskCache& disk, const DiskCache::Key& key,
 Result<std::shared_ptr<const LoadedProgram>> compile_and_load(
     const Platforms& platforms, const pjrt::Client& client, const DiskCache& disk,
     LoweredModule lowered, const std::vector<int>& devices, SourceLocation where) {
-  pjrt::CompileOptions options = compile_options_for(client, devices);
+  pjrt::CompileOptions options = compile_options_for(client, lowered, devices);
   std::optional<DiskCache::Key> key;
   // A program that calls this process refers to its functions by number.
   if (disk.is_on() && !lowered.calls_host) {

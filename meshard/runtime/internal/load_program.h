@@ -17,7 +17,7 @@
 namespace meshard {
 
 /// The options that a program is compiled with for these devices.
-pjrt::CompileOptions compile_options_for(const pjrt::Client& client,
+pjrt::CompileOptions compile_options_for(const pjrt::Client& client, const LoweredModule& lowered,
                                          const std::vector<int>& devices);
 
 /// Loads `lowered` from `disk`, or compiles it, for these devices (device_assignment.h), and keeps

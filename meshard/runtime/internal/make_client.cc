@@ -14,12 +14,11 @@
 #include "meshard/base/environment.h"
 #include "meshard/base/fingerprint.h"
 #include "meshard/mesh/mesh.h"
-#include "meshard/pjrt/key_value_store.h"
 #include "meshard/pjrt/plugin.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/pjrt/run_rules.h"
 #include "meshard/processes/processes.h"
-#include "meshard/runtime/internal/shared_fabric.h"
+#include "meshard/runtime/internal/across_processes/shared_fabric.h"
 
 namespace meshard::internal {
 namespace {

@@ -4,8 +4,6 @@
 #include <optional>
 #include <utility>
 
-#include "meshard/array/box_overlap.h"
-
 namespace meshard {
 namespace {
 

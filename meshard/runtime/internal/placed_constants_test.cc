@@ -71,5 +71,14 @@ TEST_F(PlacedConstants, CanBeDonated) {
   EXPECT_THROW((void)x.to_host(), Error) << "donated";
 }
 
+// The compiler reads the elements from the module's text.
+TEST_F(PlacedConstants, BoolsInAProgram) {
+  std::vector<bool> given(1240);
+  for (std::size_t i = 0; i < given.size(); ++i) given[i] = i % 3 == 0;
+  HostArray bools = HostArray::from_vector<bool>(given, {40, 31});
+  auto count = jit([&] { return sum(astype(constant(bools), DType::i32)); });
+  EXPECT_EQ(count().to_vector<std::int32_t>(), std::vector<std::int32_t>{414});
+}
+
 }  // namespace
 }  // namespace meshard

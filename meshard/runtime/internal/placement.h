@@ -1,11 +1,39 @@
 // Where values go: chooses between host to device, device to device, and a copy that exists.
 #pragma once
+#include <cstddef>
+#include <optional>
+
 #include "meshard/graph/tensor.h"
+#include "meshard/pjrt/device.h"
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/transfer.h"
 #include "meshard/sharding/sharding.h"
 
 namespace meshard {
+
+// The copies of one value on several devices, so that each set of devices receives it once. Each
+// value owns its list of copies.
+
+/// False if the storage is on a client that was replaced (restart_runtime()). True for a current
+/// client of any platform, and for host storage.
+bool is_on_this_client(const Storage& storage);
+
+/// A live copy of the value with this sharding or, if there is no sharding, on this device. Null if
+/// there is none.
+StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding,
+                     const pjrt::Device* device);
+
+/// Remembers a copy of the value for the lifetime of the value. Forgets copies that are gone.
+void remember_copy(const Storage& value, StoragePtr copy);
+
+/// The number of copies that are remembered.
+std::size_t num_copies(const Storage& value);
+
+/// The storage or copy of `value` from which a value with `target`'s sharding needs the least
+/// traffic. In order of preference: one that has the tiles in place; one whose tiles in place
+/// contain them; one on the same devices; one on the same platform; the value itself.
+/// @pre `value` is stored
+StoragePtr nearest_copy(const Value& value, const Sharding& target);
 
 /// `value` with this sharding: itself, or a new value. Host data is sent (host_to_device.h); data
 /// on devices is moved (device_to_device.h), from its nearest copy.

@@ -1,7 +1,5 @@
 #include "meshard/runtime/internal/program_cache.h"
 
-#include <vector>
-
 #include "meshard/base/advice.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/stall_report.h"
@@ -26,6 +24,15 @@ Fingerprint graph_key(const Program& program) {
       cat(graph, ";", program.name, program.unsharded ? ";1;" : ";", checks_nans() ? "nans;" : "");
   for (std::uint32_t donated : program.donated) append(key, cat(donated, ","));
   return fingerprint(key);
+}
+
+Fingerprint module_key(const LoweredModule& lowered) {
+  std::string key = cat("module;", lowered.name, ";", lowered.use_shardy ? "1;" : "0;");
+  if (lowered.mesh) {
+    append(key, cat(lowered.mesh->device_type(), ";", *lowered.mesh, ";"));
+    for (std::int64_t id : lowered.mesh->device_ids()) append(key, cat(id, ","));
+  }
+  return fingerprint(cat(key, ";", lowered.text));
 }
 
 LoweredModule lower_recorded(Platforms& platforms, const Program& program, SourceLocation where) {
@@ -83,11 +90,22 @@ std::shared_ptr<const LoadedProgram> ProgramCache::find_or_make(Table& table,
 
 std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
                                                        SourceLocation where) {
+  return find_or_load(program, graph_key(program), where);
+}
+
+std::shared_ptr<const LoadedProgram> ProgramCache::get(const LoweredModule& lowered,
+                                                       SourceLocation where) {
+  return find_or_load(lowered, module_key(lowered), where);
+}
+
+template <class What>
+std::shared_ptr<const LoadedProgram> ProgramCache::find_or_load(const What& what,
+                                                                const Fingerprint& key,
+                                                                SourceLocation where) {
   (void)most_.value();
   (void)disk_.value();
-  const Fingerprint key = graph_key(program);
   const internal::CompileRunner runner = internal::compile_runner.load(std::memory_order_acquire);
-  if (!runner) return get_here(program, key, where);
+  if (!runner) return find_or_load_here(what, key, where);
   auto known = by_graph_.find(
       [&] { return std::hash<Fingerprint>()(key); },
       [&](const Entry& entry) { return entry.key == key && entry.program->is_current(); });
@@ -96,19 +114,20 @@ std::shared_ptr<const LoadedProgram> ProgramCache::get(const Program& program,
     return known->program;
   }
   auto made = std::make_shared<std::shared_ptr<const LoadedProgram>>();
-  runner(program.name,
-         [this, made, program, key, where] { *made = get_here(program, key, where); });
+  runner(what.name,
+         [this, made, what, key, where] { *made = find_or_load_here(what, key, where); });
   return *made;
 }
 
-std::shared_ptr<const LoadedProgram> ProgramCache::get_here(const Program& program,
-                                                            const Fingerprint& key,
-                                                            SourceLocation where) {
+template <class What>
+std::shared_ptr<const LoadedProgram> ProgramCache::find_or_load_here(const What& what,
+                                                                     const Fingerprint& key,
+                                                                     SourceLocation where) {
   internal::WaitPlace place(where);
   bool is_known = true;
   auto found = find_or_make(by_graph_, key, [&] {
     is_known = false;
-    return make(program, where);
+    return make(what, where);
   });
   if (is_known) internal::count(internal::counters().cache_hits);
   return found;
@@ -131,9 +150,23 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make(const Program& program,
       throw accepted.error().at(where).with_note(
           lowered.nan_checks ? "NaN checks are on, which call this process (set_check_nans)"
                              : "debug_print and pure_callback call this process");
+  if (Result<void> accepted = internal::accept_lapack_calls(client, lowered.text); !accepted.ok())
+    throw accepted.error().at(where);
   return platforms_.fabric(client).load(
       {program, lowered, devices, disk_for(program.keep_on_disk), where,
        [&] { return make_here(client, lowered, program.keep_on_disk, devices, where); }});
+}
+
+std::shared_ptr<const LoadedProgram> ProgramCache::make(const LoweredModule& lowered,
+                                                        SourceLocation where) {
+  const pjrt::Client& client =
+      lowered.mesh ? platforms_.client(*lowered.mesh, where) : platforms_.client(where);
+  std::vector<int> devices = device_assignment(client, lowered.mesh, where);
+  if (lowered.mesh && !platforms_.fabric(client).has_all_devices(*lowered.mesh))
+    throw_invalid(where, "[runtime] the program \"", lowered.name,
+                  "\" was read from a file, and such programs run on devices of one process, but ",
+                  *lowered.mesh, " has devices of several");
+  return make_here(client, lowered, /*keep_on_disk=*/true, devices, where);
 }
 
 // The program on devices of this process.
@@ -142,7 +175,8 @@ std::shared_ptr<const LoadedProgram> ProgramCache::make_here(const pjrt::Client&
                                                              bool keep_on_disk,
                                                              const std::vector<int>& devices,
                                                              SourceLocation where) {
-  Fingerprint text = fingerprint(cat(client.name(), ";", lowered.text));
+  Fingerprint text = fingerprint(cat(client.name(), lowered.use_shardy ? ";" : ";gspmd;",
+                                     lowered.num_partitions(), ";", lowered.text));
   bool is_known = true;
   auto same_text = find_or_make(by_text_, text, [&] {
     is_known = false;

@@ -37,6 +37,10 @@ class ProgramCache {
   /// @error the errors of lowering, Platforms::client and the compiler; invalid argument for an
   /// invalid MESHARD_MOST_PROGRAMS or MESHARD_PROGRAM_CACHE_MB; what a compile runner throws.
   std::shared_ptr<const LoadedProgram> get(const Program& program, SourceLocation where);
+  /// A program that was not recorded here but read from a file, for the devices of its mesh.
+  /// @error invalid argument if some of its devices belong to other processes; the errors of
+  /// Platforms::client and the compiler; what a compile runner throws.
+  std::shared_ptr<const LoadedProgram> get(const LoweredModule& lowered, SourceLocation where);
   std::size_t size() const { return by_graph_.size(); }
 
  private:
@@ -50,11 +54,17 @@ class ProgramCache {
   template <class Make>
   static std::shared_ptr<const LoadedProgram> find_or_make(Table& table, const Fingerprint& key,
                                                            Make make);
-  // As get(), on this thread.
-  std::shared_ptr<const LoadedProgram> get_here(const Program& program, const Fingerprint& key,
-                                                SourceLocation where);
+  // get() of a recorded program, or of one from a file.
+  template <class What>
+  std::shared_ptr<const LoadedProgram> find_or_load(const What& what, const Fingerprint& key,
+                                                    SourceLocation where);
+  // The same, on this thread.
+  template <class What>
+  std::shared_ptr<const LoadedProgram> find_or_load_here(const What& what, const Fingerprint& key,
+                                                         SourceLocation where);
   const DiskCache& disk_for(bool keep_on_disk) const;
   std::shared_ptr<const LoadedProgram> make(const Program& program, SourceLocation where);
+  std::shared_ptr<const LoadedProgram> make(const LoweredModule& lowered, SourceLocation where);
   std::shared_ptr<const LoadedProgram> make_here(const pjrt::Client& client,
                                                  const LoweredModule& lowered, bool keep_on_disk,
                                                  const std::vector<int>& devices,

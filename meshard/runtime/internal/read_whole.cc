@@ -25,11 +25,10 @@ HostArray read_whole(Runtime& runtime, const Storage& storage, SourceLocation wh
   const auto& array = static_cast<const DeviceArray&>(storage);
   if (!array.sharding()->unreduced_axes().empty() && array.is_current())
     return read_replicated(runtime, array, where);
-  if (array.is_read_locally()) return array.to_host(where);
   Fabric* fabric = runtime.platforms.find_fabric(array.sharding()->mesh());
-  if (!fabric || !fabric->is_shared()) return array.to_host(where);
-  HostArray whole = HostArray::uninitialized(array.type());
-  if (fabric->gather(array, Fabric::kProcessesOfValue, whole.mutable_bytes(), where)) return whole;
+  if (!fabric || !fabric->is_shared() || fabric->reads_alone(array)) return array.to_host(where);
+  HostArray value = HostArray::uninitialized(array.type());
+  if (fabric->gather(array, Fabric::kProcessesOfValue, value.mutable_bytes(), where)) return value;
   return read_replicated(runtime, array, where);
 }
 

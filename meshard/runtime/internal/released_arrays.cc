@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "meshard/runtime/internal/helper_thread.h"
+#include "meshard/runtime/internal/launch_helper.h"
 
 namespace meshard::internal {
 namespace {

@@ -1,6 +1,6 @@
 // Delays the destruction of small arrays for a moment.
 #pragma once
-#include "meshard/base/thread_instance.h"
+#include "meshard/base/threads.h"
 #include "meshard/pjrt/buffer_list.h"
 
 namespace meshard::internal {

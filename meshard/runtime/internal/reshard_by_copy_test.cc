@@ -1,11 +1,10 @@
-#include "meshard/runtime/internal/reshard_by_copy.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/sync.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/internal/process_runtime.h"
+#include "meshard/runtime/internal/reshard.h"
 #include "meshard/runtime/plugin_testutil.h"
 #include "meshard/runtime/shards.h"
 #include "meshard/trace/jit.h"

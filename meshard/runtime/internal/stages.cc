@@ -296,7 +296,7 @@ Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, Sour
   bool all_here = std::none_of(graph.parameters().begin(), graph.parameters().end(), elsewhere) &&
                   std::none_of(graph.captured().begin(), graph.captured().end(), elsewhere);
   if (all_here) return graph;
-  auto whole = [&](const Value& leaf) {
+  auto whole_of = [&](const Value& leaf) {
     return Sharding::replicated(mesh, static_cast<std::size_t>(leaf.type().rank()));
   };
   auto check = [&](const Value& leaf) {
@@ -317,7 +317,7 @@ Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, Sour
     std::optional<Sharding> sharding;
     if (elsewhere(leaf)) {
       check(leaf);
-      if (goes_whole(leaf, mesh)) sharding = whole(leaf);
+      if (goes_whole(leaf, mesh)) sharding = whole_of(leaf);
     } else if (const Sharding* present = leaf_sharding(leaf)) {
       sharding = *present;
     }
@@ -329,7 +329,7 @@ Graph on_devices_of(Runtime& runtime, const Graph& graph, const Mesh& mesh, Sour
   for (const Value& leaf : used_captures(graph)) {
     if (!elsewhere(leaf)) continue;
     check(leaf);
-    replay.set(leaf, goes_whole(leaf, mesh) ? copy_with(runtime, leaf, whole(leaf), where)
+    replay.set(leaf, goes_whole(leaf, mesh) ? copy_with(runtime, leaf, whole_of(leaf), where)
                                             : make_moved(leaf, leaf->where()));
   }
   for (const Tensor& result : replay.run(graph.results())) results.push_back(result.value());

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "meshard/array/box_overlap.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/ops/composite/create.h"
@@ -249,8 +248,8 @@ Result<void> PiecesUnderWay::start_copies(const pjrt::Client& client) {
     const auto& [boxes, program] = prepared_->cuts[q];
     if (!program) continue;
     pieces_[q].resize(boxes.size());
-    const pjrt::BufferView whole = shard(q);
-    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&whole, 1), pieces_[q], where_));
+    const pjrt::BufferView view = shard(q);
+    MESHARD_RETURN_IF_ERROR(program->launch_on_views(std::span(&view, 1), pieces_[q], where_));
   }
   copies_.resize(prepared_->tiles.size());
   received_.resize(prepared_->tiles.size());

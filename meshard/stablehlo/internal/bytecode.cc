@@ -82,7 +82,7 @@ std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id) {
   return cursor.take(static_cast<std::size_t>(length));
 }
 
-Bytecode::Bytecode(std::string_view bytes) {
+Bytecode::Bytecode(std::string_view bytes) : size_(bytes.size()) {
   ByteCursor cursor(bytes);
   if (!is_bytecode(cursor.take(bytes.size() < 4 ? bytes.size() : 4)))
     fail_bytecode("it does not begin with ML\\xEFR");
@@ -168,6 +168,16 @@ void Bytecode::read_properties() {
     properties_.push_back(cursor.take(static_cast<std::size_t>(cursor.number())));
 }
 
+// The orders in which `values` values list their uses: for each that is not in the default order,
+// its number (unless there is only one) and a list of indices, whose count has a flag.
+static void skip_use_lists(ByteCursor& cursor, std::size_t values) {
+  std::size_t listed = values > 1 ? cursor.count() : 1;
+  for (; listed > 0; --listed) {
+    if (values > 1) cursor.number();
+    for (std::uint64_t left = cursor.number() >> 1; left > 0; --left) cursor.number();
+  }
+}
+
 BytecodeOp Bytecode::read_op(ByteCursor& cursor) const {
   constexpr std::uint8_t kAttributes = 1, kResults = 2, kOperands = 4, kSuccessors = 8,
                          kRegions = 16, kUseLists = 32, kWithProperties = 64;
@@ -179,17 +189,21 @@ BytecodeOp Bytecode::read_op(ByteCursor& cursor) const {
   BytecodeOp op;
   op.name = op_name(cursor.number());
   std::uint8_t mask = cursor.byte();
-  cursor.number();  // the location
+  op.location = cursor.number();
   if (mask & kAttributes) op.attributes = cursor.number();
   if (mask & kWithProperties) op.properties = properties(cursor.number());
-  if (mask & kResults) op.results = skip_list();
+  if (mask & kResults) {
+    op.result_types = cursor;
+    op.result_types.count();
+    op.results = skip_list();
+  }
   op.operands = cursor;
   if (mask & kOperands) {
     op.operands.count();
     op.num_operands = skip_list();
   }
   if (mask & kSuccessors) skip_list();
-  if (mask & kUseLists) fail_bytecode("use-list orders of operations are not supported");
+  if (mask & kUseLists) skip_use_lists(cursor, op.results);
   if (mask & kRegions) {
     std::uint64_t regions = cursor.number();
     op.isolated = (regions & 1) != 0;
@@ -198,8 +212,47 @@ BytecodeOp Bytecode::read_op(ByteCursor& cursor) const {
   return op;
 }
 
+namespace {
+
+// Regions in regions. The limit keeps damaged bytes from exhausting the stack.
+constexpr int kDeepestOp = 200;
+
+void visit_block(const Bytecode& bytecode, ByteCursor& cursor, int depth,
+                 FunctionRef<void(const BytecodeOp&)> visit);
+
+void visit_region(const Bytecode& bytecode, ByteCursor& cursor, int depth,
+                  FunctionRef<void(const BytecodeOp&)> visit) {
+  std::uint64_t blocks = cursor.number();
+  if (blocks == 0) return;
+  cursor.number();  // the number of values
+  for (; blocks > 0; --blocks) visit_block(bytecode, cursor, depth, visit);
+}
+
+void visit_block(const Bytecode& bytecode, ByteCursor& cursor, int depth,
+                 FunctionRef<void(const BytecodeOp&)> visit) {
+  if (depth > kDeepestOp) fail_bytecode("regions are nested too deeply");
+  std::vector<BytecodeArgument> arguments;
+  for (std::size_t left = bytecode.read_block(cursor, arguments); left > 0; --left) {
+    const BytecodeOp op = bytecode.read_op(cursor);
+    visit(op);
+    // The regions of an isolated op are one section.
+    if (op.regions == 0) continue;
+    std::optional<ByteCursor> inner;
+    if (op.isolated) inner.emplace(read_nested_section(cursor));
+    for (std::size_t i = 0; i < op.regions; ++i)
+      visit_region(bytecode, inner ? *inner : cursor, depth + 1, visit);
+  }
+}
+
+}  // namespace
+
+void for_each_op(const Bytecode& bytecode, FunctionRef<void(const BytecodeOp&)> visit) {
+  ByteCursor cursor(bytecode.operations());
+  visit_block(bytecode, cursor, 0, visit);
+}
+
 std::size_t Bytecode::read_block(ByteCursor& cursor,
-                                 std::vector<std::optional<std::uint64_t>>& arguments) const {
+                                 std::vector<BytecodeArgument>& arguments) const {
   std::uint64_t head = cursor.number();
   arguments.clear();
   if (head & 1) {
@@ -207,10 +260,10 @@ std::size_t Bytecode::read_block(ByteCursor& cursor,
       // Since version 4, the lowest bit indicates whether a location follows.
       std::uint64_t type = cursor.number();
       bool is_located = version_ < 4 || (type & 1) != 0;
-      arguments.push_back(is_located ? std::optional(cursor.number()) : std::nullopt);
+      arguments.push_back({version_ < 4 ? type : type >> 1,
+                           is_located ? std::optional(cursor.number()) : std::nullopt});
     }
-    if (version_ >= 3 && cursor.byte() != 0)
-      fail_bytecode("use-list orders of arguments are not supported");
+    if (version_ >= 3 && cursor.byte() != 0) skip_use_lists(cursor, arguments.size());
   }
   return static_cast<std::size_t>(head >> 1);
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "meshard/base/error.h"
+#include "meshard/base/function_ref.h"
 
 namespace meshard::stablehlo {
 
@@ -49,15 +50,25 @@ struct BytecodeEntry {
 /// An operation, read up to its regions.
 struct BytecodeOp {
   std::string_view name;
+  /// The number of its location.
+  std::uint64_t location = 0;
   /// The number of a dictionary.
   std::optional<std::uint64_t> attributes;
   std::string_view properties;
   std::size_t results = 0;
+  // Where the results' types are, one number each.
+  ByteCursor result_types = ByteCursor(std::string_view());
   /// Where the operands' numbers are, which end before `regions`.
   ByteCursor operands = ByteCursor(std::string_view());
   std::size_t num_operands = 0;
   std::size_t regions = 0;
   bool isolated = false;
+};
+
+/// An argument of a block: the number of its type, and of its location if it has one.
+struct BytecodeArgument {
+  std::uint64_t type = 0;
+  std::optional<std::uint64_t> location;
 };
 
 /// The parsed sections of a bytecode file. Refers to the file's bytes.
@@ -69,7 +80,10 @@ class Bytecode {
   static bool is_bytecode(std::string_view bytes) { return bytes.substr(0, 4) == "ML\xEFR"; }
 
   std::uint64_t version() const { return version_; }
+  /// The number of bytes.
+  std::size_t size() const { return size_; }
   std::string_view string(std::uint64_t index) const { return at(strings_, index, "string"); }
+  std::size_t num_strings() const { return strings_.size(); }
   /// The full name of an operation: `func.func`.
   const std::string& op_name(std::uint64_t index) const { return at(ops_, index, "operation"); }
   const std::vector<std::string>& op_names() const { return ops_; }
@@ -81,10 +95,9 @@ class Bytecode {
     return at(properties_, index, "property list");
   }
   BytecodeOp read_op(ByteCursor& cursor) const;
-  /// Reads the head of a block and returns the number of its operations. `arguments` receives the
-  /// location of each argument, if it has one.
-  std::size_t read_block(ByteCursor& cursor,
-                         std::vector<std::optional<std::uint64_t>>& arguments) const;
+  /// Reads the head of a block and returns the number of its operations. `arguments` receives its
+  /// arguments.
+  std::size_t read_block(ByteCursor& cursor, std::vector<BytecodeArgument>& arguments) const;
   /// The bytes of the top-level operations.
   std::string_view operations() const { return section(4); }
 
@@ -102,12 +115,17 @@ class Bytecode {
   void read_properties();
 
   std::uint64_t version_ = 0;
+  std::size_t size_ = 0;
   std::array<std::string_view, 16> sections_{};
   std::vector<std::string_view> strings_, dialects_;
   std::vector<std::string> ops_;
   std::vector<BytecodeEntry> attributes_, types_;
   std::vector<std::string_view> properties_;
 };
+
+/// Calls `visit` with each operation, in the order of the bytes: one before those of its regions.
+/// @error throws data loss
+void for_each_op(const Bytecode& bytecode, FunctionRef<void(const BytecodeOp&)> visit);
 
 /// Reads a section that is nested in others (an isolated region). @post `cursor` is after it
 std::string_view read_nested_section(ByteCursor& cursor, std::uint8_t* id = nullptr);

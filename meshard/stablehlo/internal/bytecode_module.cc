@@ -48,11 +48,12 @@ class BytecodeModuleReader {
  private:
   // Reads the head of a block: returns the number of operations and stores the arguments' names.
   std::size_t block_begin(ByteCursor& cursor) {
-    std::vector<std::optional<std::uint64_t>> locations;
-    std::size_t ops = bytecode_.read_block(cursor, locations);
+    std::vector<BytecodeArgument> arguments;
+    std::size_t ops = bytecode_.read_block(cursor, arguments);
     block_arguments_.clear();
-    for (std::optional<std::uint64_t> location : locations)
-      block_arguments_.push_back(location ? values_.location_name(*location) : std::string());
+    for (const BytecodeArgument& argument : arguments)
+      block_arguments_.push_back(argument.location ? values_.location_name(*argument.location)
+                                                   : std::string());
     return ops;
   }
 
@@ -83,6 +84,7 @@ class BytecodeModuleReader {
     for (const auto& [name, value] : op.dictionary) {
       if (name == "sym_name") facts_.name = values_.text(value);
       if (name == "mhlo.num_partitions") facts_.num_partitions = values_.integer(value);
+      if (name == "mhlo.num_replicas") facts_.num_replicas = values_.integer(value).value_or(1);
       if (name == "mhlo.frontend_attributes")
         for (const auto& [key, text] : values_.dictionary(value))
           if (key == kFrontendMeshes) add_frontend_meshes(values_.text(text), facts_);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "meshard/base/cat.h"
+#include "meshard/stablehlo/types.h"
 
 namespace meshard::stablehlo {
 namespace {
@@ -18,9 +19,12 @@ enum BuiltinAttribute : std::uint64_t {
   kFlatSymbol = 4,
   kType = 6,
   kInteger = 8,
+  kCallSite = 10,
+  kFileLine = 11,
   kFused = 12,
   kFusedWithMetadata = 13,
   kNameLocation = 14,
+  kFileRange = 22,
 };
 enum VhloAttribute : std::uint64_t {
   kVhloArray = 1,
@@ -38,7 +42,9 @@ enum SdyAttribute : std::uint64_t {
   kDimension = 5,
   kSharding = 6,
   kShardingWithUnreduced = 15,
+  kShardingWithReduction = 17,
 };
+constexpr int kDeepestLocation = 50;
 constexpr std::int64_t kDynamic = std::numeric_limits<std::int64_t>::min();
 
 }  // namespace
@@ -139,6 +145,28 @@ std::string BytecodeValues::location_name(std::uint64_t attribute) {
   return cursor && code == kNameLocation ? text(cursor->number()) : std::string();
 }
 
+std::string BytecodeValues::location_place(std::uint64_t attribute, int depth) {
+  std::uint64_t code = 0;
+  auto cursor = open(bytecode_.attribute(attribute), "builtin", code);
+  if (!cursor || depth > kDeepestLocation) return "";
+  switch (code) {
+    case kFileLine:
+    case kFileRange: {
+      std::string file = text(cursor->number());
+      if (code == kFileRange && cursor->number() == 0) return file;
+      return cat(file, ":", cursor->number());
+    }
+    case kNameLocation: cursor->number(); return location_place(cursor->number(), depth + 1);
+    case kCallSite: return location_place(cursor->number(), depth + 1);
+    case kFused:
+    case kFusedWithMetadata:
+      for (std::uint64_t part : list(*cursor))
+        if (std::string place = location_place(part, depth + 1); !place.empty()) return place;
+      return "";
+    default: return "";
+  }
+}
+
 std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>> BytecodeValues::function_type(
     std::uint64_t attribute) {
   std::uint64_t code = 0;
@@ -163,7 +191,7 @@ std::pair<std::vector<std::uint64_t>, std::vector<std::uint64_t>> BytecodeValues
   return {std::move(inputs), list(*cursor)};
 }
 
-std::string BytecodeValues::tensor_text(ByteCursor& cursor, int depth) {
+std::string BytecodeValues::tensor_text(ByteCursor& cursor, int depth, std::string_view encoding) {
   std::string out = "tensor<";
   std::size_t rank = cursor.count();
   work(rank);
@@ -171,7 +199,7 @@ std::string BytecodeValues::tensor_text(ByteCursor& cursor, int depth) {
     std::int64_t size = cursor.signed_number();
     append(out, size == kDynamic ? "?x" : cat(size, "x"));
   }
-  append(out, cat(type_text(cursor.number(), depth + 1), ">"));
+  append(out, cat(type_text(cursor.number(), depth + 1), encoding, ">"));
   work(out.size());
   return out;
 }
@@ -192,13 +220,42 @@ std::string BytecodeValues::builtin_type(std::uint64_t code, ByteCursor& cursor,
     case 5: return "f32";
     case 6: return "f64";
     case 9: return cat("complex<", type_text(cursor.number(), depth + 1), ">");
+    case 2: return function_type_text(cursor, depth);
+    case 12: return "none";
     case 13: return tensor_text(cursor, depth);
     case 14: {  // a tensor whose encoding comes first
-      cursor.number();
-      return tensor_text(cursor, depth);
+      std::string encoding = encoding_text(cursor.number());
+      return tensor_text(cursor, depth, encoding);
     }
-    default: return code >= 21 && code <= 32 ? std::string(kFloats[code - 21]) : "?";
+    case 15: return cat("tuple<", types_text(cursor, depth), ">");
+    default:
+      return code >= 21 && code <= 32 ? std::string(kFloats[code - 21])
+                                      : unknown_type("builtin", code);
   }
+}
+
+std::string BytecodeValues::types_text(ByteCursor& cursor, int depth) {
+  std::string out;
+  for (std::uint64_t type : list(cursor))
+    append(out, cat(out.empty() ? "" : ", ", type_text(type, depth + 1)));
+  return out;
+}
+
+std::string BytecodeValues::function_type_text(ByteCursor& cursor, int depth) {
+  std::string inputs = types_text(cursor, depth);
+  return cat("(", inputs, ") -> (", types_text(cursor, depth), ")");
+}
+
+std::string BytecodeValues::unknown_type(std::string_view dialect, std::uint64_t code) const {
+  if (types_must_be_known_)
+    fail_bytecode(
+        cat("the type with the number ", code, " of the dialect `", dialect, "` is not known"));
+  return "?";
+}
+
+// An encoding of a tensor: the limits of its sizes. Boundaries do without.
+std::string BytecodeValues::encoding_text(std::uint64_t attribute) {
+  return types_must_be_known_ ? cat(", ", attribute_text(attribute)) : std::string();
 }
 
 std::string BytecodeValues::vhlo_type(std::uint64_t code, ByteCursor& cursor, int depth) {
@@ -211,8 +268,16 @@ std::string BytecodeValues::vhlo_type(std::uint64_t code, ByteCursor& cursor, in
       "?",        "i2",       "ui2",      "none",       "tf32",       "f8E4M3",
       "f8E3M4",   "f4E2M1FN", "f6E2M3FN", "f6E3M2FN",   "f8E8M0FNU"};
   if (code == 1) return cat("complex<", type_text(cursor.number(), depth + 1), ">");
-  if (code == 20 || code == 21) return tensor_text(cursor, depth);  // in 21, an encoding follows
-  return code < std::size(kTypes) ? std::string(kTypes[code]) : "?";
+  if (code == 8) return function_type_text(cursor, depth);
+  if (code == 20) return tensor_text(cursor, depth);
+  if (code == 21) {
+    std::string encoding = encoding_text(cursor.number());
+    return tensor_text(cursor, depth, encoding);
+  }
+  if (code == 22) return "!stablehlo.token";
+  if (code == 23) return cat("tuple<", types_text(cursor, depth), ">");
+  std::string_view text = code < std::size(kTypes) ? kTypes[code] : "?";
+  return text == "?" ? unknown_type("vhlo", code) : std::string(text);
 }
 
 std::string BytecodeValues::type_text(std::uint64_t type, int depth) {
@@ -225,7 +290,14 @@ std::string BytecodeValues::type_text(std::uint64_t type, int depth) {
   std::uint64_t code = 0;
   if (auto builtin = open(entry, "builtin", code)) return builtin_type(code, *builtin, depth);
   if (auto vhlo = open(entry, "vhlo", code)) return vhlo_type(code, *vhlo, depth);
-  return "?";
+  if (auto stablehlo = open(entry, "stablehlo", code); stablehlo && code == 0)
+    return "!stablehlo.token";
+  return unknown_type(entry.dialect, code);
+}
+
+std::string BytecodeValues::known_type_text(std::uint64_t type) {
+  types_must_be_known_ = true;
+  return type_text(type);
 }
 
 ByteCursor BytecodeValues::open_sdy(std::uint64_t attribute, std::uint64_t code) {
@@ -271,19 +343,32 @@ std::string BytecodeValues::sharding_text(std::uint64_t attribute) {
   if (entry.is_text) return text(attribute);
   std::uint64_t code = 0;
   auto cursor = open(entry, "sdy", code);
-  if (!cursor || (code != kSharding && code != kShardingWithUnreduced)) return text(attribute);
+  if (!cursor ||
+      (code != kSharding && code != kShardingWithUnreduced && code != kShardingWithReduction))
+    return text(attribute);
   std::uint64_t mesh_attribute = cursor->number();
   std::string name = text(mesh_attribute);
   std::string out = "#sdy.sharding<";
-  append(out, name.empty() ? cat("mesh", mesh("", mesh_attribute).text) : cat("@", name));
+  if (name.empty())
+    append(out, cat("mesh", mesh("", mesh_attribute).text));
+  else
+    append_symbol(out, name);
   std::string dimensions;
   for (std::uint64_t dimension : list(*cursor))
     append(dimensions, cat(dimensions.empty() ? "" : ", ", dimension_text(dimension)));
   append(out, cat(", [", dimensions, "]"));
   std::string replicated = axes_text(*cursor);
   if (!replicated.empty()) append(out, cat(", replicated={", replicated, "}"));
-  std::string unreduced = code == kShardingWithUnreduced ? axes_text(*cursor) : std::string();
-  if (!unreduced.empty()) append(out, cat(", unreduced={", unreduced, "}"));
+  std::string unreduced = code == kSharding ? std::string() : axes_text(*cursor);
+  std::string_view reduction;
+  if (code == kShardingWithReduction) {
+    static constexpr std::string_view kReductions[] = {"", "max", "min"};
+    std::uint64_t number = static_cast<std::uint64_t>(cursor->signed_number());
+    if (number >= std::size(kReductions))
+      fail_bytecode(cat("the reduction ", number, " of a sharding is not known"));
+    reduction = kReductions[number];
+  }
+  if (!unreduced.empty()) append(out, cat(", unreduced=", reduction, "{", unreduced, "}"));
   return out + ">";
 }
 

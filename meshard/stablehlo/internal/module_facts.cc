@@ -17,6 +17,8 @@ void set_boundary_attribute(std::string_view name, std::string_view text, Module
     facts.has_mhlo_shardings = true;
   } else if (name == "tf.aliasing_output" || (name == "jax.buffer_donor" && text != "false")) {
     value.donated = true;
+  } else if (name == "mhlo.memory_kind") {
+    value.memory_kind = text;
   } else if (name == "jax.arg_info" || name == "jax.result_info") {
     if (value.name.empty()) value.name = text;
   } else if (name == kPlace) {

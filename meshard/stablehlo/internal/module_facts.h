@@ -20,7 +20,7 @@ inline constexpr std::string_view kFrontendSharding = "xla.sdy.sharding";
 
 /// Records one attribute of an argument or result in `value` and `facts`. Known names are
 /// `sdy.sharding`, `mhlo.sharding`, `tf.aliasing_output`, `jax.buffer_donor`, `jax.arg_info`,
-/// `jax.result_info`, and those of meshard's own files; others are ignored.
+/// `jax.result_info`, `mhlo.memory_kind`, and those of meshard's own files; others are ignored.
 /// @param text the value of the attribute; without quotes if it is a string
 void set_boundary_attribute(std::string_view name, std::string_view text, ModuleValue& value,
                             ModuleFacts& facts);

@@ -315,7 +315,11 @@ class ModuleParser {
     if (cursor_.at_end() || cursor_.peek(",") || cursor_.peek(")") || cursor_.peek("{"))
       cursor_.fail("expected a type");
     if (!is_opening(next_char())) cursor_.token();
-    if (cursor_.raw_position() == begin || cursor_.peek("<")) cursor_.balanced();
+    std::size_t end = cursor_.raw_position();
+    if (end == begin || cursor_.peek("<"))
+      cursor_.balanced();
+    else
+      cursor_.jump(end);  // what follows may be on the next line, which is another op
     return from(begin, cursor_.raw_position());
   }
 

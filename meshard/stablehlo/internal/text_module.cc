@@ -44,6 +44,7 @@ class FactsReader {
     for (const auto& [name, value] : op.attributes) {
       if (name == "sym_name") facts_.name = plain_text(value);
       if (name == "mhlo.num_partitions") facts_.num_partitions = TextCursor(value).integer();
+      if (name == "mhlo.num_replicas") facts_.num_replicas = TextCursor(value).integer();
       if (name == "mhlo.frontend_attributes") {
         std::string meshes = plain_text(attribute_in(module_.resolve(value), kFrontendMeshes));
         if (!meshes.empty()) add_frontend_meshes(meshes, facts_);

@@ -116,17 +116,25 @@ std::shared_ptr<JitEntry> JitCache::signature_of(const JitCall& call) const {
   return entry;
 }
 
+Graph JitCache::recorded(const JitCall& call, const JitFunction& function,
+                         std::shared_ptr<const void>& prototype) const {
+  return trace_function(
+      std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
+      [&](std::span<const Tensor> parameters) { return function.trace(parameters, prototype); },
+      where_);
+}
+
+void JitCache::record_again(const JitCall& call, const JitFunction& function) const {
+  std::shared_ptr<const void> unused;
+  static_cast<void>(recorded(call, function, unused));
+}
+
 void JitCache::make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
                     const JitFunction& function) const {
   Program program;
   program.name = options_.name;
   program.keep_on_disk = options_.keep_on_disk;
-  program.graph = trace_function(
-      std::span<const Tensor* const>(call.tensors.data(), call.tensors.size()),
-      [&](std::span<const Tensor> parameters) {
-        return function.trace(parameters, entry.prototype);
-      },
-      where_);
+  program.graph = recorded(call, function, entry.prototype);
   entry.num_results = program.graph.results().size();
   program.donated = donated_parameters(options_.donate, paths.leaves, where_);
   program.parameter_names = paths.tensors;

@@ -10,7 +10,7 @@
 #include "meshard/base/advice.h"
 #include "meshard/base/single_flight.h"
 #include "meshard/graph/evaluator.h"
-#include "meshard/graph/sharded_type.h"
+#include "meshard/graph/storage.h"
 #include "meshard/trace/jit_call.h"
 
 namespace meshard::internal {
@@ -55,6 +55,10 @@ class JitCache {
   /// The entry for this call; null if none matches.
   std::shared_ptr<const JitEntry> find(const JitCall& call);
 
+  /// Records the function for this call, without a program: for what is checked while recording.
+  /// @error errors of the function
+  void record_again(const JitCall& call, const JitFunction& function) const;
+
   JitStats stats() const;
   /// All programs in the cache, oldest first.
   std::vector<std::shared_ptr<CompiledProgram>> programs() const;
@@ -63,6 +67,8 @@ class JitCache {
 
  private:
   std::shared_ptr<JitEntry> signature_of(const JitCall& call) const;
+  Graph recorded(const JitCall& call, const JitFunction& function,
+                 std::shared_ptr<const void>& prototype) const;
   void make(JitEntry& entry, const JitCall& call, const JitPaths& paths,
             const JitFunction& function) const;
   // Why the call matches none of the earlier signatures: all differences from the nearest one.

@@ -21,6 +21,7 @@
 #include "python/bindings/interpreter/release_later.h"
 #include "python/bindings/interpreter/source_line.h"
 #include "python/bindings/interpreter/waiting.h"
+#include "python/bindings/ops/repeated_calls.h"
 #include "python/bindings/ops/standard_ops.h"
 
 namespace nb = nanobind;
@@ -567,6 +568,7 @@ void bind_tensor(nb::module_& module) {
       },
       nb::arg("array"), nb::arg("copy") = false, nb::arg("share") = false);
   bind_standard_ops(module);
+  bind_repeated_calls(module);
 }
 
 }  // namespace meshard::python

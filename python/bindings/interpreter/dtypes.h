@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
 
 namespace meshard::python {
 

@@ -17,9 +17,9 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-std::string& package_folder() {
-  static auto* folder = new std::string;
-  return *folder;
+std::vector<std::string>& library_folders() {
+  static auto* folders = new std::vector<std::string>;
+  return *folders;
 }
 
 // The number of a notebook's cell by the shell that has compiled it, which knows the files that it
@@ -95,8 +95,8 @@ class Places {
   static Place described(PyFrameObject* frame, PyCodeObject* code, int instruction) {
     Place place{code, instruction, false, {}};
     const std::string file = text_of(code, "co_filename");
-    const std::string& own = package_folder();
-    place.is_internal = !own.empty() && file.starts_with(own);
+    place.is_internal = std::ranges::any_of(
+        library_folders(), [&](const std::string& folder) { return file.starts_with(folder); });
     if (!place.is_internal) {
       const int line = PyFrame_GetLineNumber(frame);
       place.where = {kept_name(readable_name(file)), kept_name(text_of(code, "co_qualname")),
@@ -127,7 +127,7 @@ const char* kept_name(std::string_view name) {
   return names->emplace(name).first->c_str();
 }
 
-void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
+void add_library_folder(std::string folder) { library_folders().push_back(std::move(folder)); }
 
 SourceLocation caller_line() {
   static thread_local Places* places = nullptr;

@@ -11,7 +11,7 @@
 
 namespace meshard::python {
 
-/// The line in the innermost frame outside of the package's own files; unknown without one. Takes
+/// The line in the innermost frame outside of add_library_folder()'s; unknown without one. Takes
 /// about 50 ns for a place that this thread has asked for lately.
 /// @pre the interpreter's lock is held
 SourceLocation caller_line();
@@ -19,8 +19,9 @@ SourceLocation caller_line();
 /// The name, which lives as long as the process, as SourceLocation needs.
 const char* kept_name(std::string_view name);
 
-/// Frames of files in this folder are the package's own.
-void set_package_folder(std::string folder);
+/// Frames of files in this folder, such as the package's own, are not the caller.
+/// @pre the interpreter's lock is held
+void add_library_folder(std::string folder);
 
 /// While alive, what this thread records has the caller's line.
 class CallerLine {

@@ -2,12 +2,9 @@
 #include <optional>
 
 #include "meshard/base/error.h"
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/int_tuple.h"
-#include "meshard/layout/inverse.h"
 #include "meshard/layout/modes.h"
-#include "meshard/layout/tiling.h"
 #include "meshard/layout/values.h"
 #include "python/bindings/mesh/layout_casters.h"
 #include "python/bindings/mesh/mesh_parts.h"

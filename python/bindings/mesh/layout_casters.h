@@ -3,7 +3,7 @@
 #pragma once
 #include <nanobind/nanobind.h>
 
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/int_tuple.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/explaining_caster.h"

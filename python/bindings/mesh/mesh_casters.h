@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/mesh/axis_kind.h"
 #include "meshard/mesh/axis_names.h"
 #include "meshard/mesh/axis_ref.h"
 #include "meshard/ops/collectives.h"

@@ -5,7 +5,7 @@
 
 #include "meshard/base/error.h"
 #include "meshard/sharding/sharding_spec.h"
-#include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"

@@ -306,7 +306,7 @@ def main():
     arguments = parser.parse_args()
     root = arguments.root
     texts = [(root / name).read_text(encoding="utf-8") for name in arguments.headers]
-    texts.append((root / "meshard/stablehlo/dimension_numbers.h").read_text(encoding="utf-8"))
+    texts.append((root / "meshard/stablehlo/types.h").read_text(encoding="utf-8"))
     headers = Headers(texts)
     statements = []
     try:

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/pipeline/schedule/picture.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
+#include "meshard/pipeline/schedule/timeline.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/nn/optimizer_options.h"

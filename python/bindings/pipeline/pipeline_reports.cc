@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "meshard/pipeline/schedule/picture.h"
+#include "meshard/pipeline/schedule/timeline.h"
 #include "meshard/plan/pipeline/plan_pipeline.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
@@ -82,29 +82,12 @@ void bind_stage_reports(nb::module_& pipelines) {
 void bind_explaining(nb::module_& pipelines) {
   bind_stage_reports(pipelines);
   using Report = PipelineReport;
-  nb::class_<Report>(pipelines, "Report",
-                     "What the compiler and the schedule make of a pipeline. print() shows it.")
-      .def_prop_ro(
-          "target", [](const Report& r) { return r.parts().target; }, "`v5e:4x4`")
-      .def_prop_ro("schedule", [](const Report& r) { return r.parts().schedule; })
-      .def_prop_ro("stages", [](const Report& r) { return r.stages(); })
-      .def_prop_ro(
-          "transfers", [](const Report& r) { return r.transfers(); },
-          "In the order of the stages: forward, then backward.")
-      .def_prop_ro(
-          "timeline", [](const Report& r) { return r.timeline(); }, "Who works when.")
-      .def_prop_ro("times_known", &Report::times_known, comment_of("PipelineReport.times_known"))
-      .def_prop_ro("time", &Report::time, comment_of("PipelineReport.time"))
-      .def_prop_ro("bubble", &Report::bubble, comment_of("PipelineReport.bubble"))
-      .def_prop_ro("formula_bubble", &Report::formula_bubble,
-                   comment_of("PipelineReport.formula_bubble"))
-      .def_prop_ro("slowest", &Report::slowest, comment_of("PipelineReport.slowest"))
-      .def_prop_ro("fits", &Report::fits, comment_of("PipelineReport.fits"))
-      .def_prop_ro(
-          "compiled", [](const Report& r) { return r.parts().compiled; },
-          "The number of programs that were compiled; equal programs count once.")
-      .def_prop_ro("notes", [](const Report& r) { return r.parts().notes; })
-      .def(
+  nb::class_<Report> type(
+      pipelines, "Report",
+      "What the compiler and the schedule make of a pipeline. print() shows it.");
+  add_fields<Report::Parts>(type, "PipelineReportParts", "workers() microbatches()",
+                            [](const Report& r) -> const Report::Parts& { return r.parts(); });
+  type.def(
           "to_json", [](const Report& r, std::size_t indent) { return to_json(r, indent); },
           nb::arg("indent") = 0, "The report as JSON, without those of the programs.")
       .def("__str__", [](const Report& r) { return r.to_string(); })

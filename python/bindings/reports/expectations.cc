@@ -1,6 +1,4 @@
 // Expectations about compiled programs.
-#include "meshard/report/expectations.h"
-
 #include "meshard/report/expect.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/reports/reports.h"

@@ -8,6 +8,7 @@
 #include "meshard/core.h"
 #include "meshard/explain/program_facts.h"
 #include "meshard/explain/report_of.h"
+#include "meshard/explain/same.h"
 #include "meshard/graph/abstract_tensor.h"
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/leaf.h"
@@ -58,6 +59,17 @@ ProgramReport explain_bytes(nb::bytes bytes, const Target& target, const ReportO
   ExplainForOptions given = options.module();
   Unlocked unlocked;
   return explain_module(module, target, given, line.where());
+}
+
+SameReport compare(const std::vector<std::pair<std::string, nb::bytes>>& programs,
+                   const ReportOptions& options) {
+  CallerLine line;
+  std::vector<NamedProgram> named;
+  for (const auto& [name, module] : programs)
+    named.push_back({name, {module.c_str(), module.size()}});
+  CompileForOptions given = options.compile();
+  Unlocked unlocked;
+  return compare_programs(named, given, line.where());
 }
 
 // The report as an object that knows the recorded program.
@@ -252,6 +264,7 @@ void bind_explain(nb::module_& module) {
              nb::arg("kwargs"));
   module.def("explain_module", explain_bytes, nb::arg("module"), nb::arg("target"),
              nb::arg("options"));
+  module.def("compare_programs", compare, nb::arg("programs"), nb::arg("options"));
   module.def("explain_traced", explain_for_target, nb::arg("traced"), nb::arg("target"),
              nb::arg("options"));
   module.def("explain_here", explain_here, nb::arg("traced"), nb::arg("options"));

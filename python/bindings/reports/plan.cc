@@ -3,8 +3,10 @@
 
 #include <chrono>
 
-#include "meshard/plan/plan_text.h"
+#include "meshard/plan/explicit_shardings.h"
+#include "meshard/plan/search.h"
 #include "meshard/plan/sharding_trial.h"
+#include "meshard/stablehlo/module_as_text.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
@@ -289,10 +291,46 @@ void bind_trials(nb::module_& module) {
              nb::arg("changes"), nb::arg("texts"), nb::arg("axes"));
 }
 
+// The choices of the compiler for a module, as constraints.
+ExplicitShardings make_explicit(const nb::bytes& module, const Target& target,
+                                const ReportOptions& compile, const std::string& words,
+                                std::int64_t most_compiles) {
+  CallerLine line;
+  ExplicitShardingsOptions options;
+  options.explain = compile.module();
+  options.most_compiles = most_compiles;
+  for (const auto& [each, name] : EnumNames<ConstraintWords>::kNames)
+    if (words == name) options.words = each;
+  if (!words.empty() && !options.words)
+    throw_invalid(line.where(), "[explicit] words=\"", words, "\": jax, pytorch or meshard");
+  std::string text(module.c_str(), module.size());
+  Unlocked unlocked;
+  return explicit_shardings(text, target, options, line.where());
+}
+
+void bind_explicit(nb::module_& module) {
+  bind_value<ChosenSharding>(module, "ChosenSharding")
+      .def_prop_ro("place", &ChosenSharding::place, comment_of("ChosenSharding.place"));
+  bind_value<ExplicitShardings>(module, "ExplicitShardings", "module")
+      .def(
+          "module_text", [](const ExplicitShardings& found) { return found.module; },
+          "The module with the constraints that are offered.")
+      .def(
+          "to_json",
+          [](const ExplicitShardings& found, std::size_t indent) { return to_json(found, indent); },
+          nb::arg("indent") = 0, "The list as JSON.");
+  module.def("explicit_shardings", make_explicit, nb::arg("module"), nb::arg("target"),
+             nb::arg("options"), nb::arg("words"), nb::arg("most_compiles"));
+}
+
 }  // namespace
 
 void bind_plan(nb::module_& module) {
+  module.def("program_as_text", [](nb::bytes file) {
+    return stablehlo::program_as_text({file.c_str(), file.size()}).value();
+  });
   bind_trials(module);
+  bind_explicit(module);
   bind_candidates(module);
   nb::class_<FreeValue>(module, "FreeValue", "A value whose sharding plan() may choose.")
       .def(

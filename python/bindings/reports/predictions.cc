@@ -1,4 +1,5 @@
 // Predictions of communication, and comparisons of sharded with unsharded runs.
+#include "meshard/explain/check_program.h"
 #include "meshard/explain/check_sharded.h"
 #include "meshard/explain/predict/predict.h"
 #include "python/bindings/arrays/tensors.h"
@@ -79,6 +80,11 @@ void bind_predictions(nb::module_& module) {
   bind_value<ShardedCheck>(module, "ShardedCheck")
       .def_prop_ro("ok", &ShardedCheck::ok)
       .def("__bool__", &ShardedCheck::ok);
+  bind_value<ProgramDifference>(module, "ProgramDifference", "index")
+      .def_ro("index", &ProgramDifference::index, comment_of("ProgramDifference.index"));
+  bind_value<ProgramCheck>(module, "ProgramCheck")
+      .def_prop_ro("ok", &ProgramCheck::ok)
+      .def("__bool__", &ProgramCheck::ok);
   module.def("predict_traced", predict_traced, nb::arg("traced"));
   module.def("check_sharded", check_call, nb::arg("function"), nb::arg("args"), nb::arg("kwargs"),
              nb::arg("max_ulps").none());

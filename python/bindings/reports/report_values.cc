@@ -1,6 +1,7 @@
 // The values inside a report: collectives, placements, memory, times.
 #include <algorithm>
 
+#include "meshard/explain/same.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/reports/report_fields.h"
 #include "python/bindings/reports/reports.h"
@@ -151,6 +152,18 @@ void bind_values(nb::module_& module) {
       });
 }
 
+void bind_comparisons(nb::module_& module) {
+  bind_value<ModuleDifference>(module, "ModuleDifference");
+  bind_value<ComparedProgram>(module, "ComparedProgram")
+      .def("__repr__", [](const ComparedProgram& one) {
+        return cat("<ComparedProgram: ", one.name, ", ", one.fingerprint,
+                   one.difference ? ", another computation>" : ">");
+      });
+  bind_value<SameReport>(module, "SameReport")
+      .def_prop_ro("same", &SameReport::same, comment_of("SameReport.same"))
+      .def("__bool__", &SameReport::same);
+}
+
 void bind_costs(nb::module_& module) {
   bind_value<ProgramCost::Flops>(module, "Flops")
       .def("__repr__", [](const ProgramCost::Flops& flops) {
@@ -217,6 +230,7 @@ nb::object axes_tuple(const AxisList& axes) {
 void bind_report_values(nb::module_& module) {
   bind_collectives(module);
   bind_values(module);
+  bind_comparisons(module);
   bind_costs(module);
   bind_schedule(module);
 }

@@ -4,8 +4,6 @@
 #include "meshard/explain/byte_text.h"
 #include "meshard/explain/predict/predict.h"
 #include "meshard/explain/report.h"
-#include "meshard/report/diff_limits.h"
-#include "meshard/report/diff_markdown.h"
 #include "meshard/report/diff_text.h"
 #include "meshard/report/html.h"
 #include "meshard/report/json.h"

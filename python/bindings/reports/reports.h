@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/explain/explain_for.h"
+#include "meshard/explain/explain.h"
 #include "meshard/explain/report.h"
 #include "meshard/report/diff.h"
 #include "python/bindings/interpreter/release_later.h"

@@ -1,7 +1,6 @@
 // Hardware to compile for, and its published figures.
 #include "meshard/plan/plan.h"
 #include "meshard/target/compile_workers.h"
-#include "meshard/target/hardware.h"
 #include "meshard/target/target.h"
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/reports/report_fields.h"
@@ -32,10 +31,10 @@ void bind_targets(nb::module_& module) {
           nb::arg("name"),
           "TPUs `v5e:4x4`, `v5p:4x4x4`, several slices `v5e:16x16*2`; GPUs `h100:8`, `h100:4x8` (4 "
           "nodes of 8); the CPU plugin's virtual devices `cpu:8`.")
-      .def_prop_ro("name", &Target::name)
-      .def_prop_ro("platform", &Target::platform, "`tpu`, `cuda` or `cpu`.")
-      .def_prop_ro("size", &Target::size, "Number of devices.")
-      .def_prop_ro("topology", &Target::topology)
+      .def_prop_ro("name", &Target::name, comment_of("Target.name"))
+      .def_prop_ro("platform", &Target::platform, comment_of("Target.platform"))
+      .def_prop_ro("size", &Target::size, comment_of("Target.size"))
+      .def_prop_ro("topology", &Target::topology, comment_of("Target.topology"))
       .def_prop_ro(
           "device_ids",
           [](const Target& target) {
@@ -68,6 +67,19 @@ void bind_targets(nb::module_& module) {
       .def("__setstate__", [](Target& target, const std::string& name) {
         new (&target) Target(Target::parse(name).value());
       });
+  module.def(
+      "target_name_of",
+      [](std::string_view platform, const std::string& kind, const std::vector<std::int64_t>& ids,
+         const std::vector<std::vector<std::int64_t>>& coords) {
+        std::vector<DeviceAttributes> devices;
+        for (std::size_t i = 0; i < ids.size() && i < coords.size(); ++i)
+          devices.push_back({.id = ids[i],
+                             .coords = IntVector(coords[i].begin(), coords[i].end()),
+                             .kind = kind});
+        return target_name_of(platform, devices);
+      },
+      nb::arg("platform"), nb::arg("kind"), nb::arg("device_ids"), nb::arg("coords"),
+      "The name of the smallest target that contains the devices; None if they do not tell.");
   module.def(
       "find_compile_program", [] { return find_compile_program().value(); },
       "The path of the program meshard-compile.");

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "meshard/graph/abstract_tensor.h"
+#include "meshard/graph/forbid_collectives.h"
 #include "meshard/mesh/global_mesh.h"
 #include "meshard/ops/composite/manual.h"
 #include "meshard/ops/composite/mark_sharding.h"
@@ -49,6 +50,15 @@ struct StrictScope {
   StrictScope(const StrictScope&) = delete;
   StrictScope& operator=(const StrictScope&) = delete;
   std::vector<std::unique_ptr<StrictSpecs>> entered;
+};
+
+// ForbidCollectives as Python's `with`.
+struct ForbidScope {
+  ForbidScope(std::vector<std::string> names) : axes(std::move(names)) {}  // NOLINT: for nanobind
+  ForbidScope(const ForbidScope&) = delete;
+  ForbidScope& operator=(const ForbidScope&) = delete;
+  std::vector<std::string> axes;
+  std::vector<std::unique_ptr<ForbidCollectives>> entered;
 };
 
 // --- manual regions ----------------------------------------------------------------------------
@@ -118,6 +128,18 @@ void bind_marking(nb::module_& module) {
           },
           nb::rv_policy::reference)
       .def("__exit__", [](StrictScope& scope, nb::args) { scope.entered.pop_back(); });
+
+  nb::class_<ForbidScope>(module, "ForbidCollectives")
+      .def(nb::init<std::vector<std::string>>(), nb::arg("axes"))
+      .def(
+          "__enter__",
+          [](ForbidScope& scope) -> ForbidScope& {
+            CallerLine line;
+            scope.entered.push_back(std::make_unique<ForbidCollectives>(scope.axes, line.where()));
+            return scope;
+          },
+          nb::rv_policy::reference)
+      .def("__exit__", [](ForbidScope& scope, nb::args) { scope.entered.pop_back(); });
 
   module.def("call_manual", call_manual, nb::arg("function"), nb::arg("args"), nb::arg("mesh"),
              nb::arg("in_specs"), nb::arg("specs_of"), nb::arg("shapes_of").none(), nb::arg("axes"),

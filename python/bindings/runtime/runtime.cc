@@ -12,16 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "meshard/base/log_level.h"
+#include "meshard/base/environment.h"
 #include "meshard/graph/sync.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/runtime/check_devices.h"
 #include "meshard/runtime/counters.h"
 #include "meshard/runtime/gather.h"
-#include "meshard/runtime/memory_stats.h"
 #include "meshard/runtime/nan_check.h"
 #include "meshard/runtime/transfer.h"
-#include "meshard/runtime/transfer_spec.h"
 #include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"

@@ -11,7 +11,6 @@
 
 #include "meshard/graph/from_host.h"
 #include "meshard/runtime/device_array.h"
-#include "meshard/runtime/held_parts.h"
 #include "meshard/runtime/sharded_tensor.h"
 #include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/host_arrays.h"
@@ -152,6 +151,7 @@ void bind_shards(nb::module_& module) {
           "unspecified.")
       .def("__repr__", [](const LocalShard& shard) { return shard.to_string(); });
   module.def("local_shards", shards_of, nb::arg("x"));
+  module.def("num_copies", &num_copies, nb::arg("x"));
   module.def("from_shards", from_shards, nb::arg("shards"), nb::arg("mesh"), nb::arg("spec"),
              nb::arg("shape").none());
   module.def("from_local", from_local, nb::arg("tensors"), nb::arg("mesh"), nb::arg("spec"),

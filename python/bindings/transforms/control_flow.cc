@@ -15,7 +15,7 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-nb::object scanned(nb::object function, const PyTree& init, const PyTree& xs, bool reverse,
+nb::object scanned(nb::object function, const nb::object& init, const PyTree& xs, bool reverse,
                    std::optional<std::int64_t> length, std::int64_t unroll) {
   CallerLine line;
   PythonFunction f(std::move(function));
@@ -23,12 +23,12 @@ nb::object scanned(nb::object function, const PyTree& init, const PyTree& xs, bo
     return f.pair("the function given to scan must return (carry, y)", carry, slice);
   };
   auto [carry, ys] =
-      scan(step, init, xs, ScanOptions{.reverse = reverse, .length = length, .unroll = unroll},
-           line.where());
+      scan(step, PyTree::of_carry(init), xs,
+           ScanOptions{.reverse = reverse, .length = length, .unroll = unroll}, line.where());
   return nb::make_tuple(carry.object(), ys.object());
 }
 
-PyTree while_looped(nb::object condition, nb::object body, const PyTree& init) {
+PyTree while_looped(nb::object condition, nb::object body, const nb::object& init) {
   CallerLine line;
   PythonFunction test(std::move(condition)), step(std::move(body));
   auto is_on = [&](const PyTree& carry) {
@@ -37,12 +37,14 @@ PyTree while_looped(nb::object condition, nb::object body, const PyTree& init) {
       throw nb::type_error("the condition of while_loop must return one tensor");
     return result.leaves()[0];
   };
-  return while_loop(is_on, step, init, line.where());
+  return while_loop(is_on, step, PyTree::of_carry(init), line.where());
 }
 
-PyTree for_looped(const Operand& low, const Operand& high, nb::object body, const PyTree& init) {
+PyTree for_looped(const Operand& low, const Operand& high, nb::object body,
+                  const nb::object& object) {
   CallerLine line;
   PythonFunction f(std::move(body));
+  const PyTree init = PyTree::of_carry(object);
   auto step = [&](const Tensor& i, const PyTree& carry) {
     return f(PyTree(PyTree::of(tensor_object(i))), carry);
   };

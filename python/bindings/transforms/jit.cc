@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "meshard/core.h"
-#include "meshard/ops/definition/weak_number.h"
+#include "meshard/ops/definition/operand.h"
 #include "meshard/trace/trace_function.h"
 #include "python/bindings/arrays/foreign_arrays.h"
 #include "python/bindings/arrays/host_arrays.h"

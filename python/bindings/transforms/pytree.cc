@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "meshard/base/cat.h"
+#include "meshard/ops/composite/control_flow.h"
+#include "meshard/trace/trace_function.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/transforms/tree_nodes.h"
@@ -105,6 +107,18 @@ class Keeper : public LeafSink {
   std::vector<ObjectRef> others;
 };
 
+class CarryKeeper : public Keeper {
+ public:
+  void tensor(PyObject* object, const Tensor& tensor) override {
+    Operand number;
+    const bool is_plain = PyFloat_CheckExact(object) || PyLong_CheckExact(object);
+    if (is_plain && number.load(object) && internal::is_default_number(number.in().scalar))
+      tensors.push_back(internal::number_state(number.in()));
+    else
+      tensors.push_back(tensor);
+  }
+};
+
 // Keeps the leaves as they are in the structure.
 class ValueKeeper : public LeafSink {
  public:
@@ -138,6 +152,13 @@ bool are_equal(PyObject* one, PyObject* other) {
   return equal == 1;
 }
 
+PyTree tree_of(nb::handle object, const std::string& root, Keeper&& keeper) {
+  TreeShape shape;
+  flatten(object.ptr(), shape.form, keeper, root);
+  shape.statics = std::move(keeper.others);
+  return PyTree(std::move(keeper.tensors), std::make_shared<const TreeShape>(std::move(shape)));
+}
+
 std::string repr_of(PyObject* object) {
   return nb::cast<std::string>(nb::repr(nb::handle(object)));
 }
@@ -168,12 +189,10 @@ nb::object unflatten(const TreeShape& shape, std::span<Tensor> tensors) {
 }
 
 PyTree PyTree::of(nb::handle object, const std::string& root) {
-  Keeper keeper;
-  TreeShape shape;
-  flatten(object.ptr(), shape.form, keeper, root);
-  shape.statics = std::move(keeper.others);
-  return PyTree(std::move(keeper.tensors), std::make_shared<const TreeShape>(std::move(shape)));
+  return tree_of(object, root, Keeper());
 }
+
+PyTree PyTree::of_carry(nb::handle object) { return tree_of(object, {}, CarryKeeper()); }
 
 PyTree PyTree::empty() {
   static const auto* none = new std::shared_ptr<const TreeShape>(

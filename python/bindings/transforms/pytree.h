@@ -36,6 +36,8 @@ class PyTree {
   /// @pre the lock is held @error errors of registered functions; type error: a leaf is neither a
   /// tensor, a number nor a constant, or an array that cannot be converted, with its path
   static PyTree of(nanobind::handle object, const std::string& root = {});
+  /// The same for the carry of a loop: numbers of Python among its leaves are weakly typed.
+  static PyTree of_carry(nanobind::handle object);
   /// None.
   static PyTree empty();
 

@@ -144,6 +144,11 @@ PyTree behind_backward_barrier(nb::object function, const PyTree& inputs) {
   return apply_backward_optimization_barrier(PythonFunction(std::move(function)))(inputs);
 }
 
+PyTree behind_barrier(const PyTree& values) {
+  CallerLine line;
+  return structure::with_tensors(values, optimization_barrier(values.leaves(), line.where()));
+}
+
 }  // namespace
 
 void bind_transforms(nb::module_& module) {
@@ -165,6 +170,7 @@ void bind_transforms(nb::module_& module) {
   module.def("checkpoint", checkpointed);
   module.def("custom_vjp", with_custom_vjp);
   module.def("apply_backward_optimization_barrier", behind_backward_barrier);
+  module.def("optimization_barrier", behind_barrier, nb::arg("values").none());
 }
 
 }  // namespace meshard::python

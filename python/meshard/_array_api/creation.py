@@ -149,8 +149,10 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     count = max(math.ceil((stop - start) / step), 0)
     if count == 0:
         return ops.zeros((0,), dtype)
-    if dtype in FLOATS and all(isinstance(each, int) and abs(each) < 2**24 for each in (start, stop, step)):
-        return ops.arange(start, stop, step, dtype)
+    if dtype in FLOATS and all(float(each).is_integer() for each in (start, step)):
+        first, by = int(start), int(step)
+        if abs(first) + abs(by) * count < 2**24:
+            return ops.arange(first, first + by * count, by, dtype)
     # Not an op: its bounds are not rounded to the dtype, and unsigned dtypes have negative steps.
     if isinstance(start, int) and isinstance(step, int):
         last = start + (count - 1) * step
@@ -216,6 +218,9 @@ def full(shape, fill_value, *, dtype=None, device=None):
     check_device(device)
     if isinstance(fill_value, bool | int | float):  # a constant, also while a function is traced
         return ops.full(shape, fill_value, asarray(fill_value).dtype if dtype is None else dtype)
+    value = asarray(fill_value)
+    if value.dtype in COMPLEX:  # a real dtype is an error
+        return ops.full(shape, value, value.dtype if dtype is None else dtype)
     return ops.broadcast_to(asarray(fill_value, dtype=dtype), shape)
 
 

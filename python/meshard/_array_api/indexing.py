@@ -277,14 +277,22 @@ def _is_basic(item):
         isinstance(item, int) and not isinstance(item, bool))
 
 
-def updated(x, key, value):
-    """A new tensor: x with the elements x[key] replaced by `value`, which broadcasts to them."""
+def _combined(part, value, how):
+    if how == "set":
+        return value
+    made = _COMBINED[how](part, value)
+    if made.shape != part.shape:
+        raise ValueError(f"values of the shape {value.shape} do not broadcast to the elements, {part.shape}")
+    return made
+
+
+def updated(x, key, value, how="set"):
+    """A new tensor: x with the elements x[key] replaced by `value`, which broadcasts to them, or combined with it."""
     value = _value_for(x, value)
     items = key if isinstance(key, tuple) else (key,)
     if all(map(_is_basic, items)):
         part = x[key]  # checks the key
-        del part
-        return _with_part(x, items, value)
+        return _with_part(x, items, _combined(part, value, how))
     mask = items[0] if len(items) == 1 else None
     if _meshard.is_foreign_array(mask):
         mask = key = as_tensor(mask)
@@ -294,10 +302,10 @@ def updated(x, key, value):
             raise IndexError(f"the mask has the shape {mask.shape}, but the tensor has the shape {x.shape}")
         if value.ndim <= x.ndim - mask.ndim:  # the same for all elements of the mask: its number of them is not needed
             wide = ops.reshape(mask, (*mask.shape, *[1] * (x.ndim - mask.ndim)))
-            return ops.where(wide, ops.broadcast_to(value, x.shape), x)
+            return ops.where(wide, _combined(x, ops.broadcast_to(value, x.shape), how), x)
     key = _Key(x, key)
     if not key.arrays:
-        return _with_part(x, key.basic, value)
+        return _with_part(x, key.basic, _combined(key.part(x), value, how))
     part = key.part(x)
     indices, shape, indexed, place = key.geometry(part)
     window = _window_dims(part.ndim, indexed, place, len(shape))
@@ -305,9 +313,81 @@ def updated(x, key, value):
     value = _broadcast_value(value, tuple(result))
     if 0 in result:
         return x[...]
-    changed = ops.scatter_set(part, indices, value, update_window_dims=window, inserted_window_dims=indexed,
+    changed = _SCATTERED[how](part, indices, value, update_window_dims=window, inserted_window_dims=indexed,
                               scatter_dims_to_operand_dims=indexed, index_vector_dim=len(shape))
     return _with_part(x, key.basic, changed)
+
+
+_COMBINED = {"add": ops.add, "multiply": ops.multiply, "min": ops.minimum, "max": ops.maximum}
+_SCATTERED = {"set": ops.scatter_set, "add": ops.scatter_add, "multiply": ops.scatter_multiply,
+              "min": ops.scatter_min, "max": ops.scatter_max}
+
+
+class At:
+    """`x.at`: changed elements as a new tensor, `x.at[i].add(1)`; x itself stays as it is."""
+
+    __slots__ = ("_x",)
+
+    def __init__(self, x):
+        self._x = x
+
+    def __getitem__(self, key):
+        return ElementsAt(self._x, key)
+
+    def __repr__(self):
+        return f"{self._x!r}.at"
+
+
+class ElementsAt:
+    """`x.at[key]`: the elements x[key], to be changed. An element that the key has several times is changed so often.
+    Indices of traced arrays outside of x change nothing."""
+
+    __slots__ = ("_x", "_key")
+
+    def __init__(self, x, key):
+        self._x, self._key = x, key
+
+    def __repr__(self):
+        return f"{self._x!r}.at[{self._key!r}]"
+
+    def get(self):
+        """x[key]."""
+        return self._x[self._key]
+
+    def set(self, values):
+        """x with x[key] = values; if the key has an element several times, one of its values."""
+        return updated(self._x, self._key, values)
+
+    def add(self, values):
+        """x with x[key] += values."""
+        return updated(self._x, self._key, values, "add")
+
+    def subtract(self, values):
+        """x with x[key] -= values."""
+        return self.add(-as_tensor(values))
+
+    def multiply(self, values):
+        """x with x[key] *= values."""
+        return updated(self._x, self._key, values, "multiply")
+
+    def divide(self, values):
+        """x with x[key] /= values."""
+        if self._x.dtype.kind in "biu":
+            raise TypeError(f"at[].divide of {self._x.dtype}: the quotients are floats; convert x first")
+        divisors = updated(ops.ones_like(self._x, None), self._key, values, "multiply")
+        return self._x / divisors
+
+    def min(self, values):
+        """x with the smaller of x[key] and the values."""
+        return updated(self._x, self._key, values, "min")
+
+    def max(self, values):
+        """x with the larger of x[key] and the values."""
+        return updated(self._x, self._key, values, "max")
+
+    def apply(self, function):
+        """x with function(x[key]) in place of x[key], once for each element."""
+        return updated(self._x, self._key, function(self._x[self._key]))
 
 
 def set_index(x, key, value):

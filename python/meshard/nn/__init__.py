@@ -16,8 +16,10 @@ from ._layers import *  # noqa: F403
 from ._make import *  # noqa: F403
 from ._stacked import *  # noqa: F403
 from . import _functions, _layers, _make, _stacked
+from .._names import shown as _shown
 
 __all__ = ["init", *_functions.__all__, *_layers.__all__, *_make.__all__, *_stacked.__all__]
+__getattr__, __dir__ = _shown(__name__)
 
 for _name in __all__:
     _value = globals()[_name]

@@ -9,7 +9,7 @@ import torch
 import torch.overrides
 from torch.utils import _pytree as pytree
 
-from . import _checkpoints, _lines
+from . import _checkpoints, _functions, _lines
 from ._batches import keep_batches
 from ._held import Held
 from ._table import RESULTS, decompositions
@@ -45,7 +45,7 @@ def _as_compiled():
     torch.distributions check no elements, unless validate_args=True asks for it, as with torch.compile."""
     return changed_attributes([
         (torch.compiler, "_is_compiling_flag", True), (torch.distributions.Distribution, "_validate_args", False),
-        *_checkpoints.changes,
+        *_checkpoints.changes, *_functions.changes,
         (builtins, "max", _recorded(max, torch.sym_max)), (builtins, "min", _recorded(min, torch.sym_min))])
 
 
@@ -64,7 +64,8 @@ def _recorded(function, symbolic):
 
 
 class _Numbers(torch.overrides.TorchFunctionMode):
-    """Makes tensors of numbers that are known only when the program runs. Refuses what a graph would not have."""
+    """Makes tensors of numbers that are known only when the program runs, and calls functions that do not read elements
+    in place of those that do. Refuses what a graph would not have."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -73,7 +74,14 @@ class _Numbers(torch.overrides.TorchFunctionMode):
         if func.__name__ == "__set__" and func.__self__ is torch.Tensor.data:
             raise NotImplementedError(f"{_lines.user_place()}[torch] a tensor in place of another one, by `.data =`: "
                                       "write the elements with copy_(), under torch.no_grad()")
-        return func(*args, **kwargs)
+        return _functions.FUNCTIONS.get(func, func)(*args, **kwargs)
+
+
+@contextlib.contextmanager
+def as_captured():
+    """While active, functions run as they do while their graph is captured."""
+    with _as_compiled(), _Numbers():
+        yield
 
 
 class Captured(Exception):
@@ -190,7 +198,7 @@ def _fake(tensor):
     return part.requires_grad_(tensor.requires_grad)
 
 
-def _faked(tensors):
+def faked(tensors):
     """A mode of tensors without elements, and such tensors of the same types."""
     from torch._subclasses.fake_tensor import FakeTensorMode
     from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -214,13 +222,13 @@ def compile_graphs(function, tensors, compile_forward, compile_backward):
 
     class Whole(torch.nn.Module):
         def forward(self, *given):
-            with _as_compiled(), _Numbers():
+            with as_captured():
                 results = tuple(function(*given))
             if any(each.is_leaf and each.grad is not None for each in given):
                 raise ValueError(_LOST)
             return results
 
-    mode, fakes = _faked(tensors)
+    mode, fakes = faked(tensors)
     # Without oneDNN, PyTorch decomposes an LSTM into operations that can be recorded.
     with torch._guards.tracing(torch._guards.TracingContext(mode)), _lines.recorded(), \
             torch.backends.mkldnn.flags(enabled=False):

@@ -22,7 +22,7 @@ from ._lines import is_own
 from ._marks import hold, is_alone, is_captured, placed
 from ._modules import ModuleState, tensor_type
 from ._run import run_graph
-from ._table import decompositions
+from .eager._tensors import DeviceTensor, wrap
 from .lowerings.random import keys_from, needs_key, new_key
 
 
@@ -112,6 +112,8 @@ class Program:
         # A key for each call: two calls differ, and torch.manual_seed makes them repeatable.
         key = to_meshard(new_key()) if self._needs_key else None
         tensors = iter(self._run(donated, given, tuple(numbers), key))
+        # Where the arguments are, the results are: on the device "meshard", or on PyTorch's CPU.
+        returned = wrap if any(isinstance(each, DeviceTensor) for each in inputs) else to_torch
         results = []
         for i, is_tensor in enumerate(self._is_tensor):
             if i in self._passed:
@@ -126,7 +128,7 @@ class Program:
             elif i >= self._kept or i in self._held:
                 results.append(Held(next(tensors)))
             else:
-                results.append(to_torch(next(tensors)))
+                results.append(returned(next(tensors)))
         return tuple(results)
 
 
@@ -171,18 +173,6 @@ def compile_backward(module, example_inputs):
         return program(*inputs)
 
     return make_boxed_func(backward)
-
-
-def backend(module, example_inputs, **options):
-    """The backend "meshard" of torch.compile. It is found by its entry point, without an import of this package."""
-    from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
-
-    if options:
-        raise ValueError(f"[torch] the backend has no option {', '.join(options)}")
-    with torch.backends.mkldnn.flags(enabled=False):
-        return aot_autograd(fw_compiler=compile_forward, bw_compiler=compile_backward, decompositions=decompositions(),
-                            partition_fn=min_cut_rematerialization_partition)(module, example_inputs)
 
 
 def signature(value):
@@ -458,13 +448,14 @@ class _CompiledCall:
         outer = self.outside.tensors
         tensors = [*state, *arguments.tensors, *outer]
         if self._written:
-            names = [*self._names, *arguments.names, *(f"outer[{i}]" for i in range(len(outer)))]
-            check_overlaps(self._written, tensors, names)
+            check_overlaps(self._written, tensors, lambda: [
+                *self._names, *arguments.names, *(f"outer[{i}]" for i in range(len(outer)))])
             # What it changes of its own, such as the averages of batch normalization and caches, stays on the devices.
             for i in self._written:
                 is_argument = len(state) <= i < len(state) + len(arguments.tensors)
                 stays = not is_argument or arguments.is_in_object(i - len(state)) and is_alone(tensors[i])
-                if stays and not isinstance(tensors[i], Held) and not weakref.getweakrefcount(tensors[i]):
+                if stays and not isinstance(tensors[i], Held | DeviceTensor) \
+                        and not weakref.getweakrefcount(tensors[i]):
                     hold(tensors[i], placed(tensors[i]))
         return self._results.repeat(arguments, self._run(*tensors))
 

@@ -2,7 +2,7 @@
 
 import torch
 
-_NUMBERS_TO_BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
+NUMBERS_TO_BOUNDS = {"maximum": "clamp_min", "minimum": "clamp_max"}
 """The operations whose second operand may be a number only in lists."""
 
 
@@ -14,33 +14,38 @@ def _power_sum(x, ord=2, dtype=None):
     return torch.sum(torch.abs(x if dtype is None else x.to(dtype)) ** ord)
 
 
-def _with_value(operation):
+def with_value(operation):
     return lambda x, a, b, value=1: operation(x, a, b, value=value)
 
 
-_OF_ONE = {"norm": _norm, "powsum": _power_sum, "zero": torch.zeros_like, "copy": torch.ops.aten.copy.default,
-           "addcmul": _with_value(torch.addcmul), "addcdiv": _with_value(torch.addcdiv)}
+WITH_VALUE = ("addcmul", "addcdiv")
+OF_ONE = {"norm": _norm, "powsum": _power_sum, "zero": torch.zeros_like, "copy": torch.ops.aten.copy.default,
+           "addcmul": with_value(torch.addcmul), "addcdiv": with_value(torch.addcdiv)}
 """The operations on one tensor, where `torch` has none of that name with the same arguments."""
 
 
-def _of_lists(name, schema):
-    """The decomposition of the operation `aten._foreach_<name>`: an operation for each element of the lists."""
+def of_lists(schema, operation):
+    """The operation of this schema on lists, as a function that calls `operation` for each of their elements."""
     lists = [isinstance(each.type, torch.ListType) for each in schema.arguments]
-    if name in _NUMBERS_TO_BOUNDS and not lists[1:] == [True] or schema.overload_name == "ScalarList":
-        name = _NUMBERS_TO_BOUNDS.get(name, name)
-    operation = _OF_ONE.get(name) or getattr(torch, name)
-    unbinds = name in ("addcmul", "addcdiv") and schema.overload_name == "Tensor"
 
-    def decomposed(*args, **kwargs):
-        args = list(args)
-        is_list = list(lists)
-        if unbinds:
-            args[3], is_list[3] = args[3].unbind(), True
+    def decomposed(*args, is_list=lists, **kwargs):
         size = next(len(each) for each, flag in zip(args, is_list) if flag)
         return [operation(*(each[i] if flag else each for each, flag in zip(args, is_list)), **kwargs)
                 for i in range(size)]
 
     return decomposed
+
+
+def _decomposed_lists(name, schema):
+    """The decomposition of the operation `aten._foreach_<name>`: an operation for each element of the lists."""
+    lists = [isinstance(each.type, torch.ListType) for each in schema.arguments]
+    if name in NUMBERS_TO_BOUNDS and not lists[1:] == [True] or schema.overload_name == "ScalarList":
+        name = NUMBERS_TO_BOUNDS.get(name, name)
+    operation = OF_ONE.get(name) or getattr(torch, name)
+    of_each = of_lists(schema, operation)
+    if name not in WITH_VALUE or schema.overload_name != "Tensor":
+        return of_each
+    return lambda *args: of_each(*args[:3], args[3].unbind(), is_list=[True] * 4)
 
 
 def _unscaled(grads, grad_scale):
@@ -162,8 +167,8 @@ def own_decompositions():
             continue
         found = getattr(getattr(torch.ops.aten, name), overload or "default")
         one = name.removeprefix("_foreach_")
-        if one in _OF_ONE or hasattr(torch, one):
-            table[found] = _of_lists(one, found._schema)
+        if one in OF_ONE or hasattr(torch, one):
+            table[found] = _decomposed_lists(one, found._schema)
     for full, function in _OTHERS.items():
         name, overload = full.split(".")
         packet = getattr(torch.ops.aten, name, None)

@@ -10,8 +10,12 @@ import torch
 from torch.fx import traceback as fx_traceback
 from torch.overrides import TorchFunctionMode
 
+import meshard as ms
+
 _LIBRARIES = tuple(os.path.dirname(os.path.abspath(path)) + os.sep
                    for path in (torch.__file__, os.path.dirname(__file__)))
+for _folder in _LIBRARIES:
+    ms._meshard.add_library_folder(_folder)  # what is recorded has the line of their caller
 
 
 def is_library(file):
@@ -66,6 +70,8 @@ class _Lines(TorchFunctionMode):
         self._paths = {}  # of the modules inside the outermost ones that were called
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
+        if func.__name__ == "__get__":  # of a property, such as the dtype: most calls
+            return func(*args, **(kwargs or {}))
         frame = _user_frame()
         if frame is not None:
             code = frame.f_code

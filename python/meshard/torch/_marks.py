@@ -14,6 +14,7 @@ import meshard as ms
 from ._constraint import number_of, sharding_constraint
 from ._convert import to_meshard
 from ._held import Held
+from .eager._tensors import DeviceTensor
 
 _MARK = "_meshard_mark"
 
@@ -89,6 +90,9 @@ def mark_sharding(tensor, mesh, spec):
     sharding = _sharding(mesh, spec, tensor.ndim)
     if is_captured(tensor):
         return sharding_constraint(tensor, number_of(sharding))
+    if isinstance(tensor, DeviceTensor):
+        tensor.mark(sharding)
+        return tensor
     if isinstance(tensor, Held):
         tensor.value = ms.device_put(tensor.value, sharding)
     _set_mark(tensor, sharding, state_sharding_of(tensor))
@@ -124,6 +128,8 @@ def state_sharding_of(parameter):
 
 def sharding_of(tensor):
     """The sharding that a tensor was marked with; None if it was not."""
+    if isinstance(tensor, DeviceTensor):
+        return tensor.sharding
     mark = getattr(tensor, _MARK, None)
     return mark and mark.sharding
 
@@ -148,7 +154,7 @@ for _class in (torch.nn.Parameter, Held):
 
 def placed(tensor):
     """The value of a tensor as programs take it: marked and moved once, or with the elements that it has now."""
-    if type(tensor) is Held:
+    if type(tensor) is Held or isinstance(tensor, DeviceTensor):
         return tensor.value
     mark = getattr(tensor, _MARK, None)
     if mark is None:
@@ -171,9 +177,12 @@ def is_alone(tensor):
 
 
 def hold(tensor, value):
-    """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value."""
+    """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value; of the device, writes it."""
     if type(tensor) is Held:
         tensor.value = value
+        return
+    if isinstance(tensor, DeviceTensor):
+        tensor.write(value)
         return
     with torch.inference_mode(False):  # what is made in inference mode cannot be written to outside
         held = Held(value, requires_grad=tensor.requires_grad)

@@ -8,15 +8,18 @@ import torch
 from torch.utils import _pytree as pytree
 
 import meshard as ms
+from meshard import P
 
 from ._annotations import spec_split_further, with_axis
 from ._capture import capture
 from ._compile import CalledModules, Compiled, ambient, call_with, input_names, outer_names, signature
 from ._convert import to_host, to_meshard
+from ._first_step import first_states
 from ._held import Held
 from ._lines import prepare_backward
 from ._marks import hold, marks_made, placed, sharding_of, state_sharding_of, set_state_sharding
 from ._modules import ModuleState, gradient_hooks, tensor_type
+from ._optimizers import RATES, Powers, number_of, swapped, traced_states
 from ._run import run_graph
 from .lowerings.random import keys_from, needs_key, new_key
 
@@ -51,6 +54,7 @@ class TrainStep:
         self._model, self._loss, self._optimizer, self._before = model, loss, optimizer, before_update
         self._accumulate, self._scaler = accumulate, scaler
         self._pending = 0  # calls since the last update
+        self._made = ()  # states of the optimizer that were made before its first step
         self._targets = targets_of(loss)
         self._state = _State(model, optimizer, scaler)
         self._programs = {}
@@ -80,10 +84,31 @@ class TrainStep:
             if program.outside.is_current():
                 break
         else:
-            program = _StepProgram(self, state, inputs, structure, added, updates)
+            program = self._captured(inputs, structure, added, updates)
             state.module.add_alias(state.module_number)
-            self._programs.setdefault(key, []).append(program)
+            self._programs.setdefault((structure, state.number, *key[2:]), []).append(program)
         return program.run(state, inputs)
+
+    def _captured(self, inputs, structure, added, updates):
+        """A program for these inputs. States that the optimizer lacks are made before, if that changes no step."""
+        state = self._state
+        with_gradient = frozenset(i for i, each in enumerate(state.parameters) if each.requires_grad)
+        if not self._made and not self._needs_closure:
+            self._made = state.add_first(self._before, with_gradient)
+        try:
+            program = _StepProgram(self, state, inputs, structure, added, updates)
+            if updates and self._made and program.with_gradient != with_gradient:
+                # A parameter without a gradient has no state.
+                state.remove(self._made)
+                self._made = state.add_first(self._before, program.with_gradient)
+                program = _StepProgram(self, state, inputs, structure, added, updates)
+        except Exception:
+            state.remove(self._made)
+            self._made = ()
+            raise
+        if updates:
+            self._made = ()
+        return program
 
     def program_of(self, args, kwargs, with_values):
         """(program, names of its inputs, inputs, names of its results, shardings of the state) for these arguments.
@@ -140,7 +165,7 @@ class _State:
 
     def _option_values(self):
         """The options of each group. Those that are tensors are part of the program, too."""
-        return [[(name, _number(option)) for name, option in group.items() if name not in _RATES]
+        return [[(name, number_of(option)) for name, option in group.items() if name not in RATES]
                 for group in self.optimizer.param_groups]
 
     def _read(self):
@@ -167,6 +192,32 @@ class _State:
                tuple(places[id(each)] for each in self.in_groups),
                tuple(map(tensor_type, self._tensors[len(self.module.tensors):])))
         self.number = self._numbers.setdefault(key, len(self._numbers))
+
+    def add_first(self, before_update, with_gradient):
+        """Makes the states from which the first step of an optimizer is the same program as all others, if it has them.
+
+        Returns (parameter, name, state) of each. `with_gradient` has the indices of the parameters with a gradient.
+        """
+        state, trained = self.optimizer.state, {id(self.parameters[i]) for i in with_gradient}
+        if not any(id(each) in trained and each not in state for each in self.in_groups):
+            return ()
+        made = first_states(self.optimizer, before_update, self, with_gradient) or ()
+        added = [(parameter, name, value) for parameter, own in zip(self.in_groups, made)
+                 for name, value in own.items()]
+        for parameter, name, value in added:
+            state[parameter][name] = value
+        self._read()
+        return added
+
+    def remove(self, added):
+        """Undoes add_first()."""
+        state = self.optimizer.state
+        for parameter, name, value in added:
+            if state.get(parameter, {}).get(name) is value:
+                del state[parameter][name]
+                if not state[parameter]:
+                    del state[parameter]
+        self._read()
 
     def name_of(self, i):
         """The name of a parameter of the optimizer."""
@@ -209,9 +260,6 @@ class _State:
 
 _TENSOR = object()
 """In place of a tensor among the arguments."""
-
-_RATES = ("params", "lr", "initial_lr")
-
 
 class _StepProgram:
     """The program of one signature.
@@ -260,7 +308,7 @@ class _StepProgram:
         kept = state.optimizer.state
         results = next(iter(reversed(self.graph.module.graph.nodes))).args[0]
         made = type(kept)(kept.default_factory, {parameter: dict(own) for parameter, own in kept.items()})
-        for (i, name), node in zip(self.made, results[len(results) - len(self.made):], strict=True):
+        for (i, name), node in zip(self.made, results[len(self.graph.written) + 1:]):
             value = node.meta["val"]
             made[state.in_groups[i]][name] = torch.empty(value.shape, dtype=value.dtype, device="meta")
         state.optimizer.state = made
@@ -299,6 +347,7 @@ class _StepProgram:
             given = iter(rest[:count])
             args, kwargs = pytree.tree_unflatten([next(given) if each is _TENSOR else each for each in flat], structure)
             loss = call_with(loss_and_gradients, step._model, self._by_name, own, args, kwargs)
+        self.with_gradient = frozenset(i for i, leaf in enumerate(leaves) if leaf.grad is not None)
         self.made = []
         if not self._updates:
             gradients = [(i, leaf.grad) for i, leaf in enumerate(leaves) if leaf.grad is not None]
@@ -306,21 +355,23 @@ class _StepProgram:
             return [loss.detach(), *(each.detach() for _, each in gradients)]
         of = {id(parameter): leaf for parameter, leaf in zip(state.parameters, leaves)}
         made = []
-        with _swapped(optimizer, of, state, states, rates):
+        slots = [(state.in_groups[i], name, value) for (i, name), value in zip(state.slots, states)]
+        with swapped(optimizer, of, traced_states(optimizer, of, slots), rates):
             found = None if scale is None else _unscale([each.grad for each in leaves if each.grad is not None], scale)
             before = [each.clone() for each in (*leaves, *states)] if found is not None else []
             if step._before is not None:
                 step._before([leaf for leaf in leaves if leaf.requires_grad])
-            with _Powers():
+            with Powers():
                 optimizer.step()
             for i, parameter in enumerate(state.in_groups):
                 for name, value in optimizer.state.get(of[id(parameter)], {}).items():
                     if isinstance(value, torch.Tensor) and (i, name) not in state.slots:
                         self.made.append((i, name))
                         made.append(value)
-        if found is not None:
-            _update_scale(scaler, found, before, [*leaves, *states], *tensors[-2:])
-        return [loss.detach(), *made]
+        if found is None:
+            return [loss.detach(), *made]
+        _update_scale(scaler, found, before, [*leaves, *states], *tensors[-2:])
+        return [loss.detach(), *made, found]
 
     def record(self, state, rest, key):
         """The results for tensors of meshard: the new state, the loss, and gradients or the state that is made."""
@@ -339,6 +390,7 @@ class _StepProgram:
 
     def run(self, state, inputs):
         tensors = state.tensors()
+        self._place_states(state, tensors)
         owned = [*tensors, *(state.parameters[i].grad for i in self._added)]
         given = [each for each in inputs if isinstance(each, torch.Tensor)]
         values = list(map(placed, owned))
@@ -356,11 +408,25 @@ class _StepProgram:
             for i, value in zip(self._with_gradient, made):
                 state.parameters[i].grad = Held(value)
             return Held(loss)
-        for (i, name), value in zip(self.made, made):
-            self._optimizer.state[state.in_groups[i]][name] = Held(value)
+        # A step that a GradScaler skips makes no state.
+        if self.made and (len(made) == len(self.made) or not float(made[-1])):
+            for (i, name), value in zip(self.made, made):
+                self._optimizer.state[state.in_groups[i]][name] = Held(value)
         for i in self._added:
             state.parameters[i].grad = None
         return Held(loss)
+
+    def _place_states(self, state, tensors):
+        """Places the states that are in host memory as they are after a step: made before the first, or loaded."""
+        first = len(state.module.tensors)
+        on_host = [i for i in range(first, first + len(state.slots)) if type(tensors[i]) is torch.Tensor]
+        mesh = next((each.mesh for each in self._shardings if each is not None), None) if on_host else None
+        for i in on_host:
+            tensor, sharding = tensors[i], self._shardings[i]
+            if sharding is None and mesh is not None and not tensor.ndim:
+                sharding = ms.Sharding(mesh, P(), 0)
+            value = to_meshard(tensor)
+            hold(tensor, value if sharding is None else ms.device_put(value, sharding))
 
 
 def _constrained(value, sharding):
@@ -390,72 +456,6 @@ def _update_scale(scaler, found, before, after, scale, growth_tracker):
             new.copy_(torch.where(found != 0, old, new))
         torch._amp_update_scale_(scale, growth_tracker, found, scaler.get_growth_factor(),
                                  scaler.get_backoff_factor(), scaler.get_growth_interval())
-
-
-def _number(option):
-    """An option of an optimizer, with the numbers of its tensors."""
-    if isinstance(option, torch.Tensor):
-        return option.item() if option.numel() == 1 else option.tolist()
-    return type(option)(map(_number, option)) if type(option) in (tuple, list) else option
-
-
-class _Powers(torch.overrides.TorchFunctionMode):
-    """Computes powers of numbers in float64, as Python does: of 1 - 0.999 ** step, float32 has four digits."""
-
-    _FUNCTIONS = (torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.Tensor.__rpow__, torch._foreach_pow)
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        if func in _Powers._FUNCTIONS:
-            args = pytree.tree_map_only(torch.Tensor, lambda x: x if x.ndim or x.dtype != torch.float32 else x.double(),
-                                        args)
-        return func(*args, **(kwargs or {}))
-
-
-@contextlib.contextmanager
-def _swapped(optimizer, of, state, slots, rates):
-    """While active, the optimizer's parameters, states and learning rates are those of the trace.
-
-    Raises NotImplementedError if the optimizer changes numbers of Python, which a program cannot.
-    """
-    groups, before = optimizer.param_groups, optimizer.state
-    kept = [dict(group) for group in groups]
-    traced = type(before)(before.default_factory)
-    for parameter in state.in_groups:
-        if parameter in before:
-            traced[of[id(parameter)]] = {k: v for k, v in before[parameter].items()
-                                         if not isinstance(v, torch.Tensor)}
-    for (i, name), value in zip(state.slots, slots):
-        traced[of[id(state.in_groups[i])]][name] = value
-    numbers = _numbers_of(groups, traced)
-    try:
-        for group, rate in zip(groups, rates):
-            # "capturable" computes with tensors what depends on the step, instead of numbers; a program needs no
-            # fused kernels.
-            own = {"capturable": True, "fused": False}
-            group.update({name: own.get(name, _number(option)) for name, option in group.items()
-                          if name not in _RATES})
-            group.update(params=[of[id(parameter)] for parameter in group["params"]], lr=rate)
-        optimizer.state = traced
-        yield
-        changed = sorted(name for name, value in _numbers_of(groups, traced).items() if numbers.get(name) != value)
-        if changed:
-            raise NotImplementedError(f"[torch] {type(optimizer).__name__} keeps {', '.join(map(repr, changed))} as a "
-                                      "number that changes in each step: a program needs a tensor for it")
-    finally:
-        optimizer.state = before
-        for group, own in zip(groups, kept):
-            group.clear()
-            group.update(own)
-
-
-def _numbers_of(groups, states):
-    """From names to the numbers of Python that an optimizer keeps in its groups and its state, in order."""
-    numbers = {}
-    for each in (*groups, *states.values()):
-        for name, value in each.items():
-            if isinstance(value, (int, float)) and name not in _RATES and name not in ("capturable", "fused"):
-                numbers.setdefault(name, []).append(value)
-    return numbers
 
 
 def shard_state(optimizer, mesh, axis=None):

@@ -1,4 +1,4 @@
-"""Compares entries of PyTorch's op_db, compiled by meshard.torch, with PyTorch's CPU."""
+"""Compares entries of PyTorch's op_db, compiled by meshard.torch or on its device, with PyTorch's CPU."""
 
 import contextlib
 import dataclasses
@@ -113,8 +113,8 @@ def _other_seed(seed):
 class _Sample:
     """One sample as a function of its tensors."""
 
-    def __init__(self, entry, sample, gradients):
-        self.entry, self.sample, self.gradients_wanted = entry, sample, gradients
+    def __init__(self, entry, sample, gradients, op):
+        self.entry, self.sample, self.gradients_wanted, self._op = entry, sample, gradients, op
         self._flat, self._structure = pytree.tree_flatten((sample.input, sample.args, sample.kwargs))
         self._places = [i for i, each in enumerate(self._flat) if isinstance(each, torch.Tensor)]
 
@@ -122,12 +122,12 @@ class _Sample:
         """Fresh copies of the tensors."""
         return [self._flat[i].detach().clone().requires_grad_(self._flat[i].requires_grad) for i in self._places]
 
-    def __call__(self, *tensors):
-        flat = list(self._flat)
+    def __call__(self, *tensors, device=None):
+        flat = [device if device and str(each) == "cpu" else each for each in self._flat]
         for place, tensor in zip(self._places, tensors, strict=True):
             flat[place] = tensor
         first, args, kwargs = pytree.tree_unflatten(flat, self._structure)
-        result = self.entry.op(first, *args, **kwargs)
+        result = self._op(first, *args, **kwargs)
         return self.sample.output_process_fn_grad(result) if self.gradients_wanted else result
 
     def is_random(self, wanted):
@@ -169,11 +169,19 @@ class _Sample:
                 return found
         return ""
 
+    def gradient_difference(self, pairs, ours, seeds):
+        """Empty if the gradients `ours` of these pairs are PyTorch's."""
+        for i, (x, y) in enumerate(zip(self.gradients(pairs, seeds), ours, strict=True)):
+            bad = difference(x, y)
+            if bad and not (x.dtype in _WIDE and is_as_close(self.precise_gradients(seeds)[i], x, y)):
+                return f"gradient {bad}"
+        return ""
+
     def _is_as_precise(self, i, got):
         if self._wanted[i].dtype not in _WIDE:
             return False
         precise = pytree.tree_leaves(self(*map(_doubled, self.tensors())))[i]
-        return precise.shape == got.shape and _is_as_close(precise, self._wanted[i], got)
+        return precise.shape == got.shape and is_as_close(precise, self._wanted[i], got)
 
     def precise_gradients(self, seeds):
         """PyTorch's gradients in double precision."""
@@ -198,7 +206,7 @@ _WIDE = {torch.bfloat16: torch.float64, torch.float16: torch.float64, torch.floa
          torch.complex64: torch.complex128}
 
 
-def _is_as_close(precise, wanted, got):
+def is_as_close(precise, wanted, got):
     """Whether a result is about as close to that of double precision as PyTorch's; one rounding is allowed to both."""
     precise = precise.detach()
     if not torch.equal(torch.isfinite(got), torch.isfinite(precise)):
@@ -241,19 +249,72 @@ def _run(samples):
                            [each for group in seeds for each in group]))
     for i, (sample, pair, seed, group) in enumerate(zip(samples, pairs, seeds, leaves)):
         own = [next(ours) for _ in group]
-        for j, (x, y) in enumerate(zip(sample.gradients(pair, seed) if pair else [], own)):
-            bad = difference(x, y)
-            if bad and not (x.dtype in _WIDE and _is_as_close(sample.precise_gradients(seed)[j], x, y)):
-                found[i] = found[i] or f"gradient {bad}"
+        found[i] = found[i] or pair and sample.gradient_difference(pair, own, seed)
     return found
+
+
+def run_on_device(samples):
+    """As _run(), but each sample by itself, eagerly on the device."""
+    device = mt.device()
+
+    def moved(tensor):
+        return tensor.detach().to(device).requires_grad_(tensor.requires_grad)
+
+    def on_host(made):
+        return pytree.tree_map_only(mt.DeviceTensor, lambda each: each.cpu(), made)
+
+    tensors = [[moved(each) for each in sample.tensors()] for sample in samples]
+    made = [sample(*given, device=device) for sample, given in zip(samples, tensors)]
+    mt.sync(*(each for each in pytree.tree_leaves(made) if isinstance(each, mt.DeviceTensor)))
+    found = [sample.difference(on_host(each)) for sample, each in zip(samples, made)]
+    for i, (sample, given) in enumerate(zip(samples, tensors)):
+        if any(type(each) is torch.Tensor for each in pytree.tree_leaves(made[i])):
+            found[i] = found[i] or "a result that is not on the device"
+        pairs = sample.gradient_pairs(made[i]) if sample.gradients_wanted and not found[i] else []
+        if pairs:
+            seeds = [torch.randn_like(x) for x, _ in pairs]
+            ours = _gradients([y for _, y in pairs], [each for each in given if each.requires_grad],
+                              [moved(each) for each in seeds])
+            found[i] = sample.gradient_difference(pairs, on_host(ours), seeds)
+    return found
+
+
+def _written_to_out(entry):
+    def op(*args, **kwargs):
+        out = pytree.tree_map(torch.empty_like, entry.op(*args, **kwargs))
+        entry.op(*args, **kwargs, out=out)
+        return out
+
+    return op
+
+
+def _written_in_place(entry):
+    def op(first, *args, **kwargs):
+        first = first.clone()
+        made = entry.inplace_variant(first, *args, **kwargs)
+        return [first, made] if made is not first else first
+
+    return op
+
+
+def variant(entry, name):
+    """The function of a variant of an entry: "plain", "in place", or "out"; None if it has none."""
+    if name == "in place":
+        return _written_in_place(entry) if entry.inplace_variant is not None else None
+    if name == "out":
+        return _written_to_out(entry) if entry.supports_out else None
+    return entry.op
 
 
 _TOGETHER = 8
 """How many samples are compiled as one program."""
 
 
-def compare(entry, dtype, most_samples, gradients=False):
-    """The Verdict of an entry of op_db, for at most so many of its samples; a wrong value counts more than an error."""
+def compare(entry, dtype, most_samples, gradients=False, run=_run, op=None):
+    """The Verdict of an entry of op_db, for at most so many of its samples; a wrong value counts more than an error.
+
+    `run` says what became of a list of samples; `op` is a variant of the entry's function.
+    """
     if dtype not in entry.supported_dtypes("cpu"):
         return Verdict("skipped", f"it has no {dtype}")
     if gradients and not entry.supports_autograd:
@@ -262,22 +323,22 @@ def compare(entry, dtype, most_samples, gradients=False):
     # Not by sample_inputs(), which seeds PyTorch's generators, at some cost, for each sample.
     samples = list(entry.sample_inputs_func(entry, "cpu", dtype, gradients))
     total, count = len(samples), min(len(samples), most_samples)
-    samples = [_Sample(entry, samples[i * len(samples) // count], gradients) for i in range(count)]
+    samples = [_Sample(entry, samples[i * len(samples) // count], gradients, op or entry.op) for i in range(count)]
     samples = [each for each in samples if each.prepare()]
     verdicts = [Verdict("right")]
     for start in range(0, len(samples), _TOGETHER):
         together = samples[start:start + _TOGETHER]
         try:
-            verdicts += [Verdict("wrong", found) if found else Verdict("right") for found in _run(together)]
+            verdicts += [Verdict("wrong", found) if found else Verdict("right") for found in run(together)]
         except Exception:  # noqa: BLE001  (each by itself says which has the error)
-            verdicts += map(_verdict_of_one, together)
+            verdicts += [_verdict_of_one(each, run) for each in together]
     worst = max(verdicts, key=lambda each: ("right", "missing", "error", "wrong").index(each.kind))
     return dataclasses.replace(worst, of_all=count == total)
 
 
-def _verdict_of_one(sample):
+def _verdict_of_one(sample, run):
     try:
-        found = _run([sample])[0]
+        found = run([sample])[0]
         return Verdict("wrong", found) if found else Verdict("right")
     except Exception as error:  # noqa: BLE001  (the verdict says what it is)
         text = " ".join(str(error).split())

@@ -71,3 +71,23 @@ def test_a_buffer_that_the_backward_program_needs_keeps_its_old_value():
         x = torch.ones(3, requires_grad=True)
         compiled(x).backward()
         assert x.grad.tolist() == [step] * 3
+
+
+def test_a_buffer_that_is_passed_to_its_module():
+    class Adding(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("total", torch.zeros(2))
+
+        def forward(self, x):
+            self.total.add_(x)
+            return 2 * x
+
+    module = Adding()
+    compiled = mt.compile(module)
+    for _ in range(2):
+        compiled(torch.ones(2))
+    assert type(module.total) is mt.Held  # its elements are on the devices, as those of the argument below
+    with pytest.raises(ValueError, match="writes to total, which shares memory with args"):
+        compiled(module.total.detach())
+    assert module.total.tolist() == [2.0, 2.0]

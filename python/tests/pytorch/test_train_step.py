@@ -51,11 +51,110 @@ def test_steps_equal_pytorchs(name, mlp, mesh):
             schedule.step()
     for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
         torch.testing.assert_close(one.detach() + 0, wanted.detach(), rtol=1e-5, atol=1e-6)
-    # A program without state, and one with it; another learning rate needs no further program.
-    assert len(step._programs) == 2
+    assert len(step._programs) == 1  # also of the first step and of other learning rates
     assert mlp.up.weight.value.sharding.spec == P("model", None)
     for value in optimizer.state[mlp.up.weight].values():
         assert value.value.sharding.spec == (P("model", None) if value.shape == mlp.up.weight.shape else P())
+
+
+class Own(torch.optim.Optimizer):
+    """An optimizer of a user: `update(parameter, gradient, state)` makes the state, too."""
+
+    def __init__(self, parameters, update):
+        super().__init__(parameters, {"lr": 0.1})
+        self._update = update
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter -= group["lr"] * self._update(parameter, parameter.grad, self.state[parameter])
+
+
+def averaged(parameter, gradient, state):
+    if not state:
+        state.update(sign=torch.ones_like(parameter), mean=torch.full_like(parameter, 0.25), kind="averaged")
+    state["mean"].lerp_(gradient, 0.5)
+    state["sign"].copy_(state["mean"].sign())
+    return state["mean"] + 0.5 * state["sign"]
+
+
+def summed(parameter, gradient, state):
+    if not state:
+        state["sum"] = gradient.clone()
+    else:
+        state["sum"].mul_(0.5).add_(gradient)
+    return state["sum"]
+
+
+def begins_with_twice_the_gradient(parameter, gradient, state):
+    if not state:
+        state["sum"] = 2 * gradient
+    else:
+        state["sum"].mul_(0.5).add_(gradient)
+    return state["sum"]
+
+
+def begins_with_the_parameter(parameter, gradient, state):
+    if not state:
+        state["average"] = parameter.clone()
+    state["average"].lerp_(parameter, 0.5)
+    return gradient + state["average"]
+
+
+def has_another_first_update(parameter, gradient, state):
+    if not state:
+        state["mean"] = torch.zeros_like(parameter)
+        return gradient
+    state["mean"].lerp_(gradient, 0.5)
+    return 2 * state["mean"]
+
+
+def makes_states_one_after_the_other(parameter, gradient, state):
+    if not state:
+        state["first"] = torch.zeros_like(parameter)
+    elif "second" not in state:
+        state["second"] = torch.ones_like(parameter)
+    for each in state.values():
+        each.lerp_(gradient, 0.5)
+    return gradient + sum(state.values())
+
+
+@pytest.mark.parametrize("update, programs", [
+    (averaged, 1), (summed, 1), (begins_with_twice_the_gradient, 2), (begins_with_the_parameter, 2),
+    (has_another_first_update, 2), (makes_states_one_after_the_other, 3)])
+def test_optimizers_of_users(update, programs, mlp, mesh):
+    mlp.unused = torch.nn.Parameter(torch.ones(3))
+    plain = copy.deepcopy(mlp)
+    mt.shard(mlp, mesh, {"up.weight": P("model"), "*": P()})
+    optimizer, other = (Own(each.parameters(), update) for each in (mlp, plain))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer)
+    compiles = ms.runtime_counters().compiles
+    for _ in range(4):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        other.zero_grad()
+        torch.nn.functional.mse_loss(plain(x), y).backward()
+        other.step()
+        step(x, y)
+        for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+            close(one.detach() + 0, wanted.detach())
+        ours, theirs = (each.state_dict()["state"] for each in (optimizer, other))
+        assert {i: list(own) for i, own in ours.items()} == {i: list(own) for i, own in theirs.items()}
+    assert len(step._programs) == programs
+    assert ms.runtime_counters().compiles - compiles <= programs
+
+
+@pytest.mark.parametrize("name, options, programs", [
+    ("Adadelta", {}, 1), ("Adagrad", {}, 1), ("Adam", {"foreach": True, "amsgrad": True}, 1), ("Adamax", {}, 1),
+    ("ASGD", {}, 1), ("AdamW", {"fused": True}, 1), ("RAdam", {"foreach": True}, 1), ("Rprop", {}, 1),
+    ("SGD", {"momentum": 0.9, "nesterov": True, "foreach": True}, 1), ("SGD", {"momentum": 0.9, "dampening": 0.1}, 2)])
+def test_programs_of_optimizers(name, options, programs, mlp):
+    optimizer = getattr(torch.optim, name)(mlp.parameters(), lr=0.01, **options)
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer, accumulate=2)
+    for _ in range(6):
+        step(torch.ones(6, 8), torch.ones(6, 4))
+    assert len(step._programs) == 2 * programs  # with and without an update
 
 
 def test_state_goes_to_plain_pytorch_and_back(mlp, tmp_path):
@@ -201,6 +300,26 @@ def test_a_scaled_loss(mlp):
         scaler.update()
         step(x, y)
         assert ours.state_dict() == scaler.state_dict()
+        for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
+            close(one.detach() + 0, wanted.detach())
+
+
+@pytest.mark.parametrize("dampening", [0.0, 0.5])
+def test_a_first_step_that_is_skipped(dampening, mlp):
+    plain = copy.deepcopy(mlp)
+    optimizer, other = (torch.optim.SGD(each.parameters(), lr=0.01, momentum=0.9, dampening=dampening)
+                        for each in (mlp, plain))
+    ours, scaler = (torch.amp.GradScaler("cpu", init_scale=1024.0) for _ in range(2))
+    step = mt.train_step(mlp, torch.nn.functional.mse_loss, optimizer, scaler=ours)
+    for i in range(4):
+        x, y = torch.randn(6, 8), torch.randn(6, 4)
+        if i < 2:
+            x[0, 0] = float("inf")
+        other.zero_grad()
+        scaler.scale(torch.nn.functional.mse_loss(plain(x), y)).backward()
+        scaler.step(other)
+        scaler.update()
+        step(x, y)
         for one, wanted in zip(mlp.parameters(), plain.parameters(), strict=True):
             close(one.detach() + 0, wanted.detach())
 

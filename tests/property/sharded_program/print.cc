@@ -133,7 +133,6 @@ class Call {
 
 constexpr const char* kHead = R"(#include <meshard/meshard.h>
 
-#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <stdexcept>

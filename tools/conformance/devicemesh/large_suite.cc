@@ -1,8 +1,7 @@
 // large.json: digests of meshes of up to a million ranks.
 #include "meshard/base/cat.h"
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/int_tuple.h"
-#include "meshard/layout/inverse.h"
 #include "meshard/layout/modes.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/modes.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/nested_json.h"

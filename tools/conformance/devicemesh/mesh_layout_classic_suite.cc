@@ -1,8 +1,6 @@
 // mesh_layout_classic.json: mesh layouts with any nesting, not normalized.
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/modes.h"
 #include "meshard/layout/values.h"
 #include "tools/conformance/devicemesh/golden_error.h"

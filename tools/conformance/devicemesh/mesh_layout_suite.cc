@@ -1,7 +1,6 @@
 // mesh_layout.json: axes in normal form (flat, coalesced), and meshes as lists of axes.
 
-#include "meshard/layout/composition.h"
-#include "meshard/layout/inverse.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/modes.h"
 #include "meshard/layout/values.h"
 #include "tools/conformance/devicemesh/golden_error.h"

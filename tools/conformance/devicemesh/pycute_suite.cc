@@ -1,12 +1,9 @@
 // pycute.json: integer tuples and the layout algebra.
 #include <algorithm>
 
-#include "meshard/layout/coalesce.h"
-#include "meshard/layout/composition.h"
+#include "meshard/layout/algebra.h"
 #include "meshard/layout/int_tuple.h"
-#include "meshard/layout/inverse.h"
 #include "meshard/layout/modes.h"
-#include "meshard/layout/tiling.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/layout_adapter.h"
 #include "tools/conformance/devicemesh/layout_judge.h"

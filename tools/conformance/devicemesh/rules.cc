@@ -4,7 +4,7 @@
 #include <map>
 
 #include "meshard/base/cat.h"
-#include "meshard/layout/coalesce.h"
+#include "meshard/layout/algebra.h"
 
 namespace meshard::conformance {
 namespace {

@@ -5,9 +5,8 @@
 #include "meshard/graph/leaf.h"
 #include "meshard/graph/record.h"
 #include "meshard/lowering/lower.h"
-#include "meshard/mesh/shardy_text.h"
 #include "meshard/ops/identity.h"
-#include "meshard/sharding/shardy_text.h"
+#include "meshard/stablehlo/shardy_text.h"
 
 namespace meshard::conformance {
 namespace {

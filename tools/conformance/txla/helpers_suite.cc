@@ -4,7 +4,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/mesh/builders.h"
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 #include "tools/conformance/nested_json.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"

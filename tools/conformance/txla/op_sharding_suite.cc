@@ -1,5 +1,5 @@
 // op_sharding.json: from a mesh and a partition spec to the compiler's OpSharding.
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"

@@ -1,5 +1,5 @@
 // op_sharding_v2_iota.json: the same in XLA's compact form, for meshes of devices 0, 1, 2, ...
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"

@@ -2,8 +2,8 @@
 
 #include <numeric>
 
-#include "meshard/sharding/sharding_type.h"
-#include "meshard/sharding/tile_devices.h"
+#include "meshard/sharding/op_sharding.h"
+#include "meshard/sharding/tile_grid.h"
 #include "tools/conformance/nested_json.h"
 
 namespace meshard::conformance {

@@ -1,6 +1,6 @@
 // sharding_spec.json: a mesh and a spec for tensors that do not exist yet.
+#include "meshard/sharding/op_sharding.h"
 #include "meshard/sharding/sharding_spec.h"
-#include "meshard/sharding/sharding_type.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"

@@ -1,6 +1,6 @@
 #include "tools/conformance/txla/sharding_text.h"
 
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 
 namespace meshard::conformance {
 

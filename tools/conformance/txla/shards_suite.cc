@@ -1,5 +1,5 @@
 // shards.json: an array on the devices of a mesh, shard by shard.
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"

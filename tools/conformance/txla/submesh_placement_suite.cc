@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "meshard/runtime/counters.h"
-#include "meshard/sharding/sharding_type.h"
+#include "meshard/sharding/op_sharding.h"
 #include "tools/conformance/suite.h"
 #include "tools/conformance/txla/error_category.h"
 #include "tools/conformance/txla/inputs.h"

@@ -5,11 +5,8 @@
 #include <limits>
 
 #include "meshard/base/error.h"
-#include "meshard/ops/composite/rearrange.h"
+#include "meshard/ops/all.h"
 #include "meshard/ops/definition/operand.h"
-#include "meshard/ops/dot_general.h"
-#include "meshard/ops/movement.h"
-#include "meshard/ops/reduction.h"
 
 namespace meshard::internal {
 namespace {

@@ -4,11 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/cast.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/selection.h"
+#include "meshard/ops/all.h"
 
 namespace meshard::random::internal {
 

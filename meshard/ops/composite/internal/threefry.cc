@@ -5,11 +5,7 @@
 #include <bit>
 #include <map>
 
-#include "meshard/ops/arithmetic.h"
-#include "meshard/ops/bitwise.h"
-#include "meshard/ops/constant.h"
-#include "meshard/ops/definition/operand.h"
-#include "meshard/ops/reshape.h"
+#include "meshard/ops/all.h"
 
 namespace meshard::random::internal {
 namespace {

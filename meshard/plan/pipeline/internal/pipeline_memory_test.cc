@@ -1,9 +1,8 @@
-#include "meshard/plan/pipeline/internal/pipeline_memory.h"
-
 #include <gtest/gtest.h>
 
 #include "meshard/graph/abstract_tensor.h"
-#include "meshard/pipeline/schedule/standard_schedules.h"
+#include "meshard/pipeline/schedule/schedule.h"
+#include "meshard/plan/pipeline/internal/stage_compiler.h"
 
 namespace meshard::internal {
 namespace {

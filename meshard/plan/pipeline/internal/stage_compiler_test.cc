@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "meshard/target/hardware.h"
+#include "meshard/target/target.h"
 
 namespace meshard::internal {
 namespace {

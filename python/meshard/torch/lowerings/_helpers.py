@@ -27,6 +27,13 @@ def as_dtype(value, dtype):
     return value if to_torch(value.dtype) == dtype else cast(value, dtype)
 
 
+def as_operand(value, dtype):
+    """The same for an operand: an integer beside floats is a float, so that programs that differ in it are one."""
+    if type(value) is int and dtype.is_floating_point and abs(value) <= 1 << 53:
+        value = float(value)
+    return as_dtype(value, dtype)
+
+
 def _in_range(number, dtype):
     """A number as PyTorch converts it: integers that are too large lose their upper bits, as in C++."""
     if dtype.is_floating_point or dtype.is_complex or dtype == torch.bool or not isinstance(number, int):
@@ -59,10 +66,30 @@ def cast(value, dtype):
     return ms.astype(value, wanted)
 
 
+def _one_dtype(operands):
+    """The dtype of operands that are tensors of it, or numbers that become it; None if they must be compared.
+
+    Eager programs ask for each operation.
+    """
+    dtype = operands[0].dtype if type(operands[0]) is ms.Tensor else None
+    for each in operands[1:]:
+        if type(each) is ms.Tensor:
+            if each.dtype != dtype:
+                return None
+        elif type(each) not in (int, float) or dtype is None or not to_torch(dtype).is_floating_point:
+            return None
+    return dtype
+
+
 def elementwise(function, *operands, promotion=Promotion.DEFAULT):
     """`function` of the operands in the dtype in which PyTorch computes, as a tensor of the dtype that it returns."""
+    dtype = _one_dtype(operands)
+    if dtype is not None:
+        own = to_torch(dtype)
+        if promotion is Promotion.DEFAULT or promotion is Promotion.INT_TO_FLOAT and own.is_floating_point:
+            return function(*(each if type(each) is ms.Tensor else as_operand(each, own) for each in operands))
     computed, result = computed_and_result(operands, promotion)
-    made = function(*(as_dtype(each, computed) for each in operands))
+    made = function(*(as_operand(each, computed) for each in operands))
     return as_dtype(made, result)
 
 

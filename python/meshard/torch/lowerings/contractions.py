@@ -4,8 +4,8 @@ import torch
 
 import meshard as ms
 
-from .._dtypes import to_meshard, to_torch
-from .._table import lowers
+from .._dtypes import to_torch
+from .._table import lowering_of, lowers
 from ._helpers import as_dtype, cast, is_number, wide
 
 
@@ -69,7 +69,12 @@ def _added(bias, product, beta, alpha):
 
 @lowers("aten.addmm", "aten.addmv")
 def addmm(bias, a, b, beta=1, alpha=1):
-    return _added(bias, ms.matmul(a, b), beta, alpha)
+    dtype = to_torch(a.dtype)
+    if dtype not in (torch.float16, torch.bfloat16) or is_number(alpha, 1) and is_number(beta, 1):
+        return _added(bias, ms.matmul(a, b), beta, alpha)
+    # Rounded once, as in PyTorch. A layer's bias, above, keeps the narrow dtype for what devices exchange of products.
+    product = ms.dot_general(a, b, lhs_contracting=(1,), rhs_contracting=(0,), result_dtype=ms.float32)
+    return cast(_added(cast(bias, torch.float32), product, beta, alpha), dtype)
 
 
 @lowers("aten.baddbmm")
@@ -102,6 +107,20 @@ def addmm_activation(bias, a, b, beta=1, alpha=1, use_gelu=False):
 def linear(x, weight, bias=None):
     product = ms.dot_general(x, weight, lhs_contracting=(x.ndim - 1,), rhs_contracting=(weight.ndim - 1,))
     return product if bias is None else product + bias
+
+
+@lowers("aten.linear_backward")
+def linear_backward(x, gradient, weight, output_mask):
+    """The gradients of linear() with a matrix, which only eager programs ask for; None for those that are masked."""
+    leading = tuple(range(gradient.ndim - 1))
+    of_x = of_weight = of_bias = None
+    if output_mask[0]:
+        of_x = ms.dot_general(gradient, weight, lhs_contracting=(gradient.ndim - 1,), rhs_contracting=(0,))
+    if output_mask[1]:
+        of_weight = ms.dot_general(gradient, x, lhs_contracting=leading, rhs_contracting=leading)
+    if output_mask[2]:
+        of_bias = lowering_of("aten.sum.dim_IntList")(gradient, leading) if leading else gradient
+    return of_x, of_weight, of_bias
 
 
 @lowers("aten._trilinear")

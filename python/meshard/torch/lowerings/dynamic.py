@@ -11,10 +11,14 @@ _ADVICE = {
 }
 
 
+class DependsOnElements(NotImplementedError):
+    """The size of a result depends on elements."""
+
+
 def refuse(name, advice):
     """Raises the error for an operation, with what to use instead."""
     instead = f"use {advice}, or " if advice else ""
-    raise NotImplementedError(f"[torch] the size of the result of {name} depends on the elements, and a program has "
+    raise DependsOnElements(f"[torch] the size of the result of {name} depends on the elements, and a program has "
                               f"fixed sizes: {instead}call it outside of the compiled function")
 
 

@@ -9,7 +9,7 @@ from meshard._meshard import ops
 
 from .._dtypes import Promotion, promoted, to_meshard, to_torch
 from .._table import lowers
-from ._helpers import as_dtype, cast, elementwise, is_number, wide
+from ._helpers import as_dtype, as_operand, cast, elementwise, is_number, wide
 
 FLOAT = Promotion.INT_TO_FLOAT
 BOOL = Promotion.ALWAYS_BOOL
@@ -121,7 +121,7 @@ def add(a, b, alpha=1):
     def sum_of(x, y):
         if to_torch(x.dtype) == torch.bool:
             return ms.logical_or(x, y) if not is_number(alpha, 0) else x
-        return ms.add(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype))))
+        return ms.add(x, y if is_number(alpha, 1) else ms.multiply(y, as_operand(alpha, to_torch(y.dtype))))
 
     return elementwise(sum_of, a, b)
 
@@ -129,7 +129,7 @@ def add(a, b, alpha=1):
 @lowers("aten.sub.Tensor", "aten.sub.Scalar", "prims.sub")
 def sub(a, b, alpha=1):
     def difference(x, y):
-        return ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_dtype(alpha, to_torch(y.dtype))))
+        return ms.subtract(x, y if is_number(alpha, 1) else ms.multiply(y, as_operand(alpha, to_torch(y.dtype))))
 
     return elementwise(difference, a, b)
 
@@ -147,6 +147,25 @@ def div(a, b, rounding_mode=None):
     if rounding_mode == "floor":
         return floor_divide(a, b)
     return elementwise(_truncated_division, a, b)
+
+
+def _added(combined, promotion):
+    """The lowering of x + value * combined(a, b)."""
+
+    def lowering(x, a, b, value=1):
+        def computed(x, a, b):
+            if type(value) not in (bool, int) and not to_torch(x.dtype).is_floating_point:
+                raise ValueError(f"value argument of type {type(value)} cannot be safely cast to {to_torch(x.dtype)}!")
+            factor = a if is_number(value, 1) else ms.multiply(as_operand(value, to_torch(a.dtype)), a)
+            return ms.add(x, combined(factor, b))
+
+        return elementwise(wide(computed), x, a, b, promotion=promotion)
+
+    return lowering
+
+
+lowers("aten.addcmul")(_added(ms.multiply, Promotion.DEFAULT))
+lowers("aten.addcdiv")(_added(ms.divide, FLOAT))
 
 
 def _truncated_division(x, y):
@@ -193,6 +212,8 @@ def fmod(a, b):
 
 @lowers("aten.pow.Tensor_Tensor", "aten.pow.Tensor_Scalar", "aten.pow.Scalar", "prims.pow")
 def power(a, b):
+    if type(b) is int and isinstance(a, ms.Tensor) and to_torch(a.dtype).is_floating_point:
+        b = as_dtype(b, to_torch(a.dtype))  # the compiler makes products of a constant
     return elementwise(ms.pow, a, b)
 
 
@@ -210,6 +231,8 @@ def relu(x):
 
 @lowers("aten.gelu")
 def gelu(x, approximate="none"):
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError(f"[torch] gelu: approximate is 'none' or 'tanh', not {approximate!r}")
     return wide(lambda x: _gelu(x, approximate))(x)
 
 

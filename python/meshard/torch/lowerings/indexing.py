@@ -289,6 +289,8 @@ def _mask_as_places(x, indices, values):
 def index_put(x, indices, values, accumulate=False, unsafe=False):
     values = cast(values, to_torch(x.dtype))
     if any(_is_mask(each) for each in indices):
+        if values.size == 0:
+            return x  # no element of the mask is set
         given = [(d, each) for d, each in enumerate(indices) if each is not None]
         if len(given) == 1:
             return _put_mask(x, *given[0], values, accumulate)

@@ -180,7 +180,7 @@ def linalg_inv_ex(a, check_errors=False):
 
 def _factors_transpose(node):
     """Whether the factors of a determinant, and so of its derivative, are those of the transpose."""
-    value = node.args[0].meta.get("val")
+    value = None if node is None else node.args[0].meta.get("val")
     return value is None or (value.is_contiguous() and not value.is_complex())
 
 

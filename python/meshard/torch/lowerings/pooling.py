@@ -289,10 +289,10 @@ _register_adaptive_max(3)
 
 def _register_fractional(rank):
     def forward(x, kernel_size, output_size, random_samples):
-        """`random_samples` [batch, features, rank] shift the windows; the last one is of the last dimension first."""
+        """`random_samples` [batch or more, features, rank] shift the windows; without a batch, the first ones do."""
         kernel, output_size = _listed(kernel_size, rank), _listed(output_size, rank)
         leading = tuple(x.shape[:x.ndim - rank])
-        samples = ms.reshape(random_samples, (*leading, rank))
+        samples = ms.reshape(random_samples[:math.prod(leading[:-1])], (*leading, rank))
         indices = []
         for axis in range(rank):
             size, count, length = x.shape[x.ndim - rank + axis], output_size[axis], kernel[axis]

@@ -13,6 +13,7 @@ import torch
 
 import meshard as ms
 
+from .._convert import to_meshard as to_meshard_tensor
 from .._dtypes import to_meshard, to_torch
 from .._table import full_name, lowering_of, lowers
 from ._helpers import as_dtype, cast
@@ -36,9 +37,9 @@ def needs_key(module):
                for node in each.graph.nodes)
 
 
-def new_key():
-    """A key u32[2] drawn from PyTorch's default generator, as a tensor of PyTorch."""
-    return torch.randint(0, 2**32, (2,), dtype=torch.int64, device="cpu").to(torch.uint32)
+def new_key(generator=None):
+    """A key u32[2] drawn from a generator of PyTorch, by default its own, as a tensor of PyTorch."""
+    return torch.randint(0, 2**32, (2,), dtype=torch.int64, device="cpu", generator=generator).to(torch.uint32)
 
 
 @contextlib.contextmanager
@@ -51,10 +52,12 @@ def keys_from(key):
         _KEYS.reset(token)
 
 
-def _next_key():
+def _next_key(generator=None):
     keys = _KEYS.get()
-    if keys is None:
-        raise RuntimeError("[torch] a random operation is recorded without a key; pass one to run_graph")
+    if keys is None:  # outside of programs, each operation has a key of its own
+        return to_meshard_tensor(new_key(generator))
+    if generator is not None:
+        raise NotImplementedError("[torch] random numbers from a generator; seed with torch.manual_seed")
     return keys.next()
 
 
@@ -63,9 +66,7 @@ def _draws(*names):
 
     def register(function):
         def lowered(*args, generator=None, **kwargs):
-            if generator is not None:
-                raise NotImplementedError("[torch] random numbers from a generator; seed with torch.manual_seed")
-            return function(_next_key(), *args, **kwargs)
+            return function(_next_key(generator), *args, **kwargs)
 
         lowers(*names)(lowered)
         _RANDOM.update(full_name(name) for name in names)
@@ -126,12 +127,12 @@ def _integers(key, low, high, shape, dtype):
     return cast(made, dtype)
 
 
-@_draws("aten.randint")
+@_draws("aten.randint", "aten.randint.generator")
 def randint(key, high, size, dtype=None, **_):
     return _integers(key, 0, high, size, dtype or torch.int64)
 
 
-@_draws("aten.randint.low")
+@_draws("aten.randint.low", "aten.randint.low_generator")
 def randint_low(key, low, high, size, dtype=None, **_):
     return _integers(key, low, high, size, dtype or torch.int64)
 
@@ -161,7 +162,7 @@ def random_to(key, x, high):
     return _integers(key, 0, high, x.shape, to_torch(x.dtype))
 
 
-@_draws("aten.randperm")
+@_draws("aten.randperm", "aten.randperm.generator")
 def randperm(key, n, dtype=None, **_):
     made = ms.random.permutation(key, ms.arange(0, n, 1, dtype=ms.int64)) if n else ms.zeros((0,), dtype=ms.int64)
     return cast(made, dtype or torch.int64)
@@ -260,6 +261,13 @@ def sample_dirichlet(key, x):
 
 @_draws("aten.multinomial")
 def multinomial(key, x, num_samples, replacement=False):
+    if x.ndim not in (1, 2):
+        raise RuntimeError(f"[torch] multinomial: probabilities are a vector or a matrix, not {tuple(x.shape)}")
+    if not to_torch(x.dtype).is_floating_point:
+        raise RuntimeError(f"[torch] multinomial only supports floating-point dtypes for input, got: {x.dtype}")
+    if not 0 < num_samples <= (num_samples if replacement else x.shape[-1]):
+        raise RuntimeError(f"[torch] multinomial: cannot draw {num_samples} samples of {x.shape[-1]} categories "
+                           f"{'with' if replacement else 'without'} replacement")
     logits = ms.log(cast(x, torch.float32) if to_torch(x.dtype).itemsize < 4 else x)
     if replacement:
         drawn = ms.random.categorical(key, ms.expand_dims(logits, axis=x.ndim - 1), axis=-1,

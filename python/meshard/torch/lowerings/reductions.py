@@ -77,7 +77,7 @@ def mean(x, dim=None, keepdim=False, dtype=None):
     return cast(ms.mean(_wide(cast(x, dtype)), axis=dimensions(dim, x.ndim), keepdims=keepdim), dtype)
 
 
-def _mean_and_variance(x, dims, correction, keepdim):
+def mean_and_variance(x, dims, correction, keepdim):
     """Mean and variance with the kept or dropped dimensions; complex numbers have a real variance."""
     dtype = to_torch(x.dtype)
     x = _wide(x)
@@ -97,36 +97,41 @@ def _mean_and_variance(x, dims, correction, keepdim):
 
 @lowers("aten.var.correction")
 def var(x, dim=None, correction=None, keepdim=False):
-    _, variance, dtype = _mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
+    _, variance, dtype = mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
     return cast(variance, dtype)
 
 
 @lowers("aten.std.correction")
 def std(x, dim=None, correction=None, keepdim=False):
-    _, variance, dtype = _mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
+    _, variance, dtype = mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
     return cast(ms.sqrt(variance), dtype)
 
 
 @lowers("aten.var_mean.correction")
 def var_mean(x, dim=None, correction=None, keepdim=False):
-    average, variance, dtype = _mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
+    average, variance, dtype = mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
     return cast(variance, dtype), average
 
 
 @lowers("aten.std_mean.correction")
 def std_mean(x, dim=None, correction=None, keepdim=False):
-    average, variance, dtype = _mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
+    average, variance, dtype = mean_and_variance(x, dimensions(dim, x.ndim), correction, keepdim)
     return cast(ms.sqrt(variance), dtype), average
 
 
 @lowers("prims.var")
 def prims_var(x, dims, correction=1, output_dtype=None):
     dims = tuple(dims if dims is not None else range(x.ndim))
-    _, variance, dtype = _mean_and_variance(x, dims, correction, False)
+    _, variance, dtype = mean_and_variance(x, dims, correction, False)
     return cast(variance, output_dtype or dtype)
 
 
-def _extreme(function, x, dims, keepdim):
+def _extreme(function, x, dim, keepdim):
+    dims = dimensions(dim, x.ndim)
+    if dim in (None, (), []) and not x.size:
+        raise RuntimeError("[torch] Expected reduction dim to be specified for a tensor without elements")
+    if empty := [each for each in dims if x.ndim and not x.shape[each]]:
+        raise IndexError(f"[torch] Expected reduction dim {empty[0]} to have non-zero size: {tuple(x.shape)}")
     if 0 in (shape := _reduced_shape(x, dims, keepdim)):
         return ms.zeros(shape, dtype=x.dtype)
     return cast(function(ordered(x), axis=dims, keepdims=keepdim), to_torch(x.dtype)) if x.ndim else x
@@ -134,13 +139,13 @@ def _extreme(function, x, dims, keepdim):
 
 @lowers("aten.amax", "aten.max.default", "prims.amax")
 def amax(x, dim=(), keepdim=False, output_dtype=None):
-    made = _extreme(ms.max, x, dimensions(dim, x.ndim), keepdim)
+    made = _extreme(ms.max, x, dim, keepdim)
     return made if output_dtype is None else cast(made, output_dtype)
 
 
 @lowers("aten.amin", "aten.min.default", "prims.amin")
 def amin(x, dim=(), keepdim=False, output_dtype=None):
-    made = _extreme(ms.min, x, dimensions(dim, x.ndim), keepdim)
+    made = _extreme(ms.min, x, dim, keepdim)
     return made if output_dtype is None else cast(made, output_dtype)
 
 

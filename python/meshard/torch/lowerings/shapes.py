@@ -133,6 +133,12 @@ def arange(start, end, step=1, dtype=None, **_):
     return ms.arange(start, end, step, dtype=to_meshard(dtype))
 
 
+@lowers("aten.arange.default", "aten.arange.start")
+def arange_from(*ends, dtype=None, **_):
+    start, end = ends if len(ends) == 2 else (0, *ends)
+    return arange(start, end, 1, dtype)
+
+
 def _constant(name):
     def made(*args, dtype=None, **_):
         """What PyTorch computes: all arguments are numbers."""

@@ -1,7 +1,7 @@
 // Operations that make a root.
 #include <algorithm>
 
-#include "meshard/mesh/overlap.h"
+#include "meshard/mesh/submeshes.h"
 #include "tools/conformance/devicemesh/golden_error.h"
 #include "tools/conformance/devicemesh/mesh_ops/facts.h"
 #include "tools/conformance/devicemesh/mesh_ops/operations.h"

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "meshard/array/dtype.h"
+#include "meshard/array/dtype/dtype.h"
 #include "meshard/base/cat.h"
 #include "tools/conformance/difference.h"
 
