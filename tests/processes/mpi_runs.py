@@ -11,6 +11,7 @@ import time
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
 # What a process writes to its standard error goes to a file of its own: mpirun drops what arrives while it ends a run.
 TO_FILE = ["sh", "-c", 'exec "$@" 2>"$0.$OMPI_COMM_WORLD_RANK"']
+LOOK = 3  # seconds between two looks at what still runs
 
 
 class Failed(Exception):
@@ -48,17 +49,21 @@ def start(devices, words, variables, folder=None, launcher=MPIRUN):
     return child
 
 
-def has_only_ended_children(pid):
-    """Whether a process has children, and none of them runs any more."""
-    states = []
+def has_no_running_child(pid):
     for entry in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
             state, parent = entry.read_text().rpartition(")")[2].split()[:2]
         except OSError:
             continue
-        if int(parent) == pid:
-            states.append(state)
-    return bool(states) and all(state == "Z" for state in states)
+        if int(parent) == pid and state != "Z":
+            return False
+    return True
+
+
+def waits_for_nobody(child):
+    """Whether mpirun has started processes, and none of them runs any more, whether or not mpirun has noticed."""
+    return (child.folder_of_errors is not None and any(pathlib.Path(child.folder_of_errors.name).iterdir())
+            and has_no_running_child(child.pid))
 
 
 def ended(child, limit):
@@ -69,10 +74,10 @@ def ended(child, limit):
     deadline, looks = time.monotonic() + limit, 0
     while True:
         try:
-            output, errors = child.communicate(timeout=max(0.01, min(3, deadline - time.monotonic())))
+            output, errors = child.communicate(timeout=max(0.01, min(LOOK, deadline - time.monotonic())))
             break
         except subprocess.TimeoutExpired:
-            looks = looks + 1 if child.folder_of_errors and has_only_ended_children(child.pid) else 0
+            looks = looks + 1 if waits_for_nobody(child) else 0
             late = time.monotonic() >= deadline
             if looks < 3 and not late:
                 continue
