@@ -118,8 +118,7 @@ std::optional<Sharding> explicit_part(const Sharding& sharding) {
       if (is_explicit(mesh, axis)) axes.push_back(axis);
     dimensions.emplace_back(std::move(axes), /*open=*/!all);
   }
-  Sharding part = Sharding(mesh, PartitionSpec(std::move(dimensions)))
-                      .with_unreduced(sharding.unreduced_axes());
+  Sharding part = Sharding(mesh, PartitionSpec(std::move(dimensions))).with_unreduced_of(sharding);
   return all ? part : part.with_replicated(unused_explicit_axes(part));
 }
 

@@ -105,7 +105,7 @@ Sharding batch_as_left(const Sharding& right, const Sharding* left,
       dimensions[own] = DimensionSpec(AxisList(), right.is_open(own));
   }
   return Sharding(right.mesh(), PartitionSpec(std::move(dimensions)))
-      .with_unreduced(right.unreduced_axes());
+      .with_unreduced_of(right);
 }
 
 AnnotationsPtr annotate_dot_general(const Node& node) {

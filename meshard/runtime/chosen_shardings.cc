@@ -30,7 +30,7 @@ Result<Sharding> convert_or_throw(const HloSharding& sharding, const LoweredModu
   for (const Sharding& named : sharding.named)
     for (const Mesh& each : lowered.meshes)
       if (is_named(named.mesh(), each, mesh, tiles.kind == TileKind::kUnknown))
-        return Sharding(each, named.spec(), rank).with_unreduced(named.unreduced_axes());
+        return Sharding(each, named.spec(), rank).with_unreduced_of(named);
   Result<Sharding> read = sharding_from_tiles(mesh, tiles, rank);
   if (read.ok() || tiles.kind != TileKind::kTiled || !tiles.validate().ok()) return read;
   TileAssignment by_id = tiles.with_device_ids(mesh);
@@ -42,7 +42,7 @@ Result<Sharding> convert_or_throw(const HloSharding& sharding, const LoweredModu
   MESHARD_ASSIGN_OR_RETURN(Sharding made, sharding_from_tiles(by_id, rank, mesh.size()));
   if (mesh.device_type().empty()) return made;
   return Sharding(made.mesh().with_device_type(mesh.device_type()), made.spec())
-      .with_unreduced(made.unreduced_axes());
+      .with_unreduced_of(made);
 }
 
 // The compiler's sharding for a value whose open dimensions specify their first axes. Adds the

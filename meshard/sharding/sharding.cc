@@ -132,7 +132,10 @@ Sharding::Sharding(State state, SourceLocation where) {
   state.unreduced = mesh_order(state.unreduced);
   state.hash = hash_combine(mesh.hash(), state.spec.hash());
   for (const AxisRef& axis : state.replicated) state.hash = hash_combine(state.hash, axis.hash());
-  for (const AxisRef& axis : state.unreduced) state.hash = hash_combine(state.hash, ~axis.hash());
+  if (state.unreduced.empty()) state.unreduced_kind = UnreducedKind::kSum;
+  for (const AxisRef& axis : state.unreduced)
+    state.hash =
+        hash_combine(state.hash, ~axis.hash() + static_cast<std::size_t>(state.unreduced_kind));
   AxisList splitting;
   for (std::size_t d = 0; d < state.spec.size(); ++d) {
     state.index.push_back(AxesIndex(mesh, state.spec[d].axes()));
@@ -147,7 +150,7 @@ Sharding::Sharding(State state, SourceLocation where) {
 // sub-axes of the base. If that is not possible, over a new root.
 Sharding::State Sharding::on_base(const State& derived, SourceLocation where) {
   const Mesh& mesh = derived.mesh;
-  State state{.mesh = mesh.base(), .spec = {}};
+  State state{.mesh = mesh.base(), .spec = {}, .unreduced_kind = derived.unreduced_kind};
   bool found = true;
   auto in_base = [&](const AxisList& list) {
     Result<AxisList> axes = mesh.axes_in_base(list);
@@ -164,7 +167,8 @@ Sharding::State Sharding::on_base(const State& derived, SourceLocation where) {
   return State{.mesh = alone(mesh, where),
                .spec = derived.spec,
                .replicated = derived.replicated,
-               .unreduced = derived.unreduced};
+               .unreduced = derived.unreduced,
+               .unreduced_kind = derived.unreduced_kind};
 }
 
 // The states that this thread made last, while shardings use them. Programs mark hundreds of values
@@ -215,15 +219,22 @@ Sharding Sharding::replicated(Mesh mesh, std::size_t rank) {
 }
 
 Sharding Sharding::with_replicated(const AxisList& axes, SourceLocation where) const {
-  return Sharding(
-      State{.mesh = mesh(), .spec = spec(), .replicated = axes, .unreduced = unreduced_axes()},
-      where);
+  return Sharding(State{.mesh = mesh(),
+                        .spec = spec(),
+                        .replicated = axes,
+                        .unreduced = unreduced_axes(),
+                        .unreduced_kind = unreduced_kind()},
+                  where);
 }
 
-Sharding Sharding::with_unreduced(const AxisList& axes, SourceLocation where) const {
-  return Sharding(
-      State{.mesh = mesh(), .spec = spec(), .replicated = replicated_axes(), .unreduced = axes},
-      where);
+Sharding Sharding::with_unreduced(const AxisList& axes, UnreducedKind kind,
+                                  SourceLocation where) const {
+  return Sharding(State{.mesh = mesh(),
+                        .spec = spec(),
+                        .replicated = replicated_axes(),
+                        .unreduced = axes,
+                        .unreduced_kind = kind},
+                  where);
 }
 
 Sharding Sharding::with_rank(std::size_t rank, SourceLocation where) const {
@@ -231,7 +242,8 @@ Sharding Sharding::with_rank(std::size_t rank, SourceLocation where) const {
   return Sharding(State{.mesh = mesh(),
                         .spec = extended(mesh(), spec(), rank, where),
                         .replicated = replicated_axes(),
-                        .unreduced = unreduced_axes()},
+                        .unreduced = unreduced_axes(),
+                        .unreduced_kind = unreduced_kind()},
                   where);
 }
 
@@ -370,7 +382,8 @@ bool Sharding::is_equivalent_to(const Sharding& other, std::size_t rank) const {
   };
   for (std::size_t d = 0; d < rank; ++d)  // coalesced digits are unique
     if (index(*this, d) != index(other, d)) return false;
-  return AxesIndex(mesh(), unreduced_axes()) == AxesIndex(other.mesh(), other.unreduced_axes());
+  return unreduced_kind() == other.unreduced_kind() &&
+         AxesIndex(mesh(), unreduced_axes()) == AxesIndex(other.mesh(), other.unreduced_axes());
 }
 
 bool Sharding::same_placement(const Sharding& other, std::size_t rank) const {
@@ -380,7 +393,7 @@ bool Sharding::same_placement(const Sharding& other, std::size_t rank) const {
   for (std::size_t d = 0; d < rank; ++d)
     if (num_tiles(d) != other.num_tiles(d)) return false;
   AxesIndex mine(mesh(), unreduced_axes()), theirs(other.mesh(), other.unreduced_axes());
-  if (mine.size() != theirs.size()) return false;
+  if (mine.size() != theirs.size() || unreduced_kind() != other.unreduced_kind()) return false;
   for (std::int64_t p = 0; p < mesh().size(); ++p) {
     std::int64_t q = *other.mesh().position(mesh().rank_map()[p]);
     for (std::size_t d = 0; d < rank; ++d)
@@ -393,15 +406,25 @@ bool Sharding::same_placement(const Sharding& other, std::size_t rank) const {
 bool Sharding::equal_state(const Sharding& other) const {
   const State &a = *state_, &b = *other.state_;
   return a.hash == b.hash && a.mesh == b.mesh && a.spec == b.spec && a.replicated == b.replicated &&
-         a.unreduced == b.unreduced;
+         a.unreduced == b.unreduced && a.unreduced_kind == b.unreduced_kind;
+}
+
+std::string Sharding::unreduced_text() const {
+  std::string axes = meshard::to_string(unreduced_axes());
+  return unreduced_kind() == UnreducedKind::kSum ? axes : cat(enum_name(unreduced_kind()), axes);
+}
+
+UnreducedKind Sharding::read_unreduced_kind(TextScanner& scanner) {
+  for (const auto& [kind, name] : EnumNames<UnreducedKind>::kNames)
+    if (scanner.accept(name)) return kind;
+  return UnreducedKind::kSum;
 }
 
 std::string Sharding::to_string() const {
   std::string out = cat("Sharding(", mesh(), ", ", spec());
   if (!replicated_axes().empty())
     append(out, cat(", replicated=", meshard::to_string(replicated_axes())));
-  if (!unreduced_axes().empty())
-    append(out, cat(", unreduced=", meshard::to_string(unreduced_axes())));
+  if (!unreduced_axes().empty()) append(out, cat(", unreduced=", unreduced_text()));
   return out + ")";
 }
 
@@ -422,6 +445,7 @@ Result<Sharding> Sharding::parse(std::string_view text) {
       bool replicated = scanner.accept("replicated");
       if (!replicated) scanner.expect("unreduced");
       scanner.expect("=");
+      if (!replicated) state.unreduced_kind = read_unreduced_kind(scanner);
       (replicated ? state.replicated : state.unreduced) = read_axes();
     }
     scanner.expect(")");

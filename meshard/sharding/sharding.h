@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "meshard/base/box.h"
+#include "meshard/base/enum_names.h"
 #include "meshard/base/inline_vector.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
@@ -35,9 +36,17 @@ class SliceTable {
   std::vector<DimensionSlice> all_;
 };
 
+/// How the shards along unreduced axes make the value (Shardy's reduction operations).
+enum class UnreducedKind : std::uint8_t { kSum, kMax, kMin };
+template <>
+struct EnumNames<UnreducedKind> {
+  static constexpr EnumName<UnreducedKind> kNames[] = {
+      {UnreducedKind::kSum, "sum"}, {UnreducedKind::kMax, "max"}, {UnreducedKind::kMin, "min"}};
+};
+
 /// A value: how one tensor is distributed over a mesh. Holds the mesh, the axes that split each
 /// dimension (in order, open or closed), the explicitly replicated axes, and the unreduced axes,
-/// over which the value is not summed yet. Immutable; copies share one state, and comparing a
+/// over which the shards are not combined yet. Immutable; copies share one state, and comparing a
 /// sharding with its copy compares pointers. So do equal shardings that a thread makes shortly one
 /// after another.
 ///
@@ -71,10 +80,21 @@ class Sharding {
   /// @error as the constructor's.
   Sharding with_replicated(const AxisList& axes,
                            SourceLocation where = SourceLocation::current()) const;
-  /// The same with these axes unreduced: the value is the sum of the shards along them.
+  /// The same with these axes unreduced: the value is the sum, the maximum or the minimum of the
+  /// shards along them.
   /// @error as the constructor's.
-  Sharding with_unreduced(const AxisList& axes,
+  Sharding with_unreduced(const AxisList& axes, UnreducedKind kind,
                           SourceLocation where = SourceLocation::current()) const;
+  /// The same with these axes unreduced by sums.
+  Sharding with_unreduced(const AxisList& axes,
+                          SourceLocation where = SourceLocation::current()) const {
+    return with_unreduced(axes, UnreducedKind::kSum, where);
+  }
+  /// The same with the unreduced axes of another sharding, reduced as there.
+  Sharding with_unreduced_of(const Sharding& other,
+                             SourceLocation where = SourceLocation::current()) const {
+    return with_unreduced(other.unreduced_axes(), other.unreduced_kind(), where);
+  }
   /// The same with closed, unsplit dimensions appended. @error rank is below rank().
   Sharding with_rank(std::size_t rank, SourceLocation where = SourceLocation::current()) const;
 
@@ -86,8 +106,10 @@ class Sharding {
   bool is_open(std::size_t dimension) const { return state_->spec[dimension].is_open(); }
   /// The explicitly replicated axes, in mesh order.
   const AxisList& replicated_axes() const { return state_->replicated; }
-  /// The unreduced axes, over which the value is not summed yet, in mesh order.
+  /// The unreduced axes, over which the shards are not combined yet, in mesh order.
   const AxisList& unreduced_axes() const { return state_->unreduced; }
+  /// How the shards along the unreduced axes make the value. @post kSum without such axes
+  UnreducedKind unreduced_kind() const { return state_->unreduced_kind; }
   /// Axes that split no dimension, in mesh order: replicated or unreduced.
   AxisList unused_axes() const;
 
@@ -140,8 +162,8 @@ class Sharding {
 
   /// True if the two are interchangeable in a program, for tensors of `rank` dimensions. Both must
   /// have the same devices in the same order, with the same part on each, and the same unreduced
-  /// axes. Axis names, open dimensions and replicated axes do not matter. This is JAX's
-  /// `is_equivalent_to`.
+  /// axes of the same kind. Axis names, open dimensions and replicated axes do not matter. This is
+  /// JAX's `is_equivalent_to`.
   /// @error either describes more than `rank` dimensions.
   bool is_equivalent_to(const Sharding& other, std::size_t rank) const;
   /// True if each device holds the same part, so that no data has to move. The order of the devices
@@ -149,10 +171,14 @@ class Sharding {
   /// @error as above
   bool same_placement(const Sharding& other, std::size_t rank) const;
 
-  /// `Sharding(mesh<data=2, model=4>, P("data", none))`, with `, replicated={..}` and `,
-  /// unreduced={..}`.
+  /// `Sharding(mesh<data=2, model=4>, P("data", none))`, with `, replicated={..}`, `,
+  /// unreduced={..}` and `, unreduced=max{..}`.
   std::string to_string() const;
   static Result<Sharding> parse(std::string_view text);
+  /// The unreduced axes as Shardy writes them: `{"x"}` for a sum, `max{"x"}`, `min{"x"}`.
+  std::string unreduced_text() const;
+  /// Reads what stands before the axes there. @post kSum if nothing does
+  static UnreducedKind read_unreduced_kind(TextScanner& scanner);
 
   std::size_t hash() const { return state_->hash; }
   /// True if one is a copy of the other, so that they are equal. A check without a look at either.
@@ -167,6 +193,7 @@ class Sharding {
     PartitionSpec spec;
     AxisList replicated = {};
     AxisList unreduced = {};
+    UnreducedKind unreduced_kind = UnreducedKind::kSum;
     // Computed from the fields above.
     InlineVector<AxesIndex, 4> index = {};  // by dimension
     AxesIndex replica = {};                 // along the unused axes

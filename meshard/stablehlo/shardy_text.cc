@@ -70,16 +70,18 @@ Sharding read(TextScanner& scanner, const Mesh& mesh) {
     dimensions.emplace_back(std::move(axes), is_open);
   });
   AxisList replicated, unreduced;
+  UnreducedKind kind = UnreducedKind::kSum;
   while (scanner.accept(",")) {
     bool is_replicated = scanner.accept("replicated");
     if (!is_replicated) scanner.expect("unreduced");
     scanner.expect("=");
+    if (!is_replicated) kind = Sharding::read_unreduced_kind(scanner);
     (is_replicated ? replicated : unreduced) = read_axes(scanner, nullptr);
   }
   scanner.expect(">");
   return Sharding(mesh, PartitionSpec(std::move(dimensions)), SourceLocation{})
       .with_replicated(replicated, {})
-      .with_unreduced(unreduced, {});
+      .with_unreduced(unreduced, kind, {});
 }
 
 }  // namespace
@@ -117,7 +119,7 @@ std::string shardy_text(const Sharding& sharding, std::string_view mesh_name) {
   if (!sharding.replicated_axes().empty())
     append(out, cat(", replicated=", to_string(sharding.replicated_axes())));
   if (!sharding.unreduced_axes().empty())
-    append(out, cat(", unreduced=", to_string(sharding.unreduced_axes())));
+    append(out, cat(", unreduced=", sharding.unreduced_text()));
   return out + ">";
 }
 

@@ -111,7 +111,7 @@ Sharding closed_at_boundary(const Sharding& sharding, const ProgramMeshes& meshe
   if (!changed) return sharding;
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
       .with_replicated(sharding.replicated_axes())
-      .with_unreduced(sharding.unreduced_axes());
+      .with_unreduced_of(sharding);
 }
 
 }  // namespace meshard

@@ -87,7 +87,7 @@ Sharding with_batch_dimension(const Sharding& member, DimensionSpec batch, std::
   dimensions.insert(dimensions.begin() + static_cast<std::ptrdiff_t>(at), std::move(batch));
   return Sharding(member.mesh(), PartitionSpec(std::move(dimensions)))
       .with_replicated(member.replicated_axes())
-      .with_unreduced(member.unreduced_axes());
+      .with_unreduced_of(member);
 }
 
 DimensionSpec explicit_batch(const Tensor& batched, const Sharding& beside) {

@@ -28,7 +28,7 @@ Sharding closed(const Sharding& sharding) {
   std::vector<DimensionSpec> dimensions;
   for (std::size_t d = 0; d < sharding.rank(); ++d) dimensions.emplace_back(sharding.axes(d));
   return Sharding(sharding.mesh(), PartitionSpec(std::move(dimensions)))
-      .with_unreduced(sharding.unreduced_axes());
+      .with_unreduced_of(sharding);
 }
 
 }  // namespace
