@@ -146,8 +146,12 @@ Result<stablehlo::CompilerText> module_for_compiler(std::string_view module,
     return Error(ErrorCode::kUnimplemented,
                  "[explain] an entry (--entry) can be chosen only in text, and the module is "
                  "bytecode, whose entry is `main`");
-  MESHARD_ASSIGN_OR_RETURN(std::string older, stablehlo::with_older_calls(std::string(module)));
-  stablehlo::CompilerText made{std::move(older)};
+  MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made,
+                           stablehlo::bytecode_for_compiler(std::string(module)));
+  if (stablehlo::is_module_text(made.text)) {
+    if (target.platform() != "tpu") MESHARD_RETURN_IF_ERROR(replace_batched_calls(made));
+    return made;
+  }
   if (target.platform() != "tpu" && module.find("num_batch_dims") != std::string_view::npos)
     made.notes.push_back(
         "the module is bytecode: operands of custom calls that JAX splits by their batch "

@@ -161,7 +161,7 @@ std::vector<SameSharding> by_sharding(const std::vector<ValuePlacement>& values)
     if (value.sharding) {
       text = value.sharding->spec().to_string();
       if (!value.sharding->unreduced_axes().empty())
-        append(text, " unreduced ", to_string(value.sharding->unreduced_axes()));
+        append(text, " unreduced ", value.sharding->unreduced_text());
     }
     auto found = std::ranges::find(all, text, &SameSharding::sharding);
     if (found == all.end()) {
@@ -357,8 +357,7 @@ std::string ValuePlacement::to_string() const {
   if (!sharding) return cat(type, ", ", byte_text(type.bytes()), where);
   TensorType part = shard();
   std::string text = cat(type, " ", sharding->spec());
-  if (!sharding->unreduced_axes().empty())
-    append(text, " unreduced ", meshard::to_string(sharding->unreduced_axes()));
+  if (!sharding->unreduced_axes().empty()) append(text, " unreduced ", sharding->unreduced_text());
   append(text, ", shard ", part, ", ", byte_text(part.bytes()), where);
   if (padded != type)
     append(text, ", padded to ", padded, " (", byte_text(padding_bytes()), " wasted)");

@@ -32,7 +32,9 @@ Result<Identified> identify(std::string_view module, const CompileForOptions& op
     MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made, stablehlo::text_for_compiler(module));
     request.module = std::move(made.text);
   } else {
-    MESHARD_ASSIGN_OR_RETURN(request.module, stablehlo::with_older_calls(std::string(module)));
+    MESHARD_ASSIGN_OR_RETURN(stablehlo::CompilerText made,
+                             stablehlo::bytecode_for_compiler(std::string(module)));
+    request.module = std::move(made.text);
   }
   MESHARD_ASSIGN_OR_RETURN(stablehlo::ModuleFacts facts, stablehlo::read_module(request.module));
   const std::int64_t devices = devices_of_module(facts);

@@ -104,8 +104,7 @@ Sharding batch_as_left(const Sharding& right, const Sharding* left,
     if (!left || left->num_tiles(static_cast<std::size_t>(dims.lhs_batch[i])) == 1)
       dimensions[own] = DimensionSpec(AxisList(), right.is_open(own));
   }
-  return Sharding(right.mesh(), PartitionSpec(std::move(dimensions)))
-      .with_unreduced_of(right);
+  return Sharding(right.mesh(), PartitionSpec(std::move(dimensions))).with_unreduced_of(right);
 }
 
 AnnotationsPtr annotate_dot_general(const Node& node) {

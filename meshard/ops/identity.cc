@@ -110,6 +110,14 @@ const std::string* checkpoint_name_of(const Node& node) {
                                            : nullptr;
 }
 
+std::string_view why_not_unreduced(DType type, const Sharding& sharding) {
+  if (sharding.unreduced_axes().empty()) return {};
+  const bool is_sum = sharding.unreduced_kind() == UnreducedKind::kSum;
+  if (is_sum && type == DType::bool_) return " is not a sum";
+  if (!is_sum && is_complex(type)) return " has no order";
+  return {};
+}
+
 namespace {
 
 void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
@@ -118,8 +126,8 @@ void infer_sharding_constraint(const OpCall& call, ResultTypes& results) {
   if (sharding->rank() > static_cast<std::size_t>(call.operand(0).rank()))
     call.fail("the sharding describes ", sharding->rank(), " dimensions, ", call.operand(0),
               " has ", call.operand(0).rank(), ": ", *sharding);
-  if (!sharding->unreduced_axes().empty() && call.operand(0).dtype == DType::bool_)
-    call.fail(call.operand(0), " is not a sum, so it cannot be unreduced: ", *sharding);
+  if (std::string_view why = why_not_unreduced(call.operand(0).dtype, *sharding); !why.empty())
+    call.fail(call.operand(0), why, ", so it cannot be unreduced: ", *sharding);
   results.push_back(call.operand(0));
 }
 

@@ -32,4 +32,8 @@ const std::string* checkpoint_name_of(const Node& node);
 /// @error the sharding describes more dimensions than x has.
 Tensor sharding_constraint(In x, const Sharding& sharding);
 
+/// Why elements of a type cannot have the unreduced axes of a sharding: " is not a sum" (bools),
+/// " has no order" (complex numbers, by a maximum). Empty: they can.
+std::string_view why_not_unreduced(DType type, const Sharding& sharding);
+
 }  // namespace meshard

@@ -117,6 +117,8 @@ class ReportForms : public JsonForms {
     write_json(json, sharding.replicated_axes(), *this);
     json.key("unreduced");
     write_json(json, sharding.unreduced_axes(), *this);
+    if (sharding.unreduced_kind() != UnreducedKind::kSum)
+      json.member("unreduced_kind", enum_name(sharding.unreduced_kind()));
     json.end_object();
   }
   void read(const JsonPlace& at, std::optional<Sharding>& to) const {
@@ -126,11 +128,13 @@ class ReportForms : public JsonForms {
     AxisList replicated, unreduced;
     read_json(at["replicated"], replicated, *this);
     read_json(at["unreduced"], unreduced, *this);
+    UnreducedKind kind = UnreducedKind::kSum;
+    if (at.has("unreduced_kind")) read_json(at["unreduced_kind"], kind, *this);
     std::size_t rank = at["dimensions"].size();
     to = made(at, [&] {
       Sharding sharding(mesh, spec, rank);
       if (!replicated.empty()) sharding = sharding.with_replicated(replicated);
-      return unreduced.empty() ? sharding : sharding.with_unreduced(unreduced);
+      return unreduced.empty() ? sharding : sharding.with_unreduced(unreduced, kind);
     });
   }
 

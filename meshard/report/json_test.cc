@@ -45,6 +45,23 @@ TEST(ReportJson, ShardingsNameTheirMesh) {
   EXPECT_THAT(text, HasSubstr(R"j({"mesh":1,"spec":"P(none, \"z\")")j"));
 }
 
+TEST(ReportJson, PendingMaximaAreRead) {
+  Mesh mesh({{"x", 2}, {"y", 4}});
+  TensorType type = TensorType::parse("f32[6,4]").value();
+  ProgramReport::Parts parts{.name = "f", .mesh = mesh};
+  for (UnreducedKind kind : {UnreducedKind::kSum, UnreducedKind::kMax, UnreducedKind::kMin})
+    parts.arguments.push_back({.type = type,
+                               .padded = type,
+                               .sharding = Sharding(mesh, P("x"), 2).with_unreduced({"y"}, kind)});
+  const std::string text = to_json(ProgramReport(parts));
+  EXPECT_THAT(text, HasSubstr(R"("unreduced":["y"]})"));
+  EXPECT_THAT(text, HasSubstr(R"("unreduced":["y"],"unreduced_kind":"max"})"));
+  const ProgramReport read = read_report(text).value();
+  for (std::size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(read.arguments()[i].sharding, parts.arguments[i].sharding);
+  EXPECT_THAT(read.arguments()[2].to_string(), HasSubstr("unreduced min{\"y\"}"));
+}
+
 TEST(ReportJson, KeepsEveryDigit) {
   ProgramReport::Parts parts{.name = "f"};
   parts.memory = MemoryUse{.arguments = (std::int64_t{1} << 60) + 1};

@@ -242,7 +242,7 @@ std::string ImportedProgram::State::code_for(const pjrt::Client& client,
 
 LoweredModule ImportedProgram::State::lowered_on(const pjrt::Client& client, const Place& place,
                                                  SourceLocation where) const {
-  std::string code = stablehlo::with_older_calls(code_for(client, where)).value(where);
+  std::string code = stablehlo::bytecode_for_compiler(code_for(client, where)).value(where).text;
   if (!place.shardings.empty()) code = with_chosen_shardings(std::move(code), place, where);
   Result<LoweredModule> lowered = lowered_from_module(std::move(code), facts, place.mesh);
   if (!lowered.ok())

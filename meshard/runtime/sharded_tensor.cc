@@ -11,6 +11,7 @@
 #include "meshard/runtime/internal/process_runtime.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"
 #include "meshard/runtime/tiles.h"
+#include "meshard/sharding/axis_moves.h"
 
 namespace meshard {
 namespace {
@@ -78,13 +79,13 @@ ShardedTensor ShardedTensor::from_callback(const TensorType& type, const Shardin
     throw_invalid(where, "[sharded_tensor] ", sharding, " describes ", sharding.rank(),
                   " dimensions, ", type, " has ", type.rank());
   Sharding full = sharding.with_rank(static_cast<std::size_t>(type.rank()), where);
-  const AxesIndex summand(full.mesh(), full.unreduced_axes());
+  const AxesIndex summand(full.mesh(), summed_axes(full));
   std::vector<HostArray> shards;
   std::map<std::vector<std::int64_t>, std::size_t> made;  // by the start of the part
   const pjrt::Client& client = process_runtime().platforms.client(full.mesh(), where);
   for (const LocalPosition& at : local_positions(client, full.mesh(), where)) {
     Box box = box_of(full, type.shape, at.position);
-    // The value is the sum of the shards along unreduced axes, and the callback makes all of it.
+    // The value is the sum of the shards along these axes, and the callback makes all of it.
     if (box_shape(box).size() == 0 || summand(at.position) != 0) {
       shards.push_back(HostArray::zeros({type.dtype, box_shape(box)}));
       continue;

@@ -47,7 +47,7 @@ class MoveFinder {
         in_result_[f] = true;
         if (wanted_[f].empty()) wanted_[f] = mine[f];
       }
-    for (const AxisRef& axis : result.unreduced_axes()) unreduced_.push_back(axis);
+    for (const AxisRef& axis : summed_axes(result)) unreduced_.push_back(axis);
   }
 
   void read_operand(std::size_t t) {
@@ -62,7 +62,7 @@ class MoveFinder {
         read_factor(t, d, static_cast<std::size_t>(factor), mine[static_cast<std::size_t>(factor)]);
     }
     AxisList summed;
-    for (const AxisRef& axis : operand.unreduced_axes())
+    for (const AxisRef& axis : summed_axes(operand))
       if (!is_in(axis, unreduced_)) summed.push_back(axis);
     if (!summed.empty())
       moves_.push_back({summed, t,
@@ -110,6 +110,10 @@ class MoveFinder {
 };
 
 }  // namespace
+
+AxisList summed_axes(const Sharding& sharding) {
+  return sharding.unreduced_kind() == UnreducedKind::kSum ? sharding.unreduced_axes() : AxisList();
+}
 
 std::vector<AxisMove> axis_moves(const ShardingRule& rule, std::span<const Sharding> operands,
                                  std::span<const Sharding> results) {

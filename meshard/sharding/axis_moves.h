@@ -10,6 +10,11 @@
 
 namespace meshard {
 
+/// The axes over which a value is the sum of what the devices hold: those that are unreduced by
+/// sums. Along axes that are unreduced by a maximum or a minimum, every device holds the same part
+/// of the value, which is the maximum and the minimum of its copies.
+AxisList summed_axes(const Sharding& sharding);
+
 /// A value: axes over which devices exchange what one operand holds.
 struct AxisMove {
   AxisList axes;
@@ -22,7 +27,7 @@ struct AxisMove {
 /// that takes a part of what it holds exchanges nothing. An axis of size 1 may be listed.
 ///
 /// An axis of an operand moves if it splits a dimension that the op sums over, needs whole or
-/// shifts; if the result is not split so; or if the operand is unreduced over it, and the result is
+/// shifts; if the result is not split so; or if the operand is a sum over it, and the result is
 /// not.
 /// @pre as many operands and results as the rule has, of the ranks of the rule, over one mesh
 std::vector<AxisMove> axis_moves(const ShardingRule& rule, std::span<const Sharding> operands,

@@ -1,5 +1,7 @@
 #include "meshard/sharding/dtensor_placements.h"
 
+#include <optional>
+
 #include "meshard/base/cat.h"
 #include "meshard/base/error.h"
 #include "meshard/layout/text_scanner.h"
@@ -16,6 +18,12 @@ std::size_t checked_dim(const Shard& shard, std::size_t rank, std::string_view a
     throw_invalid(where, "[dtensor] axis \"", axis, "\" splits dimension ", shard.dim,
                   " of a tensor of rank ", rank);
   return static_cast<std::size_t>(dim);
+}
+
+std::optional<UnreducedKind> kind_of(const Partial& partial) {
+  for (const auto& [kind, name] : EnumNames<UnreducedKind>::kNames)
+    if (partial.reduce_op == name) return kind;
+  return std::nullopt;
 }
 
 Placement read_placement(TextScanner& scanner) {
@@ -78,7 +86,7 @@ Result<Placements> Placements::of(const Sharding& sharding) {
     if (!axis.is_whole())
       return fail("the value is unreduced over the sub-axis ", axis,
                   "; unflatten the mesh so that the sub-axis becomes an axis");
-    all[mesh.axis_index(axis.name)] = Partial{};
+    all[mesh.axis_index(axis.name)] = Partial(std::string(enum_name(sharding.unreduced_kind())));
   }
   return Placements(std::move(all));
 }
@@ -89,21 +97,26 @@ Sharding Placements::sharding(const Mesh& mesh, std::size_t rank, SourceLocation
                   mesh.rank(), " axes of ", mesh, ": give one for each");
   std::vector<AxisList> split(rank);
   AxisList unreduced;
+  std::optional<UnreducedKind> kind;
   for (std::size_t i = 0; i < size(); ++i) {
     const std::string& name = mesh.axes()[i].name;
     if (auto* shard = std::get_if<Shard>(&all_[i]))
       split[checked_dim(*shard, rank, name, where)].push_back(AxisRef(name));
     auto* partial = std::get_if<Partial>(&all_[i]);
-    if (partial && partial->reduce_op != "sum")
-      throw_invalid(
-          where, "[dtensor] axis \"", name, "\" is ", meshard::to_string(all_[i]),
-          ": a sharding supports only pending sums; reduce the value before you place it");
-    if (partial) unreduced.push_back(AxisRef(name));
+    if (!partial) continue;
+    const std::optional<UnreducedKind> pending = kind_of(*partial);
+    if (!pending || (kind && kind != pending))
+      throw_invalid(where, "[dtensor] axis \"", name, "\" is ", meshard::to_string(all_[i]), ": ",
+                    pending ? "a sharding has one pending reduction"
+                            : "a sharding supports only pending sums, maxima and minima",
+                    "; reduce the value before you place it");
+    kind = pending;
+    unreduced.push_back(AxisRef(name));
   }
   std::vector<DimensionSpec> dimensions;
   for (AxisList& axes : split) dimensions.push_back(DimensionSpec(std::move(axes)));
   Sharding result(mesh, PartitionSpec(std::move(dimensions)), rank, where);
-  return unreduced.empty() ? result : result.with_unreduced(unreduced, where);
+  return unreduced.empty() ? result : result.with_unreduced(unreduced, *kind, where);
 }
 
 std::string Placements::to_string() const {

@@ -26,8 +26,8 @@ struct Replicate {
   std::string to_string() const;
   friend bool operator==(const Replicate&, const Replicate&) = default;
 };
-/// A value: each device along the axis holds a partial result, not reduced yet. "sum" corresponds
-/// to an unreduced axis of a Sharding.
+/// A value: each device along the axis holds a partial result, not reduced yet. "sum", "max"
+/// and "min" correspond to an unreduced axis of a Sharding.
 struct Partial {
   Partial() = default;
   explicit Partial(std::string reduction) : reduce_op(std::move(reduction)) {}

@@ -19,6 +19,8 @@ TEST(Placements, MakeAShardingAndComeBack) {
       {{Shard(0), Shard(0)}, Sharding(two_by_four(), P({"x", "y"}, none))},
       {{Replicate(), Replicate()}, Sharding(two_by_four(), P(none, none))},
       {{Partial(), Shard(0)}, Sharding(two_by_four(), P("y", none)).with_unreduced({AxisRef("x")})},
+      {{Partial("max"), Partial("max")},
+       Sharding(two_by_four(), P(none, none)).with_unreduced({"x", "y"}, UnreducedKind::kMax)},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(c.placements.sharding(two_by_four(), 2), c.sharding) << c.placements.to_string();
@@ -75,9 +77,14 @@ TEST(Placements, Errors) {
       invalid, {"dimension -3"}));
   EXPECT_TRUE(throws_error(
       [] {
-        Placements({Replicate(), Partial("max")}).sharding(two_by_four(), 2);
+        Placements({Replicate(), Partial("avg")}).sharding(two_by_four(), 2);
       },
-      invalid, {"\"y\"", "Partial(max)", "pending sums"}));
+      invalid, {"\"y\"", "Partial(avg)", "pending sums, maxima and minima"}));
+  EXPECT_TRUE(throws_error(
+      [] {
+        Placements({Partial(), Partial("max")}).sharding(two_by_four(), 2);
+      },
+      invalid, {"\"y\"", "Partial(max)", "one pending reduction"}));
   Result<Placements> part = Placements::of(Sharding(two_by_four(), P(AxisRef("y", 1, 2))));
   EXPECT_TRUE(throws_error([&] { part.value(); }, invalid, {"\"y\":(1)2", "unflatten"}));
   Result<Placements> order = Placements::of(Sharding(two_by_four(), P({"y", "x"})));

@@ -178,6 +178,23 @@ TEST(Sharding, UnreducedCountsForEquivalence) {
   Sharding s(sharding_mesh24(), P("data"));
   EXPECT_FALSE(s.is_equivalent_to(s.with_unreduced({"model"}), 1));
   EXPECT_TRUE(s.is_equivalent_to(s.with_replicated({"model"}), 1));
+  const Sharding most = s.with_unreduced({"model"}, UnreducedKind::kMax);
+  EXPECT_NE(most, s.with_unreduced({"model"}));
+  EXPECT_FALSE(most.is_equivalent_to(s.with_unreduced({"model"}), 1));
+  EXPECT_TRUE(most.is_equivalent_to(s.with_unreduced_of(most), 1));
+  EXPECT_EQ(most.with_rank(2).with_replicated({}).unreduced_kind(), UnreducedKind::kMax);
+  EXPECT_EQ(s.with_unreduced({}, UnreducedKind::kMin), s);
+  // The same devices in another order, and a mesh that is derived from theirs.
+  Mesh turned({{"data", 2}, {"model", 4}}, {4, 5, 6, 7, 0, 1, 2, 3});
+  EXPECT_FALSE(Sharding(turned, P())
+                   .with_unreduced({"data", "model"})
+                   .same_placement(Sharding(sharding_mesh24(), P())
+                                       .with_unreduced({"data", "model"}, UnreducedKind::kMax),
+                                   1));
+  EXPECT_EQ(Sharding(sharding_mesh24().slice({"model"}), P())
+                .with_unreduced({"model"}, UnreducedKind::kMin)
+                .unreduced_kind(),
+            UnreducedKind::kMin);
   EXPECT_EQ(to_string(s.with_unreduced({"model"}).unused_axes()), "{\"model\"}");
 }
 
@@ -186,11 +203,16 @@ TEST(Sharding, ParsesWhatItPrints) {
   for (int round = 0; round < 100; ++round) {
     Sharding s = random_sharding(random, random_mesh(random), 2);
     if (round % 2 == 0) s = s.with_replicated(s.unused_axes());
-    if (round % 2 == 1) s = s.with_unreduced(s.unused_axes());
+    if (round % 2 == 1)
+      s = s.with_unreduced(s.unused_axes(), static_cast<UnreducedKind>(round / 2 % 3));
     EXPECT_EQ(Sharding::parse(s.to_string()).value(), s) << s.to_string();
   }
   EXPECT_EQ(Sharding(sharding_mesh24(), P("data", none)).with_unreduced({"model"}).to_string(),
             "Sharding(mesh<data=2, model=4>, P(\"data\", none), unreduced={\"model\"})");
+  EXPECT_EQ(Sharding(sharding_mesh24(), P("data"))
+                .with_unreduced({"model"}, UnreducedKind::kMax)
+                .to_string(),
+            "Sharding(mesh<data=2, model=4>, P(\"data\"), unreduced=max{\"model\"})");
   EXPECT_FALSE(Sharding::parse("Sharding(mesh<x=2>, P(\"y\"))").ok());
 }
 

@@ -6,8 +6,11 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/base/near_names.h"
+#include "meshard/stablehlo/custom_calls.h"
 #include "meshard/stablehlo/internal/bytecode.h"
+#include "meshard/stablehlo/internal/bytecode_values.h"
 #include "meshard/stablehlo/internal/symbol_edits.h"
+#include "meshard/stablehlo/module_as_text.h"
 
 namespace meshard::stablehlo {
 namespace {
@@ -285,6 +288,20 @@ class UnknownDialects {
   std::map<std::string, int> removed_;  // by dialect
 };
 
+// Removes `, unreduced=max{...}` and `, unreduced=min{...}` of shardings. Versions of Shardy before
+// July 2026 have only sums.
+int remove_pending_extrema(std::string_view text, TextEdits& edits) {
+  int count = 0;
+  if (text.find("unreduced=m") == std::string_view::npos) return count;
+  for_each_mark(text, ",", [&](std::size_t at) {
+    std::string_view rest = text.substr(at);
+    if (!rest.starts_with(", unreduced=max{") && !rest.starts_with(", unreduced=min{")) return;
+    edits.replace({at, at + rest.find('}') + 1}, "");
+    ++count;
+  });
+  return count;
+}
+
 }  // namespace
 
 bool is_module_text(std::string_view module) {
@@ -310,9 +327,26 @@ Result<CompilerText> text_for_compiler(std::string_view text, std::string_view e
   rename_entry(module, *function, edits);
   CompilerText made;
   MESHARD_ASSIGN_OR_RETURN(made.notes, UnknownDialects(module, edits).remove());
+  if (int count = remove_pending_extrema(module.text(), edits))
+    made.notes.push_back(cat(count, count == 1 ? " sharding is" : " shardings are",
+                             " unreduced by a maximum or a minimum, which the compiler does not "
+                             "have: the value is reduced where it is marked"));
   if (function->name != "main")
     made.notes.push_back(cat("the program is the function `", function->name, "` of the module"));
   made.text = edits.empty() ? std::string(text) : edits.apply();
+  return made;
+}
+
+Result<CompilerText> bytecode_for_compiler(std::string bytecode) {
+  CompilerText made{std::move(bytecode)};
+  if (!Bytecode::is_bytecode(made.text)) return made;
+  MESHARD_ASSIGN_OR_RETURN(bool names,
+                           caught([&] { return names_reductions(Bytecode(made.text)); }));
+  if (names) {
+    MESHARD_ASSIGN_OR_RETURN(made.text, module_as_text(made.text));
+    return text_for_compiler(made.text);
+  }
+  MESHARD_ASSIGN_OR_RETURN(made.text, with_older_calls(std::move(made.text)));
   return made;
 }
 

@@ -12,13 +12,14 @@ namespace meshard::stablehlo {
 /// A value: module text that a compiler of StableHLO accepts, as far as names are concerned.
 struct CompilerText {
   std::string text;
-  /// What was changed, for the user: attributes that were removed.
+  /// What was changed, for the user: attributes that were removed, reductions that come earlier.
   std::vector<std::string> notes = {};
 };
 
 /// Makes the function that runs the program's `main`, and removes attributes that a compiler cannot
 /// parse: those of dialects that it does not have, under a name with a dialect
-/// (`ttcore.shard_status = #ttcore.shard_status<presharded>`). The text stays as it is where there
+/// (`ttcore.shard_status = #ttcore.shard_status<presharded>`), and maxima and minima that are not
+/// reduced yet: the value is then reduced where it is marked. The text stays as it is where there
 /// is nothing to do.
 ///
 /// The entry is the function with the name `entry`; if that is empty, `main`; without a `main`, the
@@ -27,6 +28,11 @@ struct CompilerText {
 /// the names: no function is called `entry`, or several are public and none is `main`.
 /// unimplemented, with the line and the dialect: an op or a type of an unknown dialect
 Result<CompilerText> text_for_compiler(std::string_view text, std::string_view entry = {});
+
+/// The bytecode as compilers read it: with_older_calls(), or, if it has shardings that name a
+/// reduction (JAX since 0.12), text_for_compiler() of its text. Text stays as it is.
+/// @error data loss: the bytecode is damaged
+Result<CompilerText> bytecode_for_compiler(std::string bytecode);
 
 /// Whether a module is text: not bytecode or a portable artifact, and not empty.
 bool is_module_text(std::string_view module);

@@ -6,6 +6,9 @@
 #include <algorithm>
 
 #include "meshard/base/cat.h"
+#include "meshard/base/whole_file.h"
+#include "meshard/stablehlo/custom_calls.h"
+#include "meshard/stablehlo/jax_export.h"
 #include "meshard/stablehlo/module.h"
 #include "meshard/stablehlo/module_reader.h"
 #include "tests/support/matchers.h"
@@ -13,6 +16,7 @@
 namespace meshard::stablehlo {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -121,6 +125,43 @@ TEST(CompilerText, AttributesOfUnknownDialectsAreLeftOut) {
   ModuleFacts facts = read_module(made->text).value();
   EXPECT_EQ(facts.arguments[0].sharding, "#sdy.sharding<@mesh, [{\"y\"}]>");
   EXPECT_EQ(facts.arguments[1].name, "b");
+}
+
+// As JAX 0.12 writes them.
+TEST(CompilerText, PendingMaximaAreTakenWhereTheyAreMarked) {
+  const std::string with = R"(module @jit_f {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}], unreduced=max{"x"}>}) -> (tensor<4xf32> {jax.result_info = ", unreduced=max{x}"}) {
+    %0 = sdy.sharding_constraint %arg0 <@mesh, [{"y"}], unreduced=min{"x"}> : tensor<4xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"y"}], unreduced={"x"}> : tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+})";
+  const std::string without = R"(module @jit_f {
+  sdy.mesh @mesh = <["x"=2, "y"=4]>
+  func.func public @main(%arg0: tensor<4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"y"}]>}) -> (tensor<4xf32> {jax.result_info = ", unreduced=max{x}"}) {
+    %0 = sdy.sharding_constraint %arg0 <@mesh, [{"y"}]> : tensor<4xf32>
+    %1 = sdy.sharding_constraint %0 <@mesh, [{"y"}], unreduced={"x"}> : tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+})";
+  CompilerText made = text_for_compiler(with).value();
+  EXPECT_EQ(made.text, without);
+  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("2 shardings are unreduced by a maximum")));
+}
+
+TEST(CompilerText, BytecodeThatNamesReductionsBecomesText) {
+  auto module = [](std::string_view name) {
+    std::string file = read_whole_file(cat(MESHARD_GOLDEN, "/exported/run/", name, ".bin")).value();
+    return std::string(read_jax_export(file).value().module);
+  };
+  CompilerText made = bytecode_for_compiler(module("unreduced_inside")).value();
+  EXPECT_TRUE(is_module_text(made.text));
+  EXPECT_THAT(made.text, AllOf(HasSubstr("sdy.sharding_constraint"), Not(HasSubstr("unreduced"))));
+  EXPECT_THAT(made.notes, ElementsAre(HasSubstr("reduced where it is marked")));
+  EXPECT_EQ(bytecode_for_compiler(module("shared")).value().text,
+            with_older_calls(module("shared")).value());
+  EXPECT_EQ(bytecode_for_compiler("module {}").value().text, "module {}");
 }
 
 TEST(CompilerText, OpsAndTypesOfUnknownDialectsAreNamed) {

@@ -47,6 +47,8 @@ TEST(ShardyShardingText, Examples) {
             "#sdy.sharding<@m1, [{\"data\"}, {}, {\"x\", \"y\"}, {?}], replicated={\"z\"}>");
   EXPECT_EQ(shardy_text(Sharding(mesh, P({})).with_unreduced({"z"})),
             "#sdy.sharding<@mesh, [{}], unreduced={\"z\"}>");
+  EXPECT_EQ(shardy_text(Sharding(mesh, P({})).with_unreduced({"z"}, UnreducedKind::kMin)),
+            "#sdy.sharding<@mesh, [{}], unreduced=min{\"z\"}>");
   EXPECT_EQ(shardy_text(Sharding(Mesh({{"x", 8}}), P(DimensionSpec({AxisRef("x", 2, 2)}, true)))),
             "#sdy.sharding<@mesh, [{\"x\":(2)2, ?}]>");
 }
@@ -56,7 +58,9 @@ TEST(ShardyShardingText, ParsesWhatItPrints) {
   for (int round = 0; round < 200; ++round) {
     Mesh mesh = random_mesh(random);
     Sharding s = random_sharding(random, mesh, 3);
-    s = round % 2 == 0 ? s.with_replicated(s.unused_axes()) : s.with_unreduced(s.unused_axes());
+    s = round % 2 == 0
+            ? s.with_replicated(s.unused_axes())
+            : s.with_unreduced(s.unused_axes(), static_cast<UnreducedKind>(round / 2 % 3));
     EXPECT_EQ(parse_shardy_sharding(shardy_text(s), mesh).value(), s) << shardy_text(s);
   }
 }

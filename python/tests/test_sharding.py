@@ -8,6 +8,7 @@ import pickle
 import random
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
@@ -82,6 +83,20 @@ def test_replicated_and_unreduced():
         assert again == each == Sharding.parse(str(each)) == eval(repr(each))
         assert hash(again) == hash(each) and copy.copy(each) is each
     assert made != Sharding(MESH, P(UNCONSTRAINED)) and made != 1
+    most = Sharding(MESH, P(), 1, unreduced="model", unreduced_kind="max")
+    assert most.unreduced_kind == "max" and made.unreduced_kind == "sum"
+    assert most == Sharding(MESH, P(), 1).with_unreduced("model", "max") == eval(repr(most)) != most.with_unreduced("model")
+    assert Placements(Replicate(), Partial("max")).sharding(MESH, 1) == most
+    # A sharding as JAX 0.12 has it.
+    spec = types.SimpleNamespace(partitions=(None,), unreduced={"model"}, unreduced_kind=types.SimpleNamespace(name="max"))
+    assert Sharding(types.SimpleNamespace(mesh=MESH, spec=spec)) == most
+    spec.unreduced_kind.name = "median"
+    with pytest.raises(ms.InvalidArgumentError):
+        Sharding(types.SimpleNamespace(mesh=MESH, spec=spec))
+    with pytest.raises(ms.InvalidArgumentError, match='"sum", "max" or "min"; got "mean"'):
+        Sharding(MESH, P(), 1, unreduced="model", unreduced_kind="mean")
+    with pytest.raises(ms.InvalidArgumentError, match="has none"):
+        Sharding(MESH, P(), 1, unreduced_kind="max")
 
 
 def test_slices_index_arrays():
@@ -368,6 +383,9 @@ def test_values_of_jax():
     with pytest.raises(ms.InvalidArgumentError, match="a spec is P"):
         Sharding(mine, partial.spec)
     assert Sharding(partial) == Sharding(mine, P("data"), unreduced="model")
+    if kinds := getattr(jax.sharding, "UnreducedKind", None):  # since 0.12
+        most = NamedSharding(mesh, PartitionSpec("data", unreduced={"model"}, unreduced_kind=kinds.max))
+        assert Sharding(most) == Sharding(mine, P("data"), unreduced="model", unreduced_kind="max")
     device = jax.devices()[0]
     assert Mesh(jax.sharding.Mesh(np.array([[device]]), ("x", "y"))) == Mesh({"x": 1, "y": 1}, [device.id])
 

@@ -120,6 +120,43 @@ TEST_F(Unreduced, OddValuesAndAxes) {
                            {"unreduced_test.cc:", "bool", "unreduced"}));
 }
 
+// The devices have copies, whose maximum is the value.
+TEST_F(Unreduced, MaximaAndMinima) {
+  Mesh mesh = two_by_two();
+  const float infinity = std::numeric_limits<float>::infinity();
+  Tensor x = from_host(std::vector<float>{infinity, -infinity, -3, 0}, {4});
+  for (UnreducedKind kind : {UnreducedKind::kMax, UnreducedKind::kMin})
+    for (const Sharding& sharding : {Sharding(mesh, P("dp")).with_unreduced({"tp"}, kind),
+                                     Sharding(mesh, P(none)).with_unreduced({"dp", "tp"}, kind)}) {
+      SCOPED_TRACE(sharding.to_string());
+      auto same = ElementsAre(infinity, -infinity, -3, 0);
+      Tensor made = jit([&](Tensor t) { return sharding_constraint(t * 1, sharding); })(x);
+      EXPECT_EQ(*made.sharding(), sharding);
+      Tensor called = ShardedTensor::from_callback(x.type(), sharding, [&](const Box& box) {
+                        return slice(x, {box[0].start}, {box[0].stop}).to_host();
+                      }).global();
+      for (const Tensor& each :
+           {made, called, mark_sharding(x, sharding), mark_sharding(x * 1, sharding),
+            transfer(made, sharding), mark_sharding(made, mesh, P("tp"))}) {
+        EXPECT_THAT(numbers_in(each), same);
+        EXPECT_THAT(numbers_in(each * 1), same);
+        for (const LocalShard& shard : local_shards(each)) {
+          const DimensionSlice part = shard.box()[0];
+          EXPECT_EQ(shard.data().to_vector<float>(),
+                    slice(x, {part.start}, {part.stop}).to_vector<float>());
+        }
+      }
+      EXPECT_THAT(numbers_in(grad([&](Tensor t) { return sum(mark_sharding(t * t, sharding)); })(
+                      from_host(std::vector<float>{1, 2, 3, 4}, {4}))),
+                  ElementsAre(2, 4, 6, 8));
+      EXPECT_THAT(mark_sharding(x > 0, sharding).to_vector<bool>(),
+                  ElementsAre(true, false, false, false));
+      EXPECT_TRUE(throws_error([&] { mark_sharding(complex(x, x), sharding); },
+                               ErrorCode::kInvalidArgument,
+                               {"unreduced_test.cc:", "has no order"}));
+    }
+}
+
 // What the compiler leaves unsummed by itself is not summed and divided again.
 TEST_F(Unreduced, ProductsStayUnsummed) {
   Mesh mesh = two_by_two();

@@ -15,13 +15,25 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 
+def whole(value):
+    """The value as an array; if it is split over "y" and unreduced over "x", the maximum or the minimum along "x"."""
+    import numpy as np
+
+    spec = getattr(getattr(value, "sharding", None), "spec", None)
+    if not getattr(spec, "unreduced", None):
+        return np.asarray(value)
+    combine = {"max": np.max, "min": np.min}[spec.unreduced_kind.name]
+    rows = np.stack([np.asarray(shard.data) for shard in value.addressable_shards]).reshape(2, -1)
+    return combine(rows, axis=0)
+
+
 def programs():
     """name: (function, arguments, keywords of the call, arguments of jit, arguments of export)."""
     import jax
     import jax.numpy as jnp
     import numpy as np
     from jax import lax
-    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
+    from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, UnreducedKind
 
     devices = np.array(jax.devices())
     auto = (AxisType.Auto,) * 2
@@ -71,6 +83,17 @@ def programs():
     with jax.set_mesh(explicit):
         yield "explicit_axes", lambda a, b: jnp.einsum("ij,jk->ik", a, b, out_sharding=P("x", "y")), \
             (put(f32(8, 16), "x", None, mesh=explicit), put(f32(16, 8), None, "y", mesh=explicit)), {}, {}, {}
+        # The shards hold maxima and minima over parts of the rows.
+        highest, lowest = (P("y", unreduced={"x"}, unreduced_kind=kind) for kind in (UnreducedKind.max, UnreducedKind.min))
+        rows = put(f32(8, 16), "x", "y", mesh=explicit)
+
+        def extrema(x):
+            return lax.reduce_max(x, axes=(0,), out_sharding=highest), lax.reduce_min(x, axes=(0,), out_sharding=lowest)
+
+        yield "unreduced_results", extrema, (rows,), {}, {}, {}
+        yield "unreduced_inside", lambda x: [jax.reshard(value, P("y")) * 2 for value in extrema(x)], (rows,), {}, {}, {}
+        yield "unreduced_arguments", lambda a, b: jax.reshard(a, P("y")) - jax.reshard(b, P("y")), \
+            jax.jit(extrema)(rows), {}, {}, {}
     yield "complex", lambda a: (a * 2, jnp.abs(a), jnp.fft.fft(a, axis=1)), ((f32(4, 8) + 1j * f32(4, 8)).astype(np.complex64),), {}, {}, {}
     yield "random_bits", lambda key: jax.random.normal(jax.random.wrap_key_data(key), (8, 8)), (one,), {}, {}, {}
     yield "shared", lambda x: (x, jax.lax.with_sharding_constraint(x, NamedSharding(grid, P("x", "y"))) * 2), (f32(8, 16),), {}, {}, {}
@@ -86,8 +109,8 @@ def main(folder):
     folder = pathlib.Path(folder)
     jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/(?=tests/exported/)")  # paths of any machine
     for name, function, arguments, named, of_jit, of_export in programs():
-        inputs = [np.array(value) for value in jax.tree.leaves((arguments, named))]
-        expected = [np.asarray(value) for value in jax.tree.leaves(jax.jit(function)(*arguments, **named))]
+        inputs = [np.array(whole(value)) for value in jax.tree.leaves((arguments, named))]
+        expected = [whole(value) for value in jax.tree.leaves(jax.jit(function)(*arguments, **named))]
         if name == "ring":  # the oldest convention that is supported
             jax.config.update("jax_export_calling_convention_version", 9)
         exported = export.export(jax.jit(function, **of_jit), **of_export)(*arguments, **named)

@@ -7,6 +7,7 @@
 #include "meshard/graph/sharding_mark.h"
 #include "meshard/mesh/axes_index.h"
 #include "meshard/ops/definition/op_table.h"
+#include "meshard/sharding/axis_moves.h"
 #include "meshard/sharding/propagate.h"
 
 namespace meshard {
@@ -35,8 +36,8 @@ Sharding summed(const Sharding& sharding) {
 }
 
 bool has_summands(const Sharding& sharding) {
-  return !sharding.unreduced_axes().empty() &&
-         AxesIndex(sharding.mesh(), sharding.unreduced_axes()).size() > 1;
+  const AxisList axes = summed_axes(sharding);
+  return !axes.empty() && AxesIndex(sharding.mesh(), axes).size() > 1;
 }
 
 const Value* unsummed_operand(const Node& mark) {

@@ -8,7 +8,9 @@ namespace meshard {
 
 /// The same sharding, summed: without unreduced axes.
 Sharding summed(const Sharding& sharding);
-/// True if devices hold different summands: an unreduced axis has more than one device.
+/// True if devices hold different summands: an unreduced axis has more than one device. What is
+/// unreduced by a maximum or a minimum is held whole by each device, since it is the maximum and
+/// the minimum of its copies.
 bool has_summands(const Sharding& sharding);
 
 /// The operand of a mark of unreduced axes if the compiler leaves it unsummed by itself: the result

@@ -153,7 +153,7 @@ Tensor batch_member(const Tensor& batched, SourceLocation where) {
   if (const Sharding* given = explicit_sharding(batched.value()))
     sharding = Sharding(given->mesh(), PartitionSpec({given->spec().dimensions().begin() + 1,
                                                       given->spec().dimensions().end()}))
-                   .with_unreduced(given->unreduced_axes());
+                   .with_unreduced_of(*given);
   internal::InheritSource line(where);
   Tensor member = make_parameter({type.dtype, Shape(std::move(sizes))}, std::move(sharding), where);
   if (manual_axes(batched.value())) member.value().node()->annotate(batched.value()->annotations());

@@ -21,9 +21,9 @@ thread_local int strict_scopes = 0;
 
 Tensor mark(const Tensor& x, const Sharding& sharding, SourceLocation where) {
   check_even(sharding, x.shape(), where);
-  if (!sharding.unreduced_axes().empty() && x.dtype() == DType::bool_)
-    throw_invalid(where, "[mark_sharding] ", x.type(),
-                  " is not a sum, so it cannot be unreduced: ", sharding);
+  if (std::string_view why = why_not_unreduced(x.dtype(), sharding); !why.empty())
+    throw_invalid(where, "[mark_sharding] ", x.type(), why,
+                  ", so it cannot be unreduced: ", sharding);
   // In a trace, a number or a fully replicated value may follow other values to their devices;
   // recording the mark prevents that.
   bool may_follow = tracing() && sharding.is_fully_replicated() && !marked_sharding(x.value());

@@ -167,7 +167,7 @@ function shardingGroups() {
   const groups = new Map();
   const add = (list, role) => list.forEach((value, i) => {
     const sharding = value.sharding;
-    const key = sharding ? JSON.stringify([sharding.mesh, sharding.spec, sharding.replicated, sharding.unreduced]) : '';
+    const key = sharding ? JSON.stringify([sharding.mesh, sharding.spec, sharding.replicated, sharding.unreduced, sharding.unreduced_kind]) : '';
     if (!groups.has(key)) groups.set(key, {sharding, values: []});
     const captured = role === 'argument' && i >= list.length - report.num_captured;
     groups.get(key).values.push({...value, role: captured ? 'captured' : role, number: i, label: value.name || `${role} ${i}`});
@@ -180,7 +180,7 @@ function shardingGroups() {
 
 function specText(sharding) {
   if (!sharding) return 'not sharded';
-  return sharding.spec + (sharding.unreduced.length ? ` unreduced ${axesText(sharding.unreduced)}` : '') +
+  return sharding.spec + (sharding.unreduced.length ? ` unreduced ${sharding.unreduced_kind ?? ''}${axesText(sharding.unreduced)}` : '') +
     (sharding.replicated.length ? ` replicated ${axesText(sharding.replicated)}` : '');
 }
 
@@ -239,7 +239,7 @@ function valuesSection() {
     pictureBox.replaceChildren(drawn ? drawn.element : h('p', {class: 'muted'}, 'The whole value is on one device.'));
     details.replaceChildren();
     const open = chosen.sharding ? chosen.sharding.dimensions.map((each, d) => each.open ? d : -1).filter((d) => d >= 0) : [];
-    inside.replaceChildren(...(chosen.sharding && chosen.sharding.unreduced.length ? [h('p', {class: 'hint'}, `Unreduced along ${axesText(chosen.sharding.unreduced)}: the value is the sum of the parts along it.`)] : []),
+    inside.replaceChildren(...(chosen.sharding && chosen.sharding.unreduced.length ? [h('p', {class: 'hint'}, `Unreduced along ${axesText(chosen.sharding.unreduced)}: the value is the ${{max: 'maximum', min: 'minimum'}[chosen.sharding.unreduced_kind] ?? 'sum'} of the parts along it.`)] : []),
       ...(open.length ? [h('p', {class: 'hint'}, `Open: the compiler may split dimension ${open.join(', ')} further.`)] : []));
     list.refresh();
     show(looking.position);

@@ -11,6 +11,7 @@
 #include "meshard/runtime/internal/event_recorder.h"
 #include "meshard/runtime/internal/fabric.h"
 #include "meshard/runtime/tiles.h"
+#include "meshard/sharding/axis_moves.h"
 
 namespace meshard {
 namespace {
@@ -57,8 +58,8 @@ class ShardSender {
     std::vector<LocalPosition> positions = local_positions(client_, sharding_.mesh(), where_);
     platforms_.fabric(client_).check_equal_data(array_, sharding_.mesh(), where_);
     // The first position of each tile determines its source; all positions of a tile share it.
-    // Along unreduced axes, the value is the sum of the shards: those after the first are zeros.
-    const AxesIndex summand(sharding_.mesh(), sharding_.unreduced_axes());
+    // Along summed axes, the value is the sum of the shards: those after the first are zeros.
+    const AxesIndex summand(sharding_.mesh(), summed_axes(sharding_));
     std::vector<std::size_t> tile_of;
     std::optional<std::size_t> zeros;
     std::unordered_map<std::int64_t, std::size_t> tiles;

@@ -33,8 +33,7 @@ class RetargetedShardings {
 
  private:
   Sharding of(const Sharding& sharding) const {
-    return Sharding(mesh_for(sharding.mesh()), sharding.spec())
-        .with_unreduced_of(sharding);
+    return Sharding(mesh_for(sharding.mesh()), sharding.spec()).with_unreduced_of(sharding);
   }
 
   // Equal texts have their meshes in the same order. A mesh that is not in the text was made for

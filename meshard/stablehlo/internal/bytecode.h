@@ -90,6 +90,7 @@ class Bytecode {
   const BytecodeEntry& attribute(std::uint64_t index) const {
     return at(attributes_, index, "attribute");
   }
+  std::size_t num_attributes() const { return attributes_.size(); }
   const BytecodeEntry& type(std::uint64_t index) const { return at(types_, index, "type"); }
   std::string_view properties(std::uint64_t index) const {
     return at(properties_, index, "property list");

@@ -49,6 +49,16 @@ constexpr std::int64_t kDynamic = std::numeric_limits<std::int64_t>::min();
 
 }  // namespace
 
+bool names_reductions(const Bytecode& bytecode) {
+  for (std::size_t i = 0; i < bytecode.num_attributes(); ++i) {
+    const BytecodeEntry& entry = bytecode.attribute(i);
+    if (entry.dialect == "sdy" && !entry.is_text &&
+        ByteCursor(entry.bytes).number() == kShardingWithReduction)
+      return true;
+  }
+  return false;
+}
+
 void BytecodeValues::work(std::uint64_t amount) {
   if (amount > work_left_) fail_bytecode("its attributes refer to each other too often");
   work_left_ -= amount;

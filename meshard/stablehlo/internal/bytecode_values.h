@@ -13,6 +13,10 @@
 
 namespace meshard::stablehlo {
 
+/// Whether a sharding is encoded with the reduction of its unreduced axes, as Shardy does since
+/// July 2026; older compilers refuse it. @error throws data loss
+bool names_reductions(const Bytecode& bytecode);
+
 /// Reads attributes and types by number. Refers to the bytecode. The total work is limited, because
 /// entries may refer to each other many times.
 class BytecodeValues {

@@ -100,16 +100,31 @@ bool load_dimension(PyObject* object, DimensionSpec& dimension) noexcept {
   return true;
 }
 
+std::optional<UnreducedKind> unreduced_kind(std::string_view text) noexcept {
+  for (const auto& [kind, name] : EnumNames<UnreducedKind>::kNames)
+    if (text == name) return kind;
+  return std::nullopt;
+}
+
 bool is_spec_of_jax(PyObject* object) noexcept {
   return PyObject_HasAttrString(object, "partitions") != 0 &&
          PyObject_HasAttrString(object, "unreduced") != 0;
 }
 
-bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced) noexcept {
+bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced,
+                      UnreducedKind& kind) noexcept {
   try {
     nb::handle given(object);
     nb::tuple partitions(nb::object(given.attr("partitions")));
     nb::list axes(nb::object(given.attr("unreduced")));
+    kind = UnreducedKind::kSum;
+    nb::object named = nb::getattr(given, "unreduced_kind", nb::none());  // since JAX 0.12
+    if (!named.is_none()) {
+      std::optional<UnreducedKind> known =
+          unreduced_kind(nb::cast<std::string>(named.attr("name")));
+      if (!known) return false;
+      kind = *known;
+    }
     return load_spec(partitions.ptr(), spec) && load_axes(axes.ptr(), unreduced);
   } catch (nb::python_error&) {
     return false;

@@ -29,10 +29,14 @@ bool load_dimension(PyObject* object, DimensionSpec& dimension) noexcept;
 /// A sequence of the above. False if an element is something else.
 bool load_spec(PyObject* sequence, PartitionSpec& spec) noexcept;
 
+/// "sum", "max" or "min".
+std::optional<UnreducedKind> unreduced_kind(std::string_view text) noexcept;
+
 /// True for a jax.sharding.PartitionSpec.
 bool is_spec_of_jax(PyObject* object) noexcept;
-/// What it says: the spec, and the unreduced axes.
-bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced) noexcept;
+/// What it says: the spec, the unreduced axes, and how they are reduced.
+bool load_spec_of_jax(PyObject* object, PartitionSpec& spec, AxisList& unreduced,
+                      UnreducedKind& kind) noexcept;
 
 /// `"x"`, `0`, or an AxisRef if it is a sub-axis.
 nanobind::object axis_object(const AxisRef& axis);
@@ -129,11 +133,13 @@ struct type_caster<meshard::PartitionSpec> : type_caster_base<meshard::Partition
     using namespace meshard::python;
     const bool is_list = PyTuple_Check(source.ptr()) || PyList_Check(source.ptr());
     meshard::AxisList unreduced;  // which a spec of ours cannot say
+    meshard::UnreducedKind kind;
     bool loaded = false;
     if (is_list) {
       loaded = load_spec(source.ptr(), made_.emplace());
     } else if (is_spec_of_jax(source.ptr())) {
-      loaded = load_spec_of_jax(source.ptr(), made_.emplace(), unreduced) && unreduced.empty();
+      loaded =
+          load_spec_of_jax(source.ptr(), made_.emplace(), unreduced, kind) && unreduced.empty();
     } else if (!PyUnicode_Check(source.ptr())) {
       return false;
     }

@@ -72,7 +72,7 @@ void bind_placements(nb::module_& module) {
   nb::class_<Partial> partial(
       module, "Partial",
       "A placement: each device along the mesh axis holds a partial result, not reduced yet. "
-      "`sum` is an unreduced axis of a Sharding.");
+      "`sum`, `max` and `min` are unreduced axes of a Sharding.");
   bind_placement(partial);
   partial.def(nb::init<std::string>(), nb::arg("reduce_op") = "sum")
       .def_ro("reduce_op", &Partial::reduce_op, "The reduction that makes the whole value.");

@@ -28,7 +28,17 @@ std::string sharding_code(const Sharding& sharding) {
     code += ", replicated=" + axes_code(sharding.replicated_axes());
   if (!sharding.unreduced_axes().empty())
     code += ", unreduced=" + axes_code(sharding.unreduced_axes());
+  if (sharding.unreduced_kind() != UnreducedKind::kSum)
+    code += cat(", unreduced_kind='", enum_name(sharding.unreduced_kind()), "'");
   return code + ")";
+}
+
+UnreducedKind checked_kind(std::string_view text) {
+  std::optional<UnreducedKind> kind = unreduced_kind(text);
+  if (!kind)
+    throw_invalid({}, "[sharding] unreduced_kind is \"sum\", \"max\" or \"min\"; got \"", text,
+                  "\"");
+  return *kind;
 }
 
 using BoxTuple = nb::typed<nb::tuple, nb::slice, nb::ellipsis>;
@@ -121,12 +131,16 @@ void bind_sharding_construction(ShardingClass& type) {
   type.def(
           "__init__",
           [](Sharding* self, const Mesh& mesh, const PartitionSpec& spec,
-             std::optional<std::size_t> ndim, const AxisList& replicated,
-             const AxisList& unreduced) {
+             std::optional<std::size_t> ndim, const AxisList& replicated, const AxisList& unreduced,
+             std::string_view unreduced_kind) {
             Sharding made =
                 ndim ? Sharding(mesh, spec, *ndim, kNoWhere) : Sharding(mesh, spec, kNoWhere);
             if (!replicated.empty()) made = made.with_replicated(replicated, kNoWhere);
-            if (!unreduced.empty()) made = made.with_unreduced(unreduced, kNoWhere);
+            const UnreducedKind kind = checked_kind(unreduced_kind);
+            if (unreduced.empty() && kind != UnreducedKind::kSum)
+              throw_invalid({}, "[sharding] unreduced_kind=\"", unreduced_kind,
+                            "\" says how unreduced axes are reduced, and unreduced=() has none");
+            if (!unreduced.empty()) made = made.with_unreduced(unreduced, kind, kNoWhere);
             new (self) Sharding(std::move(made));
           },
           nb::sig("def __init__(self, mesh: Mesh, spec: PartitionSpec | tuple | list, "
@@ -134,9 +148,11 @@ void bind_sharding_construction(ShardingClass& type) {
                   "replicated: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
                   "= (), "
                   "unreduced: str | int | AxisRef | collections.abc.Sequence[str | int | AxisRef] "
-                  "= ()) -> None"),
+                  "= (), "
+                  "unreduced_kind: str = 'sum') -> None"),
           nb::arg("mesh"), nb::arg("spec"), nb::arg("ndim").none() = nb::none(), nb::kw_only(),
-          nb::arg("replicated") = nb::tuple(), nb::arg("unreduced") = nb::tuple())
+          nb::arg("replicated") = nb::tuple(), nb::arg("unreduced") = nb::tuple(),
+          nb::arg("unreduced_kind") = "sum")
       .def(
           "__init__",
           [](Sharding* self, nb::handle sharding) {
@@ -148,12 +164,14 @@ void bind_sharding_construction(ShardingClass& type) {
             nb::object given = sharding.attr("spec");
             PartitionSpec spec;
             AxisList unreduced;
-            if (!is_spec_of_jax(given.ptr()) || !load_spec_of_jax(given.ptr(), spec, unreduced))
+            UnreducedKind kind;
+            if (!is_spec_of_jax(given.ptr()) ||
+                !load_spec_of_jax(given.ptr(), spec, unreduced, kind))
               throw_not_spec(given);
             Sharding made(mesh_of(sharding.attr("mesh"), nb::none(), nb::none(), {}), spec,
                           kNoWhere);
             new (self)
-                Sharding(unreduced.empty() ? made : made.with_unreduced(unreduced, kNoWhere));
+                Sharding(unreduced.empty() ? made : made.with_unreduced(unreduced, kind, kNoWhere));
           },
           nb::arg("sharding"))
       .def_static("replicated", &Sharding::replicated, nb::arg("mesh"), nb::arg("ndim"),
@@ -168,11 +186,12 @@ void bind_sharding_construction(ShardingClass& type) {
           "dimensions.")
       .def(
           "with_unreduced",
-          [](const Sharding& sharding, const AxisList& axes) {
-            return sharding.with_unreduced(axes, kNoWhere);
+          [](const Sharding& sharding, const AxisList& axes, std::string_view kind) {
+            return sharding.with_unreduced(axes, checked_kind(kind), kNoWhere);
           },
-          nb::arg("axes"),
-          "The same with these axes unreduced: the value is the sum of the shards along them.")
+          nb::arg("axes"), nb::arg("kind") = "sum",
+          "The same with these axes unreduced: the value is the sum of the shards along them, or, "
+          "with the kind `max` or `min`, their maximum or minimum.")
       .def(
           "with_ndim",
           [](const Sharding& sharding, std::size_t ndim) {
@@ -203,7 +222,11 @@ void bind_sharding_fields(ShardingClass& type) {
       .def_prop_ro("replicated_axes", &Sharding::replicated_axes,
                    "The explicitly replicated axes, in mesh order.")
       .def_prop_ro("unreduced_axes", &Sharding::unreduced_axes,
-                   "The unreduced axes, over which the value is not summed yet, in mesh order.")
+                   "The unreduced axes, over which the shards are not combined yet, in mesh order.")
+      .def_prop_ro(
+          "unreduced_kind",
+          [](const Sharding& sharding) { return enum_name(sharding.unreduced_kind()); },
+          "How the shards along the unreduced axes make the value: `sum`, `max` or `min`.")
       .def_prop_ro("unused_axes", &Sharding::unused_axes,
                    "The axes that split no dimension, in mesh order: replicated or unreduced.")
       .def_prop_ro("is_fully_replicated", &Sharding::is_fully_replicated,
