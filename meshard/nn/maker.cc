@@ -63,9 +63,9 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
 }
 
 void Maker::check_rules(SourceLocation where) const {
-  static constexpr std::string_view kOfLayers[] = {"batch",    "embed",  "expert",    "head",
-                                                   "heads",    "hidden", "key_heads", "length",
-                                                   "sequence", "time",   "tokens",    "vocabulary"};
+  static constexpr std::string_view kOfLayers[] = {
+      "batch",     "channels", "embed",    "expert", "filters", "head", "heads",     "hidden",
+      "key_heads", "length",   "sequence", "time",   "tokens",  "rank", "vocabulary"};
   for (const AxisRules::Rule& rule : rules_.rules()) {
     if (names_.contains(rule.first) || rules_.mesh()->find_axis(rule.first) ||
         std::ranges::find(kOfLayers, rule.first) != std::end(kOfLayers))

@@ -47,6 +47,15 @@ namespace {
 
 using FanPair = std::pair<std::int64_t, std::int64_t>;
 
+// The enumerator whose name in Python is `name`; `names` are those of all, in their order.
+template <class Enum>
+Enum of_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return static_cast<Enum>(i);
+  throw nb::value_error(
+      cat("the ", what, " is one of ", join(names, ", "), ", not \"", name, "\"").c_str());
+}
+
 void bind_initializers(nb::module_& nn_module) {
   nb::class_<BoundInitializer>(nn_module, "Initializer",
                                "Computes the initial value of a parameter.\n\n"
@@ -87,9 +96,46 @@ void bind_initializers(nb::module_& nn_module) {
   of_number("constant", nn::init::constant, "value", "One value everywhere.");
   of_number("normal", nn::init::normal, "deviation", "Normal with mean 0.");
   of_number("uniform", nn::init::uniform, "limit", "Uniform in [-limit, limit).");
-  of_number("truncated_normal", nn::init::truncated_normal, "deviation",
-            "Normal with mean 0, truncated at two standard deviations. `deviation` is that of the "
-            "normal before truncation.");
+  init.def(
+      "truncated_normal",
+      [](double deviation, double low, double high) {
+        return BoundInitializer{nn::init::truncated_normal(deviation, low, high, caller_line()),
+                                cat("truncated_normal(", deviation, ", ", low, ", ", high, ")")};
+      },
+      nb::arg("deviation"), nb::arg("low") = -2.0, nb::arg("high") = 2.0,
+      "Normal with mean 0, truncated at `low` and `high` standard deviations. `deviation` is that "
+      "of the normal before truncation.\n\n"
+      "Raises InvalidArgumentError unless low < high.");
+  init.def(
+      "variance_scaling",
+      [](double scale, const std::string& fan, const std::string& distribution) {
+        return BoundInitializer{
+            nn::init::variance_scaling(
+                scale,
+                of_name<nn::init::Fan>("fan", fan, {"in", "out", "average", "geometric_mean"}),
+                of_name<nn::init::Distribution>("distribution", distribution,
+                                                {"truncated_normal", "normal", "uniform"}),
+                caller_line()),
+            cat("variance_scaling(", scale, ", \"", fan, "\", \"", distribution, "\")")};
+      },
+      nb::arg("scale"), nb::arg("fan"), nb::arg("distribution"),
+      "Mean 0 and variance scale / fan. `fan` is \"in\" (inputs per output), \"out\" (outputs per "
+      "input), \"average\" or \"geometric_mean\"; `distribution` is \"truncated_normal\" (at two "
+      "standard deviations, with the variance after truncation), \"normal\" or \"uniform\". With a "
+      "truncated normal, scales 1 and 2 and \"in\" are the lecun_normal and he_normal of JAX and "
+      "flax, scale 1 and \"average\" their glorot_normal; these of this module are not truncated."
+      "\n\nRaises InvalidArgumentError unless the scale is positive.");
+  init.def(
+      "delta_orthogonal",
+      [](double scale) {
+        return BoundInitializer{nn::init::delta_orthogonal(scale),
+                                cat("delta_orthogonal(", scale, ")")};
+      },
+      nb::arg("scale") = 1.0,
+      "Kernels of convolutions, [window..., inputs, outputs], that are zero but for an orthogonal "
+      "matrix in the middle of the window, times `scale` (Xiao et al., 2018).\n\n"
+      "Raises InvalidArgumentError when it is called for a rank that is not 3 to 5, or for more "
+      "inputs than outputs.");
   plain("glorot_uniform", nn::init::glorot_uniform,
         "Uniform with variance 2 / (inputs + outputs) (Glorot and Bengio, 2010; also called "
         "Xavier).");

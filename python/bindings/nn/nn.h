@@ -7,8 +7,10 @@
 #include <string_view>
 #include <type_traits>
 
-#include "meshard/nn/nn.h"
+#include "meshard/nn/all.h"
 #include "python/bindings/arrays/tensors.h"
+#include "python/bindings/interpreter/lock.h"
+#include "python/bindings/interpreter/source_line.h"
 
 namespace meshard::python {
 
@@ -27,7 +29,20 @@ nn::Initializer initializer_of(nanobind::object object);
 /// @error type error with the text `what`
 Tensor returned_tensor(nanobind::handle result, const char* what);
 
+/// What `make` returns. Parameters are computed meanwhile, without the lock.
+template <class F>
+auto made_unlocked(const F& make) {
+  CallerLine line;
+  Unlocked unlocked;
+  return make();
+}
+
 void bind_layers(nanobind::module_& nn_module);
+/// Convolutions, and normalizations of channels.
+void bind_channel_layers(nanobind::module_& nn_module);
+/// Recurrent cells, and adapters of weights.
+void bind_recurrent_layers(nanobind::module_& nn_module);
+void bind_losses(nanobind::module_& nn_module);
 
 }  // namespace meshard::python
 
@@ -101,6 +116,26 @@ template <>
 struct type_caster<meshard::nn::LayerNorm> : LayerCaster<meshard::nn::LayerNorm> {};
 template <>
 struct type_caster<meshard::nn::RmsNorm> : LayerCaster<meshard::nn::RmsNorm> {};
+template <>
+struct type_caster<meshard::nn::Conv> : LayerCaster<meshard::nn::Conv> {};
+template <>
+struct type_caster<meshard::nn::BatchNorm> : LayerCaster<meshard::nn::BatchNorm> {};
+template <>
+struct type_caster<meshard::nn::BatchStatistics> : LayerCaster<meshard::nn::BatchStatistics> {};
+template <>
+struct type_caster<meshard::nn::GroupNorm> : LayerCaster<meshard::nn::GroupNorm> {};
+template <>
+struct type_caster<meshard::nn::InstanceNorm> : LayerCaster<meshard::nn::InstanceNorm> {};
+template <>
+struct type_caster<meshard::nn::SimpleCell> : LayerCaster<meshard::nn::SimpleCell> {};
+template <>
+struct type_caster<meshard::nn::LstmCell> : LayerCaster<meshard::nn::LstmCell> {};
+template <>
+struct type_caster<meshard::nn::LstmState> : LayerCaster<meshard::nn::LstmState> {};
+template <>
+struct type_caster<meshard::nn::GruCell> : LayerCaster<meshard::nn::GruCell> {};
+template <>
+struct type_caster<meshard::nn::Lora> : LayerCaster<meshard::nn::Lora> {};
 template <>
 struct type_caster<meshard::nn::Mlp> : LayerCaster<meshard::nn::Mlp> {};
 template <>

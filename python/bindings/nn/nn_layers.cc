@@ -20,14 +20,6 @@ namespace nb = nanobind;
 namespace meshard::python {
 namespace {
 
-// What `make` returns. Parameters are computed meanwhile, without the lock.
-template <class F>
-auto made_unlocked(const F& make) {
-  CallerLine line;
-  Unlocked unlocked;
-  return make();
-}
-
 nn::Activation activation_of(nb::object object) {
   if (!PyCallable_Check(object.ptr())) throw nb::type_error("an activation must be a function");
   return [function = share(std::move(object))](const Tensor& x) {
@@ -167,6 +159,9 @@ void bind_applications(nb::module_& nn_module) {
 void bind_layers(nb::module_& nn_module) {
   bind_makers(nn_module);
   bind_applications(nn_module);
+  bind_channel_layers(nn_module);
+  bind_recurrent_layers(nn_module);
+  bind_losses(nn_module);
 }
 
 }  // namespace meshard::python

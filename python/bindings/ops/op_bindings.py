@@ -33,7 +33,7 @@ WRITTEN_BY_HAND = {
     "set_debug_print_handler", "formatted", "elements_text", "print_debug_line", "needing", "pure_callback",
     "call_host_function", "signed_qr", "regular_factor", "scan_tensors", "switch_tensors", "while_tensors", "widened",
     "layer_slice", "full_to_shard", "shard_to_full", "select_and_scatter_add", "optimization_barrier",
-    "broadcast_shapes", "literal",
+    "broadcast_shapes", "literal", "why_not_unreduced",
 }
 
 # C++ type -> (type of the bound function's parameter, expression of the argument; {} is the parameter).

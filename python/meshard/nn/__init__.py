@@ -11,14 +11,21 @@ exchanged.
 """
 
 from . import init
+from ._channel_norms import *  # noqa: F403
+from ._conv import *  # noqa: F403
 from ._functions import *  # noqa: F403
 from ._layers import *  # noqa: F403
+from ._lora import *  # noqa: F403
+from ._losses import *  # noqa: F403
 from ._make import *  # noqa: F403
+from ._recurrent import *  # noqa: F403
 from ._stacked import *  # noqa: F403
-from . import _functions, _layers, _make, _stacked
+from . import (
+    _channel_norms, _conv, _functions, _layers, _lora, _losses, _make, _recurrent, _stacked)
 from .._names import shown as _shown
 
-__all__ = ["init", *_functions.__all__, *_layers.__all__, *_make.__all__, *_stacked.__all__]
+__all__ = ["init", *_channel_norms.__all__, *_conv.__all__, *_functions.__all__, *_layers.__all__, *_lora.__all__,
+           *_losses.__all__, *_make.__all__, *_recurrent.__all__, *_stacked.__all__]
 __getattr__, __dir__ = _shown(__name__)
 
 for _name in __all__:
