@@ -15,6 +15,13 @@ struct TwoTensors {
   MESHARD_FIELDS(weight, bias)
 };
 
+/// Layers whose only parameters are tensors, stacked as in nn::Layers.
+struct StackedTensors {
+  using StackedPart = Tensor;
+  Tensor stacked;
+  MESHARD_FIELDS(stacked)
+};
+
 inline TwoTensors two_tensors(std::vector<float> weight, std::vector<float> bias) {
   return {from_host(std::move(weight), {4, 2}), from_host(std::move(bias), {2})};
 }

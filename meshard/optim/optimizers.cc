@@ -1,9 +1,8 @@
 #include "meshard/optim/optimizers.h"
 
-#include <cmath>
-
 #include "meshard/base/error.h"
 #include "meshard/ops/all.h"
+#include "meshard/optim/adaptive.h"
 
 namespace meshard::optim::internal {
 
@@ -32,15 +31,6 @@ SgdParts sgd_step(const Sgd& options, SgdParts parts, std::span<const Tensor> gr
   return parts;
 }
 
-namespace {
-
-// 1 - beta^steps, accurate also where beta^steps is close to 1.
-Tensor correction(double beta, const Tensor& steps) {
-  return beta == 0 ? ones({}) : -expm1(astype(steps, DType::f32) * std::log(beta));
-}
-
-}  // namespace
-
 AdamW with_decay(const Adam& adam) {
   return {.rate = adam.rate,
           .beta1 = adam.beta1,
@@ -54,8 +44,8 @@ AdamW with_decay(const Adam& adam) {
 AdamParts adam_step(const AdamW& options, AdamParts parts, std::span<const Tensor> gradients) {
   Tensor rate = options.rate(parts.steps);
   parts.steps = laid_out(parts.steps + 1, parts.steps);
-  Tensor first = correction(options.beta1, parts.steps);
-  Tensor second = sqrt(correction(options.beta2, parts.steps));
+  Tensor first = mean_correction(options.beta1, parts.steps);
+  Tensor second = sqrt(mean_correction(options.beta2, parts.steps));
   bool efficient = options.form == AdamForm::kEfficient;
   for (std::size_t i = 0; i < gradients.size(); ++i) {
     Tensor &mean = parts.means[i], &square_ = parts.squares[i], &whole = parts.parameters[i];

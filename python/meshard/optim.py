@@ -1,4 +1,4 @@
-"""Optimizers, learning rate schedules, clipping, accumulation and loss scaling.
+"""Optimizers and chains of them, learning rate schedules, averages, clipping, accumulation and loss scaling.
 
 An optimizer is a value with two methods: init() makes its state, and update() takes a step.
 
@@ -19,17 +19,26 @@ import typing
 from ._meshard import Tensor
 from ._meshard import optim as _optim
 from ._meshard.optim import (
-    Fsdp, Schedule, cast, chosen, clip_by_global_norm, cosine, global_norm, joined, linear, piecewise, warm_up,
-    zero_layout)
+    Fsdp, Schedule, cast, chosen, clip_by_global_norm, cosine, cosine_restarts, exponential, global_norm,
+    interpolated, inverse_square_root, joined, linear, one_cycle, piecewise, polynomial, warm_up, zero_layout)
 from ._names import shown as _shown
+from ._optimizers import (
+    Adafactor, Adagrad, Adam, AdamState, AdamW, ApplyIfFinite, Chain, ClipByBlock, ClipByGlobalNorm, ClipByValue, Decay,
+    Freeze, Groups, Lamb, Lion, Momentum, MultiSteps, Muon, RmsProp, Scale, Sgd, SgdState, Shampoo, StochasticRounding,
+    TransformState)
 
-__all__ = ["Adam", "AdamState", "AdamW", "Fsdp", "LossScale", "LossScaling", "Schedule", "Sgd", "SgdState",
-           "accumulated", "cast", "chosen", "clip_by_global_norm", "cosine", "global_norm", "joined", "linear",
-           "piecewise", "warm_up", "zero_layout"]
+__all__ = ["Adafactor", "Adagrad", "Adam", "AdamState", "AdamW", "ApplyIfFinite", "Average", "AverageState", "Chain",
+           "ClipByBlock", "ClipByGlobalNorm", "ClipByValue", "Decay", "Freeze", "Fsdp", "Groups", "Lamb", "Lion",
+           "LossScale", "LossScaling", "Momentum", "MultiSteps", "Muon", "RmsProp", "Scale", "Schedule", "Sgd",
+           "SgdState", "Shampoo", "StochasticRounding", "TransformState", "accumulated", "cast", "chosen",
+           "clip_by_global_norm", "cosine", "cosine_restarts", "exponential", "global_norm", "interpolated",
+           "inverse_square_root", "joined", "linear", "one_cycle", "piecewise", "polynomial", "warm_up", "zero_layout"]
 __getattr__, __dir__ = _shown(__name__)
 
 
-for _class in (Fsdp, Schedule):
+for _class in (Adafactor, Adagrad, Adam, AdamState, AdamW, ApplyIfFinite, Chain, ClipByBlock, ClipByGlobalNorm,
+               ClipByValue, Decay, Freeze, Fsdp, Groups, Lamb, Lion, Momentum, MultiSteps, Muon, RmsProp, Scale,
+               Schedule, Sgd, SgdState, Shampoo, StochasticRounding, TransformState):
     _class.__module__ = __name__
 
 
@@ -38,126 +47,57 @@ def _option(default):
 
 
 @dataclasses.dataclass(eq=False)
-class AdamState:
-    """Adam's running means of the gradients and of their squares, in the structure of the parameters."""
+class AverageState:
+    """An average of parameters: in their structure and shardings, float32 for floats of 16 bits or less."""
 
     mean: typing.Any
-    square: typing.Any
+    count: Tensor
+    """The number of parameters in the average, i32."""
     steps: Tensor
-    """The number of steps taken so far, i32."""
+    """The number of calls of update(), i32."""
 
+    def averaged(self, params) -> typing.Any:
+        """The average in the dtypes and shardings of `params`, to evaluate a model with.
 
-def _adam_init(params, layout):
-    return AdamState(*_optim.adam_init(params, params if layout is None else layout))
-
-
-def _adam_update(adam, weight_decay, decay_rank, params, gradients, state):
-    if adam.form not in ("corrected", "efficient"):
-        raise ValueError(f"no form {adam.form!r} of Adam: corrected, efficient")
-    params, parts = _optim.adam_update(
-        adam.rate, adam.beta1, adam.beta2, adam.epsilon, weight_decay, decay_rank, adam.form == "efficient", params,
-        gradients, state.mean, state.square, state.steps)
-    return params, AdamState(*parts)
+        `params` themselves while nothing is in the average.
+        """
+        return _optim.averaged(self.mean, self.count, params)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Adam:
-    """Adam (Kingma and Ba: Adam, a Method for Stochastic Optimization, 2015).
+class Average:
+    """How parameters are averaged over steps: exponentially (EMA) or equally (SWA).
 
-    `rate` is a number, a Schedule or a function of the number of steps taken. `form` says where epsilon is added, with
-    hats for means that are corrected for their start at zero: `"corrected"` is rate * m^ / (sqrt(v^) + epsilon), the
-    paper's Algorithm 1; `"efficient"` is rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon), the end of
-    its section 2.
+    With `decay` d, the average becomes d * average + (1 - d) * parameters (Polyak and Juditsky, 1992, with exponential
+    weights); without, all have the same weight (Izmailov et al.: Averaging Weights Leads to Wider Optima, 2018). The
+    first ones are taken as they are. Of the calls of update(), it uses those with the numbers `start`, `start + every`,
+    ..., counted from 0.
+
+        ema = optim.Average(decay=0.999)
+        average = ema.init(params)
+        average = ema.update(params, average)  # after each step, inside jit
+        model = average.averaged(params)
     """
 
-    rate: float | Schedule | typing.Callable = _option(1e-3)
-    beta1: float = _option(0.9)
-    beta2: float = _option(0.999)
-    epsilon: float = _option(1e-8)
-    form: str = _option("corrected")
+    decay: float | None = _option(None)
+    start: int = _option(0)
+    every: int = _option(1)
 
-    def init(self, params, layout=None) -> AdamState:
-        """The state before the first step: zeros created on the devices.
+    def init(self, params, layout=None) -> AverageState:
+        """The state before the first parameters, sharded as `layout`, by default as the parameters.
 
-        Each is sharded as the corresponding tensor of `layout` (see zero_layout()), by default as its parameter. The
-        means of 16-bit parameters are f32.
+        Raises InvalidArgumentError for a decay outside [0, 1], `start` below 0 and `every` below 1.
         """
-        return _adam_init(params, layout)
+        return AverageState(*_optim.average_init(self.decay, self.start, self.every, params,
+                                                 params if layout is None else layout))
 
-    def update(self, params, gradients, state: AdamState) -> tuple[typing.Any, AdamState]:
-        """One step: the pair (new parameters, new state).
+    def update(self, params, state: AverageState) -> AverageState:
+        """The average with the parameters after a step. Call it inside jit.
 
-        New tensors have the shardings of the old ones; the step of a parameter is computed in the sharding of its
-        state. Call it inside jit.
-
-        Raises InvalidArgumentError for gradients of another structure or shapes.
+        Raises InvalidArgumentError for parameters of another structure or shapes.
         """
-        return _adam_update(self, 0.0, 0, params, gradients, state)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class AdamW:
-    """Adam with decoupled weight decay: each step also subtracts rate * weight_decay * parameter.
-
-    (Loshchilov and Hutter: Decoupled Weight Decay Regularization, 2019.) `decay_rank` exempts parameters with fewer
-    dimensions from the decay: 2 exempts biases and the scales of norms. The other options are those of Adam.
-    """
-
-    rate: float | Schedule | typing.Callable = _option(1e-3)
-    beta1: float = _option(0.9)
-    beta2: float = _option(0.999)
-    epsilon: float = _option(1e-8)
-    weight_decay: float = _option(1e-2)
-    decay_rank: int = _option(0)
-    form: str = _option("corrected")
-
-    def init(self, params, layout=None) -> AdamState:
-        """The state before the first step, as by Adam.init()."""
-        return _adam_init(params, layout)
-
-    def update(self, params, gradients, state: AdamState) -> tuple[typing.Any, AdamState]:
-        """One step: the pair (new parameters, new state), as by Adam.update()."""
-        return _adam_update(self, self.weight_decay, self.decay_rank, params, gradients, state)
-
-
-@dataclasses.dataclass(eq=False)
-class SgdState:
-    """The velocities, in the structure of the parameters; None without momentum."""
-
-    velocity: typing.Any
-    steps: Tensor
-    """The number of steps taken so far, i32."""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Sgd:
-    """Stochastic gradient descent with momentum and weight decay.
-
-    With g the gradient plus weight_decay times the parameter, the velocity v becomes momentum * v + g, and the
-    parameter changes by -rate * v; with `nesterov` by -rate * (g + momentum * v) (Sutskever et al., 2013). `rate` is a
-    number, a Schedule or a function of the number of steps taken. `decay_rank` exempts parameters with fewer dimensions
-    from the decay.
-    """
-
-    rate: float | Schedule | typing.Callable = _option(1e-2)
-    momentum: float = _option(0.0)
-    nesterov: bool = _option(False)
-    weight_decay: float = _option(0.0)
-    decay_rank: int = _option(0)
-
-    def init(self, params, layout=None) -> SgdState:
-        """The state before the first step; velocities have the shardings of the tensors of `layout`."""
-        return SgdState(*_optim.sgd_init(self.momentum, params, params if layout is None else layout))
-
-    def update(self, params, gradients, state: SgdState) -> tuple[typing.Any, SgdState]:
-        """One step: the pair (new parameters, new state). Call it inside jit.
-
-        Raises InvalidArgumentError for gradients of another structure or shapes, and for a state that was created with
-        or without momentum, unlike these options.
-        """
-        params, parts = _optim.sgd_update(self.rate, self.momentum, self.nesterov, self.weight_decay, self.decay_rank,
-                                          params, gradients, state.velocity, state.steps)
-        return params, SgdState(*parts)
+        return AverageState(*_optim.average_update(self.decay, self.start, self.every, params, state.mean, state.count,
+                                                   state.steps))
 
 
 def accumulated(function, parts: int):

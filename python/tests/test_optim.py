@@ -101,6 +101,110 @@ def test_steps_are_those_of_optax(mine, name, options):
     close(trained(mine, 5)[0], {name: np.asarray(value) for name, value in params.items()}, 2e-6)
 
 
+def test_random_settings_have_the_numbers_of_optax():
+    pytest.importorskip("optax")
+    import compare_optax
+    assert compare_optax.compare(1, seed=3) == []
+
+
+# --- chains, groups, wrappers -----------------------------------------------------------------------------------------
+
+
+def test_chains_are_values():
+    chain = optim.Chain(optim.ClipByValue(0.25), optim.Lion(rate=0.1))
+    assert chain == optim.Chain(optim.ClipByValue(0.25), optim.Lion(rate=0.1)) != optim.Chain(optim.Lion(rate=0.1))
+    assert "ClipByValue(limit=0.25)" in repr(chain)
+    params, state = trained(chain, 3)
+    assert isinstance(state, optim.TransformState) and list(state.slots) == ["1.mean"] and state.numbers == {}
+    step = meshard.jit(lambda chain, params, state: chain.update(params, gradients_of(0), state))
+    step(chain, params, state)
+    step(optim.Chain(optim.ClipByValue(0.25), optim.Lion(rate=0.1)), params, state)
+    step(optim.Chain(optim.ClipByValue(0.5), optim.Lion(rate=0.1)), params, state)
+    assert step.stats.traces == 2
+    with pytest.raises(TypeError, match="not an optimizer or a part of one: 3"):
+        optim.Chain(3)
+    with pytest.raises(meshard.InvalidArgumentError, match='the state has no "0.mean"'):
+        optim.Chain(optim.Lion()).update(params, gradients_of(0), state)
+    with pytest.raises(meshard.InvalidArgumentError, match="only floats can be trained"):
+        chain.init({"n": np.zeros(3, np.int32)})
+
+
+def test_groups_by_name():
+    layers = nn.Layers(nn.Linear(np.ones((2, 3, 3), np.float32), np.ones((2, 3), np.float32)))
+    model = {"blocks": layers, "head": np.ones(2, np.float32)}
+    groups = optim.Groups({"blocks.*.weight": optim.Sgd(rate=1.0), "*.bias": optim.Freeze(),
+                           "head": optim.Chain(optim.Scale(2.0), optim.Sgd(rate=lambda step: 1.0))})
+    ones = tree.map(lambda x: np.ones(x.shape, np.float32), model)
+    after, state = meshard.jit(groups.update)(model, ones, groups.init(model))
+    assert after["blocks"].stacked.weight.numpy().max() == 0 and after["blocks"].stacked.bias.numpy().min() == 1
+    assert after["head"].tolist() == [-1, -1]
+    with pytest.raises(meshard.NotFoundError, match=r"block\..*nearest names are \"blocks\.\*\.weight"):
+        optim.Groups({"block.*.weight": optim.Sgd(), "*": optim.Sgd()}).init(model)
+    with pytest.raises(meshard.InvalidArgumentError, match='no pattern matches "head"'):
+        optim.Groups({"blocks.*": optim.Sgd()}).init(model)
+
+
+def test_skipped_and_gathered_steps():
+    bad = {"weight": gradients_of(0)["weight"], "bias": np.array([np.nan, 1], np.float32)}
+    careful = optim.ApplyIfFinite(optim.Adam(rate=0.1), most=3)
+    state = careful.init(parameters())
+    params, state = careful.update(parameters(), bad, state)
+    close(params, parameters())
+    assert int(state.numbers["total"]) == int(state.numbers["in_a_row"]) == int(state.steps) == 1
+    params, state = careful.update(params, gradients_of(0), state)
+    close(params, {name: value.numpy() for name, value in trained(optim.Adam(rate=0.1), 1)[0].items()})
+
+    parts = optim.MultiSteps(optim.Sgd(rate=1.0), every=3, mean=False)
+    after, state = trained(parts, 3)
+    expected = parameters()
+    for i in range(3):
+        for name, g in gradients_of(i).items():
+            expected[name] = expected[name] - g
+    close(after, expected)
+
+
+def test_averages():
+    params, ema = parameters(), optim.Average(decay=0.75)
+    state = ema.init(params)
+    update = meshard.jit(ema.update)
+    expected = None
+    for i in range(4):
+        moved = {name: value + i for name, value in params.items()}
+        state = update(moved, state)
+        expected = moved if i == 0 else {name: 0.75 * expected[name] + 0.25 * moved[name] for name in moved}
+    close(state.averaged(params), expected)
+    assert int(state.count) == int(state.steps) == 4 and update.stats.traces == 1
+    swa = optim.Average(start=1)
+    state = swa.init(params)
+    for i in range(4):
+        state = swa.update({name: value + i for name, value in params.items()}, state)
+    close(state.averaged(params), {name: value + 2 for name, value in params.items()})
+    with pytest.raises(meshard.InvalidArgumentError, match="not 2"):
+        optim.Average(decay=2.0).init(params)
+
+
+def test_rounding_at_random():
+    params = {"w": meshard.ones(2048, dtype="bfloat16")}
+    gradients = {"w": np.full(2048, -2.0**-10, np.float32)}
+    chain = optim.Chain(optim.Sgd(rate=1.0), optim.StochasticRounding(1))
+    step, state = meshard.jit(chain.update), chain.init(params)
+    for _ in range(4):
+        params, state = step(params, gradients, state)
+    assert params["w"].dtype == meshard.bfloat16
+    deviation = 2.0**-7 * np.sqrt(4 * 7 / 64 / 2048)
+    assert abs(params["w"].numpy().astype(np.float64).mean() - 1 - 2.0**-8) < 5 * deviation
+
+
+def test_states_of_transforms_are_saved(tmp_path):
+    params = placed()
+    chain = optim.Chain(optim.ClipByGlobalNorm(1.0), optim.Muon(rate=0.1))
+    state = chain.init(params, optim.zero_layout(params))
+    assert specs(state.slots["1.mean"]) == [P(None, "data", "model"), P(None, "model"), P(None)]
+    meshard.io.save(tmp_path / "state", state)
+    back = meshard.io.restore(tmp_path / "state", state)
+    assert specs(back.slots["1.mean"]) == specs(state.slots["1.mean"]) and int(back.steps) == 0
+
+
 def test_narrow_parameters_have_wide_states():
     params = optim.cast(parameters(), "bfloat16")
     assert params["weight"].dtype == meshard.bfloat16
@@ -140,6 +244,20 @@ def test_errors_of_updates():
 
 
 # --- schedules --------------------------------------------------------------------------------------------------------
+
+
+def test_decays():
+    assert rates(optim.exponential(1.0, 2, 0.25), [0, 1, 4]) == pytest.approx([1, 0.5, 0.0625])
+    assert rates(optim.exponential(1.0, 2, 0.25, staircase=True, last=0.5), [1, 2]) == pytest.approx([1, 0.5])
+    assert rates(optim.inverse_square_root(3.0, 4), [0, 12, 32]) == pytest.approx([3, 1.5, 1])
+    assert rates(optim.polynomial(2.0, 1.0, 2.0, 4), [0, 2, 9]) == pytest.approx([2, 1.25, 1])
+    assert rates(optim.cosine_restarts(1.0, 2, longer=2, lower=0.5), [0, 1, 2, 4]) == pytest.approx([1, 0.5, 0.5, 0.25])
+    assert rates(optim.interpolated([(0, 0.0), (4, 2.0)], by="cosine"), [0, 2, 9]) == pytest.approx([0, 1, 2])
+    assert rates(optim.one_cycle(1.0, 10), [0, 3, 10]) == pytest.approx([0.04, 1, 4e-6])
+    with pytest.raises(ValueError, match="'linear' or 'cosine'"):
+        optim.interpolated([(0, 1.0)], by="steps")
+    with pytest.raises(meshard.InvalidArgumentError, match="at least 1, not 0"):
+        optim.cosine_restarts(1.0, 5, longer=0)
 
 
 def rates(schedule, steps):

@@ -7,6 +7,8 @@ usage: python_package.py wheel --library PREFIX         builds the wheel against
                                                         without NAME also checks the types
        python_package.py pytorch PYTHON                 compares PyTorch's own suites and whole models, hours; PYTHON is
                                                         the interpreter of an environment with PyTorch
+       python_package.py jax PYTHON FILE [ARGUMENT...]  runs a program with the package; PYTHON is the interpreter of an
+                                                        environment with JAX and optax
        python_package.py types                          checks the stubs, and a sample program against them, with mypy
        python_package.py interpreter                    prints the interpreter of this environment
        python_package.py compiler-interpreter           prints that of the environment with nanobind, if it exists
@@ -230,6 +232,13 @@ def pytorch(interpreter):
     return 1 if failed else 0
 
 
+def beside_jax(interpreter, program):
+    """Runs a program with the package in an environment with JAX. Returns the exit status."""
+    installed()
+    environment = {**quick_environment(), "PYTHONPATH": str(site_packages())}
+    return subprocess.run([interpreter, *program], env=environment, cwd=ROOT, check=False).returncode
+
+
 def types():
     """Checks the stubs of the installed package and a program that uses them. Returns how many checks passed and failed."""
     python = locked_environment.interpreter(BUILD_LOCK)
@@ -260,6 +269,9 @@ def main():
         tests.add_argument(f"--{library}")
     tests.add_argument("names", nargs="*")
     commands.add_parser("pytorch").add_argument("interpreter")
+    jax = commands.add_parser("jax")
+    jax.add_argument("interpreter")
+    jax.add_argument("program", nargs=argparse.REMAINDER)
     commands.add_parser("types")
     commands.add_parser("interpreter")
     commands.add_parser("compiler-interpreter")
@@ -272,6 +284,8 @@ def main():
         return test(arguments.names, {library: python for library, python in given.items() if python})
     elif arguments.command == "pytorch":
         return pytorch(arguments.interpreter)
+    elif arguments.command == "jax":
+        return beside_jax(arguments.interpreter, arguments.program)
     elif arguments.command == "types":
         passed, failed = types()
         print(f"{passed} passed, {failed} failed")

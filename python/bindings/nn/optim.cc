@@ -358,6 +358,7 @@ void bind_optim(nb::module_& module) {
   bind_steps(optimizers);
   bind_layouts(optimizers);
   bind_gradients(optimizers);
+  bind_optim_transforms(optimizers);
 }
 
 }  // namespace meshard::python

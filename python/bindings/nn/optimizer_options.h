@@ -18,4 +18,7 @@ optim::AdamW adam_of(nanobind::object rate, double beta1, double beta2, double e
 optim::Sgd sgd_of(nanobind::object rate, double momentum, bool nesterov, double weight_decay,
                   std::int64_t decay_rank);
 
+/// Transforms, averages and schedules, into the module `optim`.
+void bind_optim_transforms(nanobind::module_& optimizers);
+
 }  // namespace meshard::python
