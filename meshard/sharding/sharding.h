@@ -177,7 +177,7 @@ class Sharding {
   static Result<Sharding> parse(std::string_view text);
   /// The unreduced axes as Shardy writes them: `{"x"}` for a sum, `max{"x"}`, `min{"x"}`.
   std::string unreduced_text() const;
-  /// Reads what stands before the axes there. @post kSum if nothing does
+  /// Reads what is before the axes there. @post kSum if nothing does
   static UnreducedKind read_unreduced_kind(TextScanner& scanner);
 
   std::size_t hash() const { return state_->hash; }

@@ -6,6 +6,7 @@ namespace meshard::python {
 
 void bind_callbacks(nanobind::module_& module);
 void bind_control_flow(nanobind::module_& module);
+void bind_distributed(nanobind::module_& module);
 void bind_dlpack(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
 void bind_imported_programs(nanobind::module_& module);

@@ -65,6 +65,7 @@ NB_MODULE(_meshard, module) {
   bind_runtime(module);
   bind_traces(module);
   bind_shards(module);
+  bind_distributed(module);
   bind_dlpack(module);
   bind_files(module);
   bind_imported_programs(module);

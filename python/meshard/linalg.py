@@ -17,8 +17,8 @@ from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecd
 from ._array_api.manipulation import broadcast_shapes
 from ._names import shown as _shown
 
-__all__ = ["cholesky", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul", "matrix_norm",
-           "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd",
+__all__ = ["cholesky", "cross", "det", "diagonal", "distributed", "eig", "eigh", "eigvals", "eigvalsh", "inv", "matmul",
+           "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "slogdet", "solve", "svd",
            "svdvals",
            "tensordot", "trace", "triangular_solve", "vecdot", "vector_norm"]
 __getattr__, __dir__ = _shown(__name__)
@@ -28,6 +28,8 @@ EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
 QRResult = namedtuple("QRResult", ["Q", "R"])
 SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
+
+from . import _distributed as distributed  # noqa: E402  (its results are the tuples above)
 
 outer, triangular_solve = ops.outer, ops.triangular_solve
 
