@@ -18,7 +18,7 @@ TEST_F(DistributedCholesky, CholeskyOfAnySize) {
     DType dtype;
   };
   for (const Case& c : {Case{20, 2, 4, 0, DType::f32}, Case{13, 2, 2, 2, DType::f64},
-                        Case{9, 3, 2, 0, DType::c64}, Case{1, 1, 1, 0, DType::f32}}) {
+                        Case{9, 2, 1, 0, DType::c64}, Case{1, 1, 1, 0, DType::f32}}) {
     SCOPED_TRACE(cat(c.size, " on ", c.rows, "x", c.columns, " ", c.dtype));
     MatrixGrid grid(grid_mesh(c.rows, c.columns), "rows", "columns");
     grid.block = c.block;
@@ -30,7 +30,7 @@ TEST_F(DistributedCholesky, CholeskyOfAnySize) {
     EXPECT_LT(error_of(matmul(l, adjoint_of(l)) - a, a), kMost);
     EXPECT_EQ(norm_of(triu(l, 1)), 0);
     // The upper triangle is not read.
-    Tensor lower = cholesky(tril(a), grid);
+    Tensor lower = cholesky(on_host(tril(a)), grid);
     EXPECT_EQ(norm_of(on_host(lower) - l), 0);
   }
 }
