@@ -54,7 +54,7 @@ Tensor cholesky(In x, const MatrixGrid& grid) {
         return std::vector{cholesky_on_device(layout, local)};
       },
       1)[0];
-  return internal::result_of(x, internal::corner_of(factor, size, size));
+  return internal::result_of(x, internal::corner_of(factor, size, size, grid));
 }
 
 }  // namespace meshard::linalg::distributed

@@ -155,7 +155,7 @@ Eigh eigh(In x, const MatrixGrid& grid) {
             },
             2, 1);
         Eigh result{slice_along(made[1], 0, 0, size) * scale,
-                    internal::corner_of(made[0], size, size)};
+                    internal::corner_of(made[0], size, size, grid)};
         return std::pair(result, result);
       },
       [](const Eigh& result, const Eigh& cotangents) {

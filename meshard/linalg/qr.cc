@@ -150,8 +150,8 @@ Qr qr(In x, const MatrixGrid& grid) {
               return std::vector{q, r};
             },
             2);
-        Qr result{internal::corner_of(made[0], rows, common),
-                  internal::corner_of(made[1] * scale, common, columns)};
+        Qr result{internal::corner_of(made[0], rows, common, grid),
+                  internal::corner_of(made[1] * scale, common, columns, grid)};
         return std::pair(result, std::tuple<>());
       },
       [where = x.where](const std::tuple<>&, const Qr&) -> std::tuple<Tensor> {

@@ -89,10 +89,10 @@ def test_replicated_and_unreduced():
     assert Placements(Replicate(), Partial("max")).sharding(MESH, 1) == most
     # A sharding as JAX 0.12 has it.
     spec = types.SimpleNamespace(partitions=(None,), unreduced={"model"}, unreduced_kind=types.SimpleNamespace(name="max"))
-    assert Sharding(types.SimpleNamespace(mesh=MESH, spec=spec)) == most
+    assert Sharding(types.SimpleNamespace(mesh={"data": 2, "model": 4}, spec=spec)) == most
     spec.unreduced_kind.name = "median"
     with pytest.raises(ms.InvalidArgumentError):
-        Sharding(types.SimpleNamespace(mesh=MESH, spec=spec))
+        Sharding(types.SimpleNamespace(mesh={"data": 2, "model": 4}, spec=spec))
     with pytest.raises(ms.InvalidArgumentError, match='"sum", "max" or "min"; got "mean"'):
         Sharding(MESH, P(), 1, unreduced="model", unreduced_kind="mean")
     with pytest.raises(ms.InvalidArgumentError, match="has none"):

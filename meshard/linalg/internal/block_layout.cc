@@ -178,8 +178,8 @@ std::vector<Tensor> on_grid(const MatrixGrid& grid, const BlockLayout& layout, c
                          {.axes = {grid.rows, grid.columns}})(matrix);
 }
 
-Tensor corner_of(const Tensor& x, std::int64_t rows, std::int64_t columns) {
-  return x.dim(0) == rows && x.dim(1) == columns ? x : slice(x, {0, 0}, {rows, columns});
+Tensor corner_of(const Tensor& x, std::int64_t rows, std::int64_t columns, const MatrixGrid& grid) {
+  return mark_sharding(slice(x, {0, 0}, {rows, columns}), grid.mesh, P(grid.rows, grid.columns));
 }
 
 Tensor rest_of(const Tensor& x, std::int64_t row, std::int64_t column) {

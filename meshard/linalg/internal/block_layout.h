@@ -94,8 +94,8 @@ std::vector<Tensor> on_grid(const MatrixGrid& grid, const BlockLayout& layout, c
                             const std::function<std::vector<Tensor>(const Tensor&)>& body,
                             std::size_t results, std::size_t replicated = 0);
 
-/// The first rows and columns.
-Tensor corner_of(const Tensor& x, std::int64_t rows, std::int64_t columns);
+/// The first rows and columns of a result, split over the grid.
+Tensor corner_of(const Tensor& x, std::int64_t rows, std::int64_t columns, const MatrixGrid& grid);
 /// The rows, and the columns, from `start` on.
 Tensor rest_of(const Tensor& x, std::int64_t row, std::int64_t column);
 
