@@ -5,6 +5,7 @@
 #include "meshard/graph/record.h"
 #include "meshard/nn/linear.h"
 #include "meshard/ops/all.h"
+#include "meshard/ops/definition/capped_attention.h"
 
 namespace meshard::nn {
 namespace {
@@ -23,16 +24,48 @@ struct Heads {
   Tensor query, key, value;
 };
 
+// Normalized over the elements of each head.
+Tensor normalized_heads(const Tensor& heads, const std::optional<Tensor>& scale, QkNorm form) {
+  constexpr double kEpsilon = 1e-6;
+  if (!scale) return heads;
+  if (form == QkNorm::kRms) return meshard::rms_norm(heads, *scale, kEpsilon);
+  return meshard::layer_norm(heads, *scale, zeros({}, scale->dtype()), kEpsilon);
+}
+
+// Queries of x, at these positions, and keys and values of `memory`.
 Heads heads_of(const Attention& params, const Tensor& x, const Tensor& positions,
-               const Attending& how) {
+               const Tensor& memory, const Tensor& memory_positions, const Attending& how) {
   Heads heads{projected(x, params.query, params.query_bias),
-              projected(x, params.key, params.key_bias),
-              projected(x, params.value, params.value_bias)};
+              projected(memory, params.key, params.key_bias),
+              projected(memory, params.value, params.value_bias)};
+  heads.query = normalized_heads(heads.query, params.query_scale, how.qk_norm);
+  heads.key = normalized_heads(heads.key, params.key_scale, how.qk_norm);
   if (how.rotary) {
     heads.query = rotated(*how.rotary, heads.query, positions);
-    heads.key = rotated(*how.rotary, heads.key, positions);
+    heads.key = rotated(*how.rotary, heads.key, memory_positions);
   }
   return heads;
+}
+
+AttentionOptions options_of(const Attending& how, bool causal) {
+  return {.scale = how.scale,
+          .causal = causal,
+          .left_window = how.left_window,
+          .right_window = how.right_window,
+          .mask = how.mask,
+          .bias = how.bias};
+}
+
+Tensor attended(const Heads& heads, const AttentionOptions& options, const Attending& how) {
+  if (how.soft_cap)
+    return capped_attention(heads.query, heads.key, heads.value, options, *how.soft_cap);
+  return dot_product_attention(heads.query, heads.key, heads.value, options);
+}
+
+void check_no_read(const Attending& how, const Tensor& x) {
+  if (how.read != 0)
+    throw_invalid(x.where(), "[nn.attention] read is ", how.read,
+                  ", but there is no cache whose positions are read");
 }
 
 // The cache with row b of `fresh` written at positions[b]. If the cache is donated, only these
@@ -61,31 +94,51 @@ Attention make_attention(Maker& make, std::int64_t width, const AttentionSizes& 
     throw_invalid(SourceLocation{}, "[nn.make_attention] ", heads, " heads cannot share ",
                   key_heads, " key heads evenly");
   std::int64_t size = options.size ? options.size : width / heads;
-  auto weight = [&](std::int64_t count, const char* name) {
-    return make({width, count, size}, P("embed", name, "head"), options.weight,
-                {width, count * size});
+  std::int64_t memory = options.memory_width ? options.memory_width : width;
+  if (memory < 1)
+    throw_invalid(SourceLocation{}, "[nn.make_attention] a memory_width of ", memory,
+                  " is not positive");
+  auto weight = [&](std::int64_t in, std::int64_t count, const char* name) {
+    return make({in, count, size}, P("embed", name, "head"), options.weight, {in, count * size});
   };
   Attention params;
-  params.query = weight(heads, "heads");
-  params.key = weight(key_heads, "key_heads");
-  params.value = weight(key_heads, "key_heads");
+  params.query = weight(width, heads, "heads");
+  params.key = weight(memory, key_heads, "key_heads");
+  params.value = weight(memory, key_heads, "key_heads");
   params.out =
       make({heads, size, width}, P("heads", "head", "embed"), options.out, {heads * size, width});
-  if (!options.bias) return params;
-  params.query_bias = make({heads, size}, P("heads", "head"), init::zeros());
-  params.key_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
-  params.value_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
-  params.out_bias = make({width}, P("embed"), init::zeros());
+  if (options.bias) {
+    params.query_bias = make({heads, size}, P("heads", "head"), init::zeros());
+    params.key_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
+    params.value_bias = make({key_heads, size}, P("key_heads", "head"), init::zeros());
+    params.out_bias = make({width}, P("embed"), init::zeros());
+  }
+  if (options.qk_norm) {
+    params.query_scale = make({size}, P("head"), init::ones());
+    params.key_scale = make({size}, P("head"), init::ones());
+  }
   return params;
 }
 
 Tensor attention(const Attention& params, const Tensor& x, const Attending& how,
                  SourceLocation where) {
   CallScope line(where, "in nn::attention");
-  std::int64_t time = x.dim(1);
-  Heads heads = heads_of(params, x, arange(time), how);
-  return joined_heads(
-      params, dot_product_attention(heads.query, heads.key, heads.value, {.causal = how.causal}));
+  check_no_read(how, x);
+  Tensor positions = arange(x.dim(1));
+  Heads heads = heads_of(params, x, positions, x, positions, how);
+  return joined_heads(params, attended(heads, options_of(how, how.causal.value_or(true)), how));
+}
+
+Tensor cross_attention(const Attention& params, const Tensor& x, const Tensor& memory,
+                       const Attending& how, SourceLocation where) {
+  CallScope line(where, "in nn::cross_attention");
+  check_no_read(how, x);
+  if (x.rank() != 3 || memory.rank() != 3 || memory.dim(2) != params.key.dim(0))
+    throw_invalid(memory.where(), "[nn.cross_attention] takes x [batch, time, ",
+                  params.query.dim(0), "] and a memory [batch, keys, ", params.key.dim(0),
+                  "], not ", x.type(), " and ", memory.type());
+  Heads heads = heads_of(params, x, arange(x.dim(1)), memory, arange(memory.dim(1)), how);
+  return joined_heads(params, attended(heads, options_of(how, how.causal.value_or(false)), how));
 }
 
 KeyValueCache make_cache(const AxisRules& rules, const Attention& params, std::int64_t batch,
@@ -114,7 +167,7 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
   std::int64_t read = how.read == 0 ? length : how.read;
   Tensor column = reshape(start, {batch, 1});
   Tensor positions = column + reshape(arange(time), {1, time});  // [batch, time]
-  Heads heads = heads_of(params, x, positions, how);
+  Heads heads = heads_of(params, x, positions, x, positions, how);
   KeyValueCache next{written(cache.key, heads.key, positions),
                      written(cache.value, heads.value, positions)};
   auto read_part = [&](const Tensor& all) {
@@ -122,12 +175,22 @@ std::pair<Tensor, KeyValueCache> attention(const Attention& params, const Tensor
         read == length ? all : slice(all, {0, 0, 0, 0}, {batch, all.dim(1), read, all.dim(3)});
     return astype(part, x.dtype());
   };
-  Tensor places = iota(start.dtype(), {batch, read}, 1);
-  Tensor last = how.causal ? positions : column + (time - 1);
-  Tensor seen = expand_dims(places, 1) <= expand_dims(last, 2);  // [batch, time, read]
-  Tensor result = dot_product_attention(heads.query, read_part(next.key), read_part(next.value),
-                                        {.mask = expand_dims(seen, 1), .keys_by_heads = true});
-  return {joined_heads(params, result), next};
+  Tensor places = expand_dims(iota(start.dtype(), {batch, read}, 1), 1);  // [batch, 1, read]
+  Tensor last = how.causal.value_or(true) ? positions : column + (time - 1);
+  Tensor seen = places <= expand_dims(last, 2);  // [batch, time, read]
+  // Windows are around each row's own positions, which the op does not know.
+  if (how.right_window)
+    seen = logical_and(seen, places <= expand_dims(positions, 2) + *how.right_window);
+  if (how.left_window)
+    seen = logical_and(seen, places >= expand_dims(positions, 2) - *how.left_window);
+  seen = expand_dims(seen, 1);
+  AttentionOptions options = options_of(how, false);
+  options.left_window = options.right_window = std::nullopt;
+  options.mask = how.mask.defined() ? logical_and(seen, how.mask) : seen;
+  options.keys_by_heads = true;
+  heads.key = read_part(next.key);
+  heads.value = read_part(next.value);
+  return {joined_heads(params, attended(heads, options, how)), next};
 }
 
 Tensor rotated(const Rotary& rotary, const Tensor& x, const Tensor& positions,

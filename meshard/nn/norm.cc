@@ -28,9 +28,20 @@ Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon, SourceLo
 }
 
 Tensor dropout(const Tensor& x, double rate, const std::optional<Tensor>& key,
-               SourceLocation where) {
+               const Dimensions& broadcast_dims, SourceLocation where) {
   CallScope line(where, "in nn::dropout");
-  return key ? meshard::dropout(x, rate, *key) : x;
+  if (!key) return x;
+  if (broadcast_dims.empty()) return meshard::dropout(x, rate, *key);
+  Dimensions sizes = x.shape().sizes();
+  for (std::int64_t each : broadcast_dims)
+    sizes[static_cast<std::size_t>(
+        normalize_dimension(each, x.rank(), "nn.dropout", effective_source(where)))] = 1;
+  // What dropout makes of ones: 0 or 1 / (1 - rate).
+  DType dtype = is_inexact(x.dtype()) ? x.dtype() : kDefaultFloat;
+  Tensor kept =
+      not_equal(meshard::dropout(ones(Shape(std::move(sizes)), DType::f32), rate, *key), 0);
+  if (rate == 1) return zeros_like(astype(x, dtype));
+  return meshard::where(kept, astype(x, dtype) / (1 - rate), 0);
 }
 
 }  // namespace meshard::nn

@@ -37,8 +37,13 @@ Tensor rms_norm(const RmsNorm& params, const Tensor& x, double epsilon = 1e-6,
 /// Dropout: zeroes each element with probability `rate` and divides the others by 1 - rate.
 /// (Srivastava et al., 2014.) Without a key nothing is dropped, as for evaluation. Which elements
 /// are dropped depends on the key and their position in the whole tensor, not on the mesh.
-/// @error as meshard::dropout
+///
+/// Along `broadcast_dims` all elements are kept or dropped together: for x [batch, height, width,
+/// features], {1, 2} drops whole features of a sample (spatial dropout; Tompson et al., 2015), {0}
+/// the same elements of all samples.
+/// @error as meshard::dropout; a dimension that x does not have
 Tensor dropout(const Tensor& x, double rate, const std::optional<Tensor>& key,
+               const Dimensions& broadcast_dims = {},
                SourceLocation where = SourceLocation::current());
 
 }  // namespace meshard::nn

@@ -90,7 +90,7 @@ def test_transposed_convolutions(shape, window, options):
 @pytest.mark.parametrize("rules", [None, RULES], ids=["one", "2x4"])
 @pytest.mark.parametrize("masked", [False, True])
 def test_batch_norm(masked, rules):
-    """Three steps: results, gradients through the statistics, running statistics; a batch that the mesh does not divide."""
+    """Three steps: results, gradients through the statistics, running statistics; a batch that 2 does not divide."""
     channels, momentum = 8, 0.8
     scale, bias = varied(channels, 1), varied(channels, 2)
     mask = np.random.default_rng(5).random((7, 4, 3, 1)) < 0.7 if masked else None
@@ -159,6 +159,111 @@ def test_group_and_instance_norm():
                                            ours, params, given, weights)
             close(slopes[0].scale, expected[0]["scale"])
             close(slopes[1], expected[1])
+
+
+# --- attention, embeddings, dropout -----------------------------------------------------------------------------------
+
+
+def attention_of(params):
+    """flax's parameters of attention, from ours."""
+    table = {name: {"kernel": getattr(params, name)} for name in ("query", "key", "value", "out")}
+    for name in table:
+        table[name]["bias"] = getattr(params, name + "_bias")
+    return table | {"query_ln": {"scale": params.query_scale}, "key_ln": {"scale": params.key_scale}}
+
+
+ATTENTION_NAMES = [(None, "heads", None)] * 3 + [("heads", None, None)] + [("heads", None)] * 3 + [(None,)] * 3
+
+
+@pytest.mark.parametrize("rules", [None, nn.AxisRules(MESH, {"batch": "data", "heads": "model"})], ids=["one", "2x4"])
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_with_normalized_queries_and_keys(masked, rules):
+    """Self-attention and cross-attention of flax with normalize_qk: results, and gradients by parameters and inputs."""
+    batch, time, keys, width, heads, size = 3, 5, 4, 16, 4, 4
+    x, memory, weights = varied((batch, time, width)), varied((batch, keys, width), 1), varied((batch, time, width), 2)
+    arrays = [varied((width, heads, size), 3 + i) for i in range(3)] + [varied((heads, size, width), 6)]
+    arrays += [varied((heads, size), 7 + i) for i in range(3)] + [varied(width, 10)]
+    arrays += [1 + varied(size, 11, 0.5), 1 + varied(size, 12, 0.5)]
+    theirs = linen.MultiHeadDotProductAttention(heads, normalize_qk=True)
+    generator = np.random.default_rng(13)
+    masks = [generator.random((batch, 1, time, count)) < 0.6 for count in (time, keys)] if masked else [None, None]
+    for mask in masks:
+        if mask is not None:
+            mask[..., 0] = True
+
+    def loss(params, x, memory):
+        own = params(x, causal=False, mask=masks[0])
+        return meshard.sum((own + params.cross(x, memory, mask=masks[1])) * weights), own
+
+    def their_loss(arrays, x, memory):
+        params = {"params": attention_of(nn.Attention(*arrays))}
+        own = theirs.apply(params, x, mask=masks[0])
+        return ((own + theirs.apply(params, x, memory, mask=masks[1])) * weights).sum(), own
+
+    mark = (lambda x: x) if rules is None else (lambda x: rules.mark(x, P("batch")))
+    (_, own), slopes = meshard.jit(meshard.value_and_grad(loss, argnums=(0, 1, 2), has_aux=True))(
+        placed(nn.Attention(*arrays), rules, ATTENTION_NAMES), mark(x), mark(memory))
+    (_, their_own), expected = jax.value_and_grad(their_loss, argnums=(0, 1, 2), has_aux=True)(arrays, x, memory)
+    close(own, their_own)
+    for one, other in zip(tree.leaves(slopes[0]), expected[0], strict=True):
+        close(one, other, 2e-5)
+    for one, other in zip(slopes[1:], expected[1:], strict=True):
+        close(one, other, 2e-5)
+
+
+@pytest.mark.parametrize("options", [
+    {"causal": False, "left_window": 2, "right_window": 1}, {"causal": True, "scale": 0.4, "biased": True},
+    {"causal": False, "soft_cap": 0.8, "masked": True}, {"causal": True, "soft_cap": 2.0, "left_window": 1}])
+def test_options_of_attention(options):
+    """Grouped heads with windows, bias, mask and soft cap, beside jax.nn.dot_product_attention or its formula."""
+    batch, time, width, heads, key_heads, size = 2, 6, 8, 4, 2, 4
+    options = dict(options)
+    x = varied((batch, time, width), 1)
+    params = nn.Attention(varied((width, heads, size), 2), varied((width, key_heads, size), 3),
+                          varied((width, key_heads, size), 4), varied((heads, size, width), 5))
+    bias = varied((batch, heads, time, time), 6) if options.pop("biased", False) else None
+    mask = None
+    if options.pop("masked", False):
+        mask = np.random.default_rng(7).random((batch, 1, time, time)) < 0.6
+        mask[..., 0] = True
+    q, k, v = (np.einsum("btd,dhk->bthk", x, np.asarray(w)) for w in (params.query, params.key, params.value))
+    cap, scale = options.get("soft_cap"), options.get("scale", size ** -0.5)
+    if cap is None:
+        window = (options.get("left_window"), options.get("right_window"))
+        mixed = jax.nn.dot_product_attention(q, k, v, bias, mask, scale=scale, is_causal=options["causal"],
+                                             local_window_size=None if window == (None, None) else window)
+    else:
+        k, v = (np.repeat(each, heads // key_heads, 2) for each in (k, v))
+        scores = cap * np.tanh(np.einsum("bqhd,bkhd->bhqk", q, k) * scale / cap)
+        distance = np.arange(time)[:, None] - np.arange(time)
+        seen = (distance >= 0) | (not options["causal"])
+        if "left_window" in options:
+            seen = seen & (distance <= options["left_window"])
+        seen = np.broadcast_to(seen if mask is None else mask & seen, scores.shape)
+        mixed = jnp_einsum("bhqk,bkhd->bqhd", jax.nn.softmax(np.where(seen, scores, -np.inf), -1), v)
+    close(params(x, mask=mask, bias=bias, **options), np.einsum("bthk,hkd->btd", mixed, np.asarray(params.out)))
+
+
+def jnp_einsum(text, *operands):
+    return np.einsum(text, *(np.asarray(each) for each in operands))
+
+
+def test_tied_embeddings():
+    table, x, tokens = varied((7, 4)), varied((2, 3, 4), 1), np.array([[0, 6, 3], [2, 2, 1]], np.int32)
+    theirs = linen.Embed(7, 4)
+    ours = nn.Embedding(table)
+    close(ours(tokens), theirs.apply({"params": {"embedding": table}}, tokens))
+    close(ours.unembed(x), theirs.apply({"params": {"embedding": table}}, x, method="attend"))
+
+
+@pytest.mark.parametrize("axes", [(), (1, 2), (0,), (0, -1), 2])
+def test_dropout_of_slices(axes):
+    x = varied((2, 3, 4, 5))
+    expected = linen.Dropout(0.4, broadcast_dims=(axes,) if isinstance(axes, int) else axes).apply(
+        {}, x, deterministic=False, rng=jax.random.key(9))
+    close(nn.dropout(x, 0.4, random.key(9), axes), expected, 1e-6)
+    close(nn.dropout(meshard.mark_sharding(x, MESH, P("data")), 0.4, random.key(9), axes), expected, 1e-6)
+    assert nn.dropout(x, 0.4, None, axes) is x
 
 
 # --- recurrent cells --------------------------------------------------------------------------------------------------
@@ -242,7 +347,8 @@ def test_losses():
 
     def compare(name, ours, theirs, x, *rest):
         if name not in run:
-            both = meshard.value_and_grad(lambda x, *rest: (lambda y: (meshard.sum(y), y))(ours(x, *rest)), has_aux=True)
+            both = meshard.value_and_grad(
+                lambda x, *rest: (lambda y: (meshard.sum(y), y))(ours(x, *rest)), has_aux=True)
             run[name] = (meshard.jit(both), jax.jit(jax.value_and_grad(
                 lambda x, *rest: (lambda y: (y.sum(), y))(theirs(x, *rest)), has_aux=True)))
         (_, y), slope = run[name][0](x, *rest)
@@ -306,7 +412,8 @@ def test_initial_values():
             close(ours, inits.variance_scaling(2.0, mode, distribution)(key, (3, 4, 6)), 2e-6)
     close(nn.init.truncated_normal(0.3, -1, 2)(random.key(3), (40,)),
           inits.truncated_normal(0.3, lower=-1.0, upper=2.0)(key, (40,)), 2e-6)
-    close(nn.init.delta_orthogonal(1.5)(random.key(3), (3, 3, 4, 5)), inits.delta_orthogonal(1.5)(key, (3, 3, 4, 5)), 1e-5)
+    shape = (3, 3, 4, 5)
+    close(nn.init.delta_orthogonal(1.5)(random.key(3), shape), inits.delta_orthogonal(1.5)(key, shape), 1e-5)
     with pytest.raises(ValueError, match='one of in, out, .*not "fan_in"'):
         nn.init.variance_scaling(1.0, "fan_in", "normal")
     assert repr(nn.init.variance_scaling(1.0, "in", "normal")) == 'nn.init.variance_scaling(1, "in", "normal")'

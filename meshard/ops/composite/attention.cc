@@ -6,6 +6,7 @@
 
 #include "meshard/ops/all.h"
 #include "meshard/ops/composite/internal/float_computation.h"
+#include "meshard/ops/definition/capped_attention.h"
 #include "meshard/ops/definition/define.h"
 
 namespace meshard {
@@ -81,9 +82,10 @@ Tensor seen_by_position(const AttentionSizes& sizes, const AttentionOptions& opt
   return seen.defined() ? logical_and(seen, near) : near;
 }
 
-// The scaled products with bias and mask applied.
+// The scaled products, limited if there is a cap, with bias and mask applied.
 Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
-                 const AttentionOptions& options, SourceLocation where) {
+                 const AttentionOptions& options, std::optional<double> soft_cap,
+                 SourceLocation where) {
   // Result dimensions: batch dimensions, then the queries' own, then the keys.
   std::int64_t last = q.rank() - 1;
   DType dtype = computation_dtype(q.dtype());
@@ -96,6 +98,10 @@ Tensor scores_of(const Tensor& q, const Tensor& k, const AttentionSizes& sizes,
                               dtype);
   double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(sizes.size)));
   if (scale != 1) scores = multiply(scores, element_wise::literal(scale, scores));
+  if (soft_cap) {
+    Tensor cap = element_wise::literal(*soft_cap, scores);
+    scores = multiply(tanh(divide(scores, cap)), cap);
+  }
   if (options.bias.defined())
     scores =
         add(scores, astype(like_scores("bias", real_operand("dot_product_attention", options.bias),
@@ -123,9 +129,8 @@ Tensor frequencies(std::int64_t rotated, double base, DType dtype) {
   return constant(HostArray::from_vector(std::move(each)).astype(dtype));
 }
 
-}  // namespace
-
-Tensor dot_product_attention(In query, In key, In value, const AttentionOptions& options) {
+Tensor attended(In query, In key, In value, const AttentionOptions& options,
+                std::optional<double> soft_cap) {
   SourceScope line(query.where);
   SourceLocation where = effective_source(query.where);
   constexpr std::string_view kName = "dot_product_attention";
@@ -135,8 +140,8 @@ Tensor dot_product_attention(In query, In key, In value, const AttentionOptions&
   DType result = float_result_dtype(q.dtype());
   if (sizes.grouped())
     q = reshape(q, {sizes.batch, sizes.queries, sizes.key_heads, sizes.group(), sizes.size});
-  Tensor weights =
-      astype(softmax(scores_of(q, k, sizes, options, where)), float_result_dtype(v.dtype()));
+  Tensor weights = astype(softmax(scores_of(q, k, sizes, options, soft_cap, where)),
+                          float_result_dtype(v.dtype()));
   // [batch, key heads, queries, (group,) keys] by [batch, keys, key heads, value size] or, by
   // heads, [batch, key heads, keys, value size]
   std::int64_t keys = options.keys_by_heads ? 2 : 1;
@@ -149,6 +154,20 @@ Tensor dot_product_attention(In query, In key, In value, const AttentionOptions&
   Tensor in_order = reshape(permute_dims(mixed, std::move(by_time)),
                             {sizes.batch, sizes.queries, sizes.heads, sizes.value_size});
   return astype(in_order, result);
+}
+
+}  // namespace
+
+Tensor dot_product_attention(In query, In key, In value, const AttentionOptions& options) {
+  return attended(query, key, value, options, std::nullopt);
+}
+
+Tensor capped_attention(In query, In key, In value, const AttentionOptions& options,
+                        double soft_cap) {
+  if (!(soft_cap > 0))
+    throw_invalid(effective_source(query.where), "[capped_attention] soft_cap = ", soft_cap,
+                  " must be positive");
+  return attended(query, key, value, options, soft_cap);
 }
 
 Tensor rotary_embedding(In argument, In positions, RotaryForm form, double base,

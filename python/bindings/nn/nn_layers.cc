@@ -4,7 +4,9 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
+#include <tuple>
 #include <utility>
 
 #include "meshard/core.h"
@@ -13,6 +15,7 @@
 #include "python/bindings/interpreter/casters.h"
 #include "python/bindings/interpreter/lock.h"
 #include "python/bindings/nn/nn.h"
+#include "python/bindings/ops/op_arguments.h"
 #include "python/bindings/transforms/python_function.h"
 
 namespace nb = nanobind;
@@ -30,8 +33,30 @@ nn::Activation activation_of(nb::object object) {
   };
 }
 
-nn::Attending attending(bool causal, std::optional<double> theta, std::int64_t read) {
-  nn::Attending how{.causal = causal, .read = read};
+// The options of a call of attention: causal, theta of the rotation, qk_norm, scale, left_window,
+// right_window, mask, bias, soft_cap, read.
+using AttendingArguments =
+    std::tuple<std::optional<bool>, std::optional<double>, std::string, std::optional<double>,
+               std::optional<std::int64_t>, std::optional<std::int64_t>, nb::object, nb::object,
+               std::optional<double>, std::int64_t>;
+
+Tensor optional_tensor(const nb::object& given, const char* what) {
+  return given.is_none() ? Tensor() : returned_tensor(given, what);
+}
+
+nn::Attending attending(const AttendingArguments& given) {
+  const auto& [causal, theta, qk_norm, scale, left, right, mask, bias, soft_cap, read] = given;
+  nn::Attending how{.causal = causal,
+                    .qk_norm = qk_norm == "rms" ? nn::QkNorm::kRms : nn::QkNorm::kLayer,
+                    .scale = scale,
+                    .left_window = left,
+                    .right_window = right,
+                    .mask = optional_tensor(mask, "the mask must be a tensor"),
+                    .bias = optional_tensor(bias, "the bias must be a tensor"),
+                    .soft_cap = soft_cap,
+                    .read = read};
+  if (qk_norm != "rms" && qk_norm != "layer")
+    throw nb::value_error(cat("qk_norm is \"layer\" or \"rms\", not \"", qk_norm, "\"").c_str());
   if (theta) how.rotary = nn::Rotary{*theta};
   return how;
 }
@@ -69,11 +94,14 @@ void bind_makers(nb::module_& nn_module) {
   });
   nn_module.def("make_attention",
                 [](nn::Maker& make, std::int64_t width, std::int64_t heads, std::int64_t key_heads,
-                   std::int64_t size, bool bias, nb::object weight, nb::object out) {
+                   std::int64_t size, bool bias, std::int64_t memory_width, bool qk_norm,
+                   nb::object weight, nb::object out) {
                   nn::AttentionSizes options{.heads = heads,
                                              .key_heads = key_heads,
                                              .size = size,
                                              .bias = bias,
+                                             .memory_width = memory_width,
+                                             .qk_norm = qk_norm,
                                              .weight = initializer_of(std::move(weight)),
                                              .out = initializer_of(std::move(out))};
                   return made_unlocked([&] { return nn::make_attention(make, width, options); });
@@ -120,25 +148,34 @@ void bind_applications(nb::module_& nn_module) {
         return tensor_object(
             nn::gated_mlp(params, tensor_argument(x), activation_of(std::move(activation))));
       });
+  nn_module.def("attention",
+                [](const nn::Attention& params, const Operand& x, const AttendingArguments& how) {
+                  CallerLine line;
+                  return tensor_object(nn::attention(params, tensor_argument(x), attending(how)));
+                });
+  nn_module.def("cross_attention", [](const nn::Attention& params, const Operand& x,
+                                      const Operand& memory, const AttendingArguments& how) {
+    CallerLine line;
+    return tensor_object(
+        nn::cross_attention(params, tensor_argument(x), tensor_argument(memory), attending(how)));
+  });
+  nn_module.def("attention_with_cache", [](const nn::Attention& params, const Operand& x,
+                                           const nn::KeyValueCache& cache, const Operand& start,
+                                           const AttendingArguments& how) {
+    CallerLine line;
+    auto [result, next] =
+        nn::attention(params, tensor_argument(x), cache, tensor_argument(start), attending(how));
+    return nb::make_tuple(tensor_object(result), next);
+  });
   nn_module.def(
-      "attention",
-      [](const nn::Attention& params, const Operand& x, bool causal, std::optional<double> theta) {
+      "dropout",
+      [](const Operand& x, double rate, const OptionalOperand& key, const Dimensions& dimensions) {
         CallerLine line;
-        return tensor_object(
-            nn::attention(params, tensor_argument(x), attending(causal, theta, 0)));
+        std::optional<Tensor> given;
+        if (key.given) given = key.tensor();
+        return tensor_object(nn::dropout(tensor_argument(x), rate, given, dimensions));
       },
-      nb::arg("params"), nb::arg("x"), nb::arg("causal"), nb::arg("theta").none());
-  nn_module.def(
-      "attention_with_cache",
-      [](const nn::Attention& params, const Operand& x, const nn::KeyValueCache& cache,
-         const Operand& start, bool causal, std::optional<double> theta, std::int64_t read) {
-        CallerLine line;
-        auto [result, next] = nn::attention(params, tensor_argument(x), cache,
-                                            tensor_argument(start), attending(causal, theta, read));
-        return nb::make_tuple(tensor_object(result), next);
-      },
-      nb::arg("params"), nb::arg("x"), nb::arg("cache"), nb::arg("start"), nb::arg("causal"),
-      nb::arg("theta").none(), nb::arg("read"));
+      nb::arg("x"), nb::arg("rate"), nb::arg("key").none(), nb::arg("broadcast_axes"));
   nn_module.def("rotated", [](double theta, const Operand& x, const Operand& positions) {
     CallerLine line;
     return tensor_object(nn::rotated({theta}, tensor_argument(x), tensor_argument(positions)));

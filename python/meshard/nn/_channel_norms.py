@@ -32,17 +32,17 @@ class BatchNorm:
                  mask=None, channel_axis: int = -1) -> tuple[Tensor, BatchStatistics]:
         """(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel, and the new state.
 
-        In training, mean and (biased) variance are those of the whole batch, on all devices, over all dimensions but the
-        channels; the new state is momentum * old + (1 - momentum) * batch, without derivative. Otherwise they are the
-        running ones, and the state is unchanged. `mask` has bools that broadcast to x: False where an element does not
-        count in the statistics of a training step. Computed in f32 (Ioffe and Szegedy, 2015).
+        In training, mean and (biased) variance are those of the whole batch, on all devices, over all dimensions but
+        the channels; the new state is momentum * old + (1 - momentum) * batch, without derivative. Otherwise they are
+        the running ones, and the state is unchanged. `mask` has bools that broadcast to x: False where an element
+        does not count in the statistics of a training step. Computed in f32 (Ioffe and Szegedy, 2015).
 
             norm, state = nn.create(None, 1, lambda make: (nn.make_batch_norm(make, 3),
                                                            nn.make_batch_statistics(make, 3)))
             y, state = norm(meshard.ones((8, 4, 4, 3)), state, training=True)
 
-        Raises InvalidArgumentError for parameters or a state that do not have one number per channel, a mask that is not
-        of bools or does not broadcast to x, and a momentum outside 0 to 1.
+        Raises InvalidArgumentError for parameters or a state that do not have one number per channel, a mask that is
+        not of bools or does not broadcast to x, and a momentum outside 0 to 1.
         """
         result, parts = _nn.batch_norm(self, state, x, training, momentum, epsilon, mask, channel_axis)
         return result, BatchStatistics(*parts) if training else state

@@ -55,8 +55,8 @@ def make_conv(make: Maker, window: Sizes, inputs: int, outputs: int, *, groups: 
     `names` are those of the kernel's last dimensions, for AxisRules. With `groups`, pass the same number as
     `feature_groups` to a call. `kernel` is an initializer; the bias starts as zeros.
 
-    Raises InvalidArgumentError for a window of no sizes or more than three, sizes that are not positive, and groups that
-    do not divide inputs and outputs.
+    Raises InvalidArgumentError for a window of no sizes or more than three, sizes that are not positive, and groups
+    that do not divide inputs and outputs.
     """
     first, second = names
     window = (window,) if isinstance(window, int) else window

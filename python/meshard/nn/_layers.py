@@ -168,7 +168,8 @@ class Attention:
 
     query is [width, heads, size], key and value [width, key_heads, size], out [heads, size, width]. The biases, if any,
     are [heads, size], twice [key_heads, size], and [width]. With fewer key heads than heads, groups of query heads
-    share one (Ainslie et al.: GQA, 2023).
+    share one (Ainslie et al.: GQA, 2023). key and value of cross-attention are [memory_width, key_heads, size]. The
+    scales of normalized queries and keys, if any, are [size].
     """
 
     query: Tensor
@@ -179,45 +180,73 @@ class Attention:
     key_bias: Tensor | None = None
     value_bias: Tensor | None = None
     out_bias: Tensor | None = None
+    query_scale: Tensor | None = None
+    key_scale: Tensor | None = None
 
-    def __call__(self, x, *, causal: bool = True, rotary: Rotary | None = None) -> Tensor:
+    def __call__(self, x, *, causal: bool = True, rotary: Rotary | None = None, qk_norm: str = "layer",
+                 scale: float | None = None, left_window: int | None = None, right_window: int | None = None, mask=None,
+                 bias=None, soft_cap: float | None = None) -> Tensor:
         """Attention from x [batch, time, width] to the same shape.
 
         With `causal`, a position attends only to itself and earlier positions. `rotary` is a Rotary or None. Scores are
-        scaled by 1 / sqrt(size), and their softmax is computed in f32 (Vaswani et al., 2017).
+        scaled by `scale`, by default 1 / sqrt(size), and their softmax is computed in f32 (Vaswani et al., 2017).
+
+        `qk_norm` is how queries and keys are normalized if there are scales for them: "layer" or "rms". Windows,
+        `mask` and `bias` are those of dot_product_attention(). `soft_cap` limits the scaled products before bias and
+        mask: soft_cap * tanh(product / soft_cap).
+
+        Raises InvalidArgumentError as dot_product_attention().
         """
-        return _nn.attention(self, x, causal, rotary and rotary.theta)
+        return _nn.attention(self, x, (causal, rotary and rotary.theta, qk_norm, scale, left_window, right_window, mask,
+                                       bias, soft_cap, 0))
+
+    def cross(self, x, memory, *, causal: bool = False, rotary: Rotary | None = None, qk_norm: str = "layer",
+              scale: float | None = None, left_window: int | None = None, right_window: int | None = None, mask=None,
+              bias=None, soft_cap: float | None = None) -> Tensor:
+        """Cross-attention from x [batch, time, width] to memory [batch, keys, memory width].
+
+        The result has the shape of x; options as for a call. Raises InvalidArgumentError for another width of the
+        memory.
+        """
+        return _nn.cross_attention(self, x, memory, (causal, rotary and rotary.theta, qk_norm, scale, left_window,
+                                                     right_window, mask, bias, soft_cap, 0))
 
     def with_cache(self, x, cache: KeyValueCache, start, *, causal: bool = True, rotary: Rotary | None = None,
-                   read: int = 0) -> tuple[Tensor, KeyValueCache]:
+                   read: int = 0, qk_norm: str = "layer", scale: float | None = None, left_window: int | None = None,
+                   right_window: int | None = None, mask=None, bias=None,
+                   soft_cap: float | None = None) -> tuple[Tensor, KeyValueCache]:
         """Attention of new positions to themselves and to those in the cache: (result, new cache).
 
         Row b of x, [batch, time, width], contains the positions start[b], start[b] + 1, ... of its sequence; `start` is
         i32 [batch], so that rows may have different lengths. If the cache is donated, only the new positions are
         written. `read` is the number of the cache's positions, from the first one, that are read; 0: all. The time of a
         step grows with this number, not with the cache's length. Each number is another program, so round it up, for
-        example to powers of two.
+        example to powers of two. The other options are those of a call.
 
         Positions beyond the cache's length are lost, and positions beyond `read` are not attended to.
 
         Raises InvalidArgumentError if start does not have one integer per row, or if the cache does not have `read`
         positions.
         """
-        result, parts = _nn.attention_with_cache(self, x, cache, start, causal, rotary and rotary.theta, read)
+        result, parts = _nn.attention_with_cache(self, x, cache, start, (
+            causal, rotary and rotary.theta, qk_norm, scale, left_window, right_window, mask, bias, soft_cap, read))
         return result, KeyValueCache(*parts)
 
 
 def make_attention(make: Maker, width: int, *, heads: int = 1, key_heads: int = 0, size: int = 0, bias: bool = False,
-                   weight: InitializerLike = init.lecun_normal(),
+                   memory_width: int = 0, qk_norm: bool = False, weight: InitializerLike = init.lecun_normal(),
                    out: InitializerLike = init.lecun_normal()) -> Attention:
     """Creates an Attention. By default there are as many key heads as heads, and a head's size is width / heads.
 
     The dimension names are "embed", "heads", "key_heads", and "head" for a head's elements. Give "key_heads" the same
     rule as "heads" unless the mesh axis is larger than the number of key heads. `weight` and `out` are initializers.
+    `memory_width` is that of cross-attention, by default the width; with `qk_norm` there are scales of queries and
+    keys, which start as ones.
 
     Raises InvalidArgumentError if the heads do not divide the width, or key heads the heads.
     """
-    return Attention(*_nn.make_attention(make, width, heads, key_heads, size, bias, weight, out))
+    return Attention(*_nn.make_attention(make, width, heads, key_heads, size, bias, memory_width,
+                                         qk_norm, weight, out))
 
 
 def make_cache(rules: AxisRules | None, params: Attention, batch: int, length: int) -> KeyValueCache:

@@ -44,8 +44,8 @@ def make_lora(make: Maker, inputs: int, outputs: int, rank: int, *, names: tuple
 def with_lora(weight, adapter: Lora, scale: float = 1.0) -> Tensor:
     """The weight with the adapter: weight + scale * down up, in the dtype of the weight.
 
-    The weight may have any dimensions, the inputs before the outputs: [width, heads, size] has heads * size outputs. Use
-    it to adapt any layer in training, and to merge an adapter once after it.
+    The weight may have any dimensions, the inputs before the outputs: [width, heads, size] has heads * size outputs.
+    Use it to adapt any layer in training, and to merge an adapter once after it.
 
         layer, adapter = nn.create(None, 1, lambda make: (nn.make_linear(make, 8, 16), nn.make_lora(make, 8, 16, 2)))
 

@@ -34,8 +34,8 @@ def kl_divergence(log_predictions, targets, *, axis: int = -1, log_targets: bool
 def focal_loss(logits, targets, *, gamma: float = 2.0, alpha: float | None = None, reduction: str = "mean") -> Tensor:
     """The binary cross-entropy of each element, weighted by (1 - p)^gamma for the probability p of the right decision.
 
-    Targets are from 0 to 1 (or bools) and have the shape of logits. `alpha` weights positive targets by alpha and negative
-    ones by 1 - alpha (Lin et al.: Focal Loss for Dense Object Detection, 2017).
+    Targets are from 0 to 1 (or bools) and have the shape of logits. `alpha` weights positive targets by alpha and
+    negative ones by 1 - alpha (Lin et al.: Focal Loss for Dense Object Detection, 2017).
 
     Raises InvalidArgumentError for shapes that differ, a negative gamma, and an alpha outside 0 to 1.
     """
@@ -52,10 +52,10 @@ def z_loss(logits, weight: float = 1e-4, *, axis: int = -1, reduction: str = "me
 
 def ctc_loss(logits, labels, *, logit_lengths=None, label_lengths=None, blank: int = 0,
              reduction: str = "mean") -> Tensor:
-    """-log of the probability that logits spell labels, with any number of repetitions and blanks (Graves et al., 2006).
+    """-log of the probability that logits spell labels, with any repetitions and blanks (Graves et al., 2006).
 
-    `logits` are [batch, time, classes], `labels` integers [batch, length]; the lengths are integers [batch], and what is
-    beyond them is padding. `blank` is the class of the blank. The mean is over the sequences.
+    `logits` are [batch, time, classes], `labels` integers [batch, length]; the lengths are integers [batch], and what
+    is beyond them is padding. `blank` is the class of the blank. The mean is over the sequences.
 
     Probabilities of 0 count as exp(-1e5): the loss of labels that do not fit into the positions is about 1e5, not
     infinite. It is NaN for a label that is not in 0..classes - 1.

@@ -9,7 +9,8 @@ from . import init
 from ._layers import InitializerLike
 from ._make import Maker
 
-__all__ = ["GruCell", "LstmCell", "LstmState", "SimpleCell", "make_gru_cell", "make_lstm_cell", "make_simple_cell", "rnn"]
+__all__ = ["GruCell", "LstmCell", "LstmState", "SimpleCell", "make_gru_cell", "make_lstm_cell", "make_simple_cell",
+           "rnn"]
 
 
 @dataclasses.dataclass(eq=False)
@@ -57,8 +58,8 @@ class LstmCell:
 class GruCell:
     """A GRU cell (Cho et al., 2014).
 
-    input is [inputs, 3, features], recurrent [features, 3, features], bias [3, features], new_bias [features]. The gates
-    are reset, update, new.
+    input is [inputs, 3, features], recurrent [features, 3, features], bias [3, features], new_bias [features]. The
+    gates are reset, update, new.
     """
 
     input: Tensor
@@ -123,16 +124,16 @@ def rnn(cell: SimpleCell | GruCell, xs, initial=None, *, reverse: bool = False, 
 def rnn(cell, xs, initial=None, *, reverse=False, lengths=None, unroll=1):
     """A cell applied to each position of xs [batch..., time, inputs], as one loop of the program.
 
-    Returns the outputs [batch..., time, features] and the last state. `initial` is the first state; by default zeros. The
-    products with the inputs of all positions are computed before the loop.
+    Returns the outputs [batch..., time, features] and the last state. `initial` is the first state; by default zeros.
+    The products with the inputs of all positions are computed before the loop.
 
         cell = nn.create(None, 1, lambda make: nn.make_lstm_cell(make, 3, 8))
         outputs, state = nn.rnn(cell, meshard.ones((2, 5, 3)))
         outputs.shape  # (2, 5, 8)
 
     With `reverse` the loop runs from the last position to the first; the results are in the order of time anyway.
-    `lengths` are the numbers of positions of the sequences, integers [batch...]; the others are padding, where the state
-    is kept and the output is 0. `unroll` is the number of steps per iteration of the compiled loop.
+    `lengths` are the numbers of positions of the sequences, integers [batch...]; the others are padding, where the
+    state is kept and the output is 0. `unroll` is the number of steps per iteration of the compiled loop.
 
     Raises InvalidArgumentError for xs of rank below 2 or of another width than the cell's input, and for a state or
     lengths of another shape.
@@ -144,4 +145,4 @@ def rnn(cell, xs, initial=None, *, reverse=False, lengths=None, unroll=1):
         return _nn.rnn_of_gru_cell(cell, xs, initial, reverse, lengths, unroll)
     if isinstance(cell, SimpleCell):
         return _nn.rnn_of_simple_cell(cell, xs, initial, reverse, lengths, unroll)
-    raise TypeError(f"rnn() takes a SimpleCell, LstmCell or GruCell, not {type(cell).__name__}; use scan() for other cells")
+    raise TypeError(f"rnn() takes a SimpleCell, LstmCell or GruCell, not {type(cell).__name__}: use scan() for others")

@@ -6,8 +6,8 @@ the layer gives them, because a shape is not sufficient: a weight [width, heads,
 """
 
 from .._meshard.nn.init import (
-    constant, delta_orthogonal, glorot_normal, glorot_uniform, he_normal, he_uniform, lecun_normal, lecun_uniform, normal,
-    ones, orthogonal, truncated_normal, uniform, variance_scaling, zeros)
+    constant, delta_orthogonal, glorot_normal, glorot_uniform, he_normal, he_uniform, lecun_normal, lecun_uniform,
+    normal, ones, orthogonal, truncated_normal, uniform, variance_scaling, zeros)
 
 __all__ = ["constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal",
            "lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "zeros"]
