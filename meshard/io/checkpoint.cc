@@ -66,35 +66,17 @@ std::string text_of(std::span<const std::string> names) {
   return cat("\"", names.front(), "\" to \"", names.back(), "\"");
 }
 
-std::string listed(std::span<const std::string> names) {
-  constexpr std::size_t kMost = 8;
+// Names, each with those nearest to it if there are any to choose from.
+std::string listed(std::span<const std::string> names, std::span<const std::string> stored) {
+  constexpr std::size_t kMost = 100;
   std::string text;
   for (std::size_t i = 0; i < names.size() && i < kMost; ++i)
-    text += cat(i ? ", \"" : "\"", names[i], "\"");
+    text += cat(i ? ", \"" : "\"", names[i], "\"",
+                stored.empty() ? "" : cat(" (", nearest_text(names[i], stored), ")"));
   return names.size() > kMost ? cat(text, " and ", names.size() - kMost, " more") : text;
 }
 
 }  // namespace
-
-std::optional<Error> unlike_names(const std::set<std::string>& wanted,
-                                  const std::vector<std::string>& stored,
-                                  const LoadOptions& options, SourceLocation where) {
-  std::vector<std::string> missing(wanted.begin(), wanted.end()), extra;
-  std::erase_if(missing,
-                [&](const std::string& name) { return std::ranges::count(stored, name) > 0; });
-  for (const std::string& name : stored)
-    if (options.strict && !wanted.contains(name)) extra.push_back(name);
-  if (missing.empty() && extra.empty()) return std::nullopt;
-  std::string text = "[io] ";
-  if (!missing.empty())
-    text += cat("the checkpoint lacks ", listed(missing), "; for \"", missing[0], "\", ",
-                nearest_text(missing[0], stored), extra.empty() ? "" : ". Also, ");
-  if (!extra.empty())
-    text += cat("the checkpoint has ", listed(extra),
-                ", for which the structure to restore has no member; pass strict = false to ignore "
-                "such tensors");
-  return Error(ErrorCode::kNotFound, std::move(text), where);
-}
 
 void CheckpointWriter::add(const Tensor& tensor, const std::string& path) {
   std::span<const std::int64_t> sizes = stacked_sizes(tensor, path);
@@ -132,47 +114,62 @@ Saving CheckpointWriter::save_async(const std::string& path, const SaveOptions& 
   return save_in_order_async(path, *tensors, kMetadata, options, where);
 }
 
-CheckpointReader::CheckpointReader(const std::string& path, SourceLocation where) : where_(where) {
-  Result<Weights> weights = Weights::open(path);
-  if (weights)
-    weights_ = *std::move(weights);
-  else
-    error_ = weights.error().at(where);
-}
-
-Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) {
+void CheckpointReader::expect(const Tensor& like, const std::string& path) {
   if (!like.defined()) {
-    std::string name = checkpoint_name(path);
-    if (structure::stacked_dimensions(path) == 0) {
-      wanted_.insert(name);
-      return weights_->contains(name) ? weights_->tensor(name, where_) : like;
-    }
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[io] the tensor at ", path,
+    if (structure::stacked_dimensions(path) == 0)
+      wanted_.insert(checkpoint_name(path));
+    else
+      unlike_ += cat(unlike_.empty() ? "" : "; ", "the tensor at ", path,
                      " has no type, so the number of layers to restore is unknown: pass an "
-                     "abstract_tensor()"),
-                 where_);
+                     "abstract_tensor()");
+    return;
   }
   std::span<const std::int64_t> sizes = stacked_sizes(like, path);
   std::vector<std::string> names = checkpoint_names(path, sizes);
-  wanted_.insert(names.begin(), names.end());
-  for (const std::string& name : names)
-    if (!weights_->contains(name)) return like;  // finish() lists it
-  if (names.empty()) return like;                // no layers
-  Result<TensorType> one = weights_->type(names[0]);
-  if (!one) return one.error().at(where_);
-  Dimensions all(sizes.begin(), sizes.end());
-  for (std::int64_t size : one->shape) all.push_back(size);
-  TensorType stored{one->dtype, Shape(std::move(all))};
-  if (stored != like.type())
-    return Error(ErrorCode::kInvalidArgument,
-                 cat("[io] ", text_of(names), " is ", stored,
-                     " in the checkpoint, but the destination is ", like.type()),
+  const TensorType one{like.dtype(), Shape(std::span(like.shape().sizes()).subspan(sizes.size()))};
+  std::vector<std::string> unlike;
+  for (const std::string& name : names) {
+    wanted_.insert(name);
+    Result<TensorType> stored = weights_.type(name);
+    if (stored && *stored != one) unlike.push_back(name);
+  }
+  if (!unlike.empty())
+    unlike_ +=
+        cat(unlike_.empty() ? "" : "; ", text_of(unlike), " is ", weights_.type(unlike[0]).value(),
+            " in the checkpoint, but the destination is ", one);
+}
+
+void CheckpointReader::check(const LoadOptions& options) {
+  std::vector<std::string> missing, extra;
+  const std::vector<std::string> stored = weights_.names();
+  for (const std::string& name : wanted_)
+    if (!weights_.contains(name)) missing.push_back(name);
+  for (const std::string& name : stored)
+    if (options.strict && !wanted_.contains(name)) extra.push_back(name);
+  if (error_ || (missing.empty() && extra.empty() && unlike_.empty())) return;
+  std::string text = cat("[io] ", weights_.path(), ": ");
+  if (!missing.empty())
+    text += cat("the checkpoint lacks ", listed(missing, stored),
+                extra.empty() && unlike_.empty() ? "" : ". Also, ");
+  if (!extra.empty())
+    text += cat("the checkpoint has ", listed(extra, {}),
+                ", for which the structure to restore has no member; pass strict = false to ignore "
+                "such tensors",
+                unlike_.empty() ? "" : ". Also, ");
+  bool only_types = missing.empty() && extra.empty();
+  error_ = Error(only_types ? ErrorCode::kInvalidArgument : ErrorCode::kNotFound, text + unlike_,
                  where_);
+}
+
+Result<Tensor> CheckpointReader::find(const Tensor& like, const std::string& path) {
+  if (!like.defined()) return weights_.tensor(checkpoint_name(path), where_);
+  std::span<const std::int64_t> sizes = stacked_sizes(like, path);
+  std::vector<std::string> names = checkpoint_names(path, sizes);
+  if (names.empty()) return like;  // no layers
   Shape stack(Dimensions(sizes.begin(), sizes.end()));
   std::optional<Sharding> sharding = like.sharding();
-  if (!sharding) return weights_->stacked(names, stack, where_);
-  Result<Tensor> placed = weights_->placed_stacked(names, stack, *sharding, where_);
+  if (!sharding) return weights_.stacked(names, stack, where_);
+  Result<Tensor> placed = weights_.placed_stacked(names, stack, *sharding, where_);
   if (!placed) return placed.error().with_note(cat("while placing ", text_of(names)));
   return placed;
 }
@@ -185,8 +182,8 @@ void CheckpointReader::restore(Tensor& like, const std::string& path) {
     error_ = found.error();
 }
 
-void CheckpointReader::finish(const LoadOptions& options) {
-  if (!error_ && weights_) error_ = unlike_names(wanted_, weights_->names(), options, where_);
+void CheckpointReader::expect_array(HostArray like, const std::string& path) {
+  expect(from_host(std::move(like)), path);
 }
 
 void CheckpointReader::restore_array(HostArray& like, const std::string& path) {

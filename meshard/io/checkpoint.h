@@ -54,17 +54,21 @@ class CheckpointWriter {
   std::map<std::string, NamedTensors> tensors_;  // by path: the order in the file
 };
 
-/// The error for names of members that a checkpoint lacks, and, if `strict`, for its tensors that
-/// are no members. Lists both, with the nearest names.
-std::optional<Error> unlike_names(const std::set<std::string>& wanted,
-                                  const std::vector<std::string>& stored,
-                                  const LoadOptions& options, SourceLocation where);
-
-/// Restores members one by one; keeps the first error.
+/// Compares the members of a structure with a checkpoint, and restores them one by one; keeps the
+/// first error.
 class CheckpointReader {
  public:
-  CheckpointReader(const std::string& path, SourceLocation where);
+  CheckpointReader(Weights weights, SourceLocation where)
+      : weights_(std::move(weights)), where_(where) {}
+  /// Before all calls of restore(): for each member.
+  void expect(const Tensor& like, const std::string& path);
+  /// After them: all differences at once.
+  void check(const LoadOptions& options);
   void restore(Tensor& like, const std::string& path);
+  template <class Number>
+  void expect_number(Number like, const std::string& path) {
+    expect_array(HostArray::scalar(like), path);
+  }
   template <class Number>
   void restore_number(Number& like, const std::string& path) {
     HostArray array = HostArray::scalar(like);
@@ -72,14 +76,14 @@ class CheckpointReader {
     if (!error_) like = array.item<Number>();
   }
   const std::optional<Error>& error() const { return error_; }
-  /// Compares the names of all members with those in the file.
-  void finish(const LoadOptions& options);
 
  private:
+  void expect_array(HostArray like, const std::string& path);
   void restore_array(HostArray& like, const std::string& path);
   Result<Tensor> find(const Tensor& like, const std::string& path);
-  std::optional<Weights> weights_;
+  Weights weights_;
   std::set<std::string> wanted_;  // the names of all members
+  std::string unlike_;            // members of another type
   std::optional<Error> error_;
   SourceLocation where_;
 };
@@ -100,6 +104,30 @@ CheckpointWriter writer_of(const T& structure) {
       writer.add_number(leaf, at);
   });
   return writer;
+}
+
+/// A structure like `like` with the values of a checkpoint.
+template <class T>
+Result<T> restored(Weights weights, T like, const LoadOptions& options, SourceLocation where) {
+  CheckpointReader reader(std::move(weights), where);
+  structure::for_each(like, [&](auto& leaf, const std::string& at) {
+    using Leaf = std::remove_cvref_t<decltype(leaf)>;
+    if constexpr (structure::Leaf<Leaf>)
+      reader.expect(leaf, at);
+    else if constexpr (structure::Number<Leaf>)
+      reader.expect_number(leaf, at);
+  });
+  reader.check(options);
+  structure::for_each(like, [&](auto& leaf, const std::string& at) {
+    using Leaf = std::remove_cvref_t<decltype(leaf)>;
+    if (reader.error()) return;
+    if constexpr (structure::Leaf<Leaf>)
+      reader.restore(leaf, at);
+    else if constexpr (structure::Number<Leaf>)
+      reader.restore_number(leaf, at);
+  });
+  if (reader.error()) return *reader.error();
+  return like;
 }
 
 }  // namespace internal
@@ -128,24 +156,15 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Saving
 /// host, as does one without a sharding. Each device's bytes are read once, and only these. With
 /// `strict = false`, other tensors in the file are ignored. In a run of several processes, each
 /// reads what its own devices hold; the checkpoint may come from any number of processes.
-/// @error as Weights::open; not found: members that the file lacks, and tensors in the file for
-/// which there is no member, all of them with their names; invalid argument: a member with another
-/// type, naming both types.
+/// @error as Weights::open; with the file's path, all at once: members that the file lacks, with
+/// the nearest names, tensors in the file for which there is no member (not found), and members of
+/// another type (invalid argument, if that is all)
 template <class T>
 Result<T> restore(const std::string& path, T like, LoadOptions options = {},
                   SourceLocation where = SourceLocation::current()) {
-  internal::CheckpointReader reader(path, where);
-  structure::for_each(like, [&](auto& leaf, const std::string& at) {
-    using Leaf = std::remove_cvref_t<decltype(leaf)>;
-    if (reader.error()) return;
-    if constexpr (structure::Leaf<Leaf>)
-      reader.restore(leaf, at);
-    else if constexpr (structure::Number<Leaf>)
-      reader.restore_number(leaf, at);
-  });
-  reader.finish(options);
-  if (reader.error()) return *reader.error();
-  return like;
+  Result<Weights> weights = Weights::open(path);
+  if (!weights) return weights.error().at(where);
+  return internal::restored(*std::move(weights), std::move(like), options, where);
 }
 
 }  // namespace meshard::io

@@ -8,6 +8,8 @@
 #include "meshard/base/json_reader.h"
 #include "meshard/base/json_writer.h"
 #include "meshard/graph/leaf.h"
+#include "meshard/io/internal/read_type.h"
+#include "meshard/io/internal/stored_view.h"
 
 namespace meshard::io {
 namespace {
@@ -37,7 +39,35 @@ constexpr SafetensorsName kSafetensorsNames[] = {{"BOOL", DType::bool_},
                                                  {"F8_E5M2", DType::f8e5m2},
                                                  {"F8_E8M0", DType::f8e8m0fnu},
                                                  {"F8_E4M3FNUZ", DType::f8e4m3fnuz},
-                                                 {"F8_E5M2FNUZ", DType::f8e5m2fnuz}};
+                                                 {"F8_E5M2FNUZ", DType::f8e5m2fnuz},
+                                                 {"C64", DType::c64}};
+
+// The dtypes of the format that meshard lacks. Elements follow each other without gaps.
+struct PackedDtype {
+  std::string_view name;
+  std::uint64_t bits;
+};
+constexpr PackedDtype kPackedDtypes[] = {{"F4", 4}, {"F6_E2M3", 6}, {"F6_E3M2", 6}};
+
+// The number of elements; none if it does not fit.
+std::optional<std::uint64_t> count_of(const Dimensions& sizes) {
+  return safetensors_bytes(sizes, DType::u8);
+}
+
+// The type in bytes of a tensor with these sizes in elements.
+TensorType type_in_bytes(const Dimensions& sizes, std::uint64_t bytes) {
+  std::uint64_t count = count_of(sizes).value_or(0);
+  if (!sizes.empty() && count != 0 && bytes != 0) {
+    auto last = static_cast<std::uint64_t>(sizes.back());
+    std::uint64_t rows = count / last;
+    if (bytes % rows == 0) {
+      Dimensions in_bytes = sizes;
+      in_bytes.back() = static_cast<std::int64_t>(bytes / rows);
+      return {DType::u8, Shape(std::move(in_bytes))};
+    }
+  }
+  return {DType::u8, Shape({static_cast<std::int64_t>(bytes)})};
+}
 
 class HeaderReader {
  public:
@@ -93,16 +123,32 @@ class HeaderReader {
         !offsets->is(JsonValue::Kind::kArray) || offsets->elements.size() != 2)
       return bad("tensor \"", name,
                  "\" must have a dtype, a shape, two data_offsets and nothing else");
-    MESHARD_ASSIGN_OR_RETURN(TensorType type, internal::read_type(place_, name, *dtype, *shape));
+    MESHARD_ASSIGN_OR_RETURN(Dimensions sizes, internal::read_sizes(place_, name, *shape));
     std::optional<std::uint64_t> begin = offsets->elements[0].whole_number(),
-                                 end = offsets->elements[1].whole_number(),
-                                 needed = safetensors_bytes(type.shape.sizes(), type.dtype);
-    if (!begin || !end || *end < *begin || !needed || *end - *begin != *needed)
-      return bad("tensor \"", name, "\" of ", dtype->text, type.shape,
+                                 end = offsets->elements[1].whole_number();
+    std::optional<DType> known = dtype_of_safetensors(dtype->text);
+    if (!begin || !end || *end < *begin || *end >> 62 != 0 ||
+        !fits(dtype->text, known, sizes, *end - *begin))
+      return bad("tensor \"", name, "\" of ", dtype->text, Shape(sizes),
                  " does not match its data_offsets, ", offsets->elements[0].text, " to ",
                  offsets->elements[1].text);
-    out.push_back({name, std::move(type), *begin, *end});
+    if (known)
+      out.push_back({name, {*known, Shape(std::move(sizes))}, *begin, *end});
+    else
+      out.push_back({name, type_in_bytes(sizes, *end - *begin), *begin, *end, dtype->text, sizes});
     return {};
+  }
+
+  // Whether tensors of these sizes have so many bytes. Nothing is known of the elements of a dtype
+  // that is neither meshard's nor in the table.
+  static bool fits(std::string_view dtype, std::optional<DType> known, const Dimensions& sizes,
+                   std::uint64_t bytes) {
+    if (known) return safetensors_bytes(sizes, *known) == bytes;
+    std::optional<std::uint64_t> count = count_of(sizes);
+    if (!count) return false;
+    for (const PackedDtype& packed : kPackedDtypes)
+      if (packed.name == dtype) return *count >> 58 == 0 && *count * packed.bits == bytes * 8;
+    return true;
   }
 
   // Sorts the tensors by position and checks that they cover the data. Empty tensors come before a
@@ -143,12 +189,8 @@ std::optional<DType> dtype_of_safetensors(std::string_view name) {
   return {};
 }
 
-Result<TensorType> internal::read_type(std::string_view place, const std::string& name,
-                                       const JsonValue& dtype, const JsonValue& sizes) {
-  std::optional<DType> known = dtype_of_safetensors(dtype.text);
-  if (!known)
-    return Error(ErrorCode::kUnimplemented,
-                 cat("[", place, "] tensor \"", name, "\": unsupported dtype ", dtype.text));
+Result<Dimensions> internal::read_sizes(std::string_view place, const std::string& name,
+                                        const JsonValue& sizes) {
   Dimensions found;
   for (const JsonValue& size : sizes.elements) {
     std::optional<std::uint64_t> number = size.whole_number();
@@ -157,6 +199,16 @@ Result<TensorType> internal::read_type(std::string_view place, const std::string
                    cat("[", place, "] tensor \"", name, "\" has an invalid size ", size.text));
     found.push_back(static_cast<std::int64_t>(*number));
   }
+  return found;
+}
+
+Result<TensorType> internal::read_type(std::string_view place, const std::string& name,
+                                       const JsonValue& dtype, const JsonValue& sizes) {
+  std::optional<DType> known = dtype_of_safetensors(dtype.text);
+  if (!known)
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[", place, "] tensor \"", name, "\": unsupported dtype ", dtype.text));
+  MESHARD_ASSIGN_OR_RETURN(Dimensions found, read_sizes(place, name, sizes));
   return TensorType{*known, Shape(std::move(found))};
 }
 
@@ -198,7 +250,9 @@ Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tens
   std::uint64_t at = 0;
   std::map<std::string_view, bool> seen{{"__metadata__", true}};
   for (SafetensorsEntry& tensor : tensors) {
-    std::string_view dtype = safetensors_name(tensor.type.dtype);
+    bool as_bytes = !tensor.stored_dtype.empty();
+    std::string_view dtype =
+        as_bytes ? std::string_view(tensor.stored_dtype) : safetensors_name(tensor.type.dtype);
     if (dtype.empty())
       return Error(ErrorCode::kUnimplemented, cat("[safetensors] tensor \"", tensor.name,
                                                   "\": unsupported dtype ", tensor.type.dtype));
@@ -208,7 +262,8 @@ Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tens
     tensor.begin = at;
     tensor.end = at += static_cast<std::uint64_t>(tensor.type.bytes());
     json.key(tensor.name).begin_object().member("dtype", dtype).key("shape").begin_array();
-    for (std::int64_t size : tensor.type.shape) json.value(size);
+    for (std::int64_t size : as_bytes ? tensor.stored_sizes : tensor.type.shape.sizes())
+      json.value(size);
     json.end_array().key("data_offsets").begin_array().value(tensor.begin).value(tensor.end);
     json.end_array().end_object();
   }
@@ -289,6 +344,7 @@ Result<HostArray> StoredTensor::read(const Box& box) const {
 }
 
 Result<void> StoredTensor::read_into(const Box& box, std::byte* destination) const {
+  if (view_) return view_->read_into(box, destination);
   for (const Part& part : parts_) {
     std::optional<Box> both = overlap(part.box, box);
     if (!both) continue;

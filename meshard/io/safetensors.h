@@ -16,25 +16,16 @@
 #include "meshard/graph/tensor.h"
 #include "meshard/io/file.h"
 
-namespace meshard {
-struct JsonValue;
-}
-
 namespace meshard::io {
 
 namespace internal {
-/// The type of the tensor `name` in JSON, from the format's name of a dtype and a list of sizes.
-/// Errors begin with `[place]`.
-/// @pre `dtype` is a string, `sizes` an array
-/// @error unimplemented: a dtype that meshard lacks; invalid argument: a size
-Result<TensorType> read_type(std::string_view place, const std::string& name,
-                             const JsonValue& dtype, const JsonValue& sizes);
+struct StoredView;
 }  // namespace internal
 
 // The header of a safetensors file. The file consists of 8 bytes with the length of a JSON text,
 // the text, and the concatenated bytes of the tensors (https://github.com/huggingface/safetensors).
 
-/// The format's name of a dtype: `F32`. Empty if it has none (complex, f8e4m3, f8e3m4,
+/// The format's name of a dtype: `F32`. Empty if it has none (c128, f8e4m3, f8e3m4,
 /// f8e4m3b11fnuz).
 std::string_view safetensors_name(DType dtype);
 /// The dtype that the format calls so; none if meshard has no such dtype.
@@ -42,12 +33,16 @@ std::optional<DType> dtype_of_safetensors(std::string_view name);
 /// The size of a dense array in bytes; none if it does not fit.
 std::optional<std::uint64_t> safetensors_bytes(const Dimensions& shape, DType dtype);
 
-/// A tensor's name, type and position in the file's data.
+/// A tensor's name, type and position in the file's data. A dtype that meshard lacks (F4, F6_E2M3,
+/// F6_E3M2, and any that the format may get) is read as bytes: the type is u8[..., n] if rows of
+/// the last dimension are whole bytes, otherwise u8[n].
 struct SafetensorsEntry {
   std::string name;
   TensorType type;
   std::uint64_t begin = 0;  // in bytes from the start of the data
   std::uint64_t end = 0;
+  std::string stored_dtype = {};  // if read as bytes: the format's dtype, and the sizes in elements
+  Dimensions stored_sizes = {};
   friend bool operator==(const SafetensorsEntry&, const SafetensorsEntry&) = default;
 };
 
@@ -64,8 +59,8 @@ struct SafetensorsHeader {
 /// have as many bytes as its type needs, and together they must cover all bytes without gaps or
 /// overlaps.
 /// @param place the prefix of error messages: the path
-/// @error invalid argument for anything else, and for duplicate names; unimplemented for dtypes
-/// that meshard cannot read, naming the tensor; resource exhausted if there is not enough memory.
+/// @error invalid argument for anything else, and for duplicate names; resource exhausted if there
+/// is not enough memory.
 Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::string_view place);
 
 /// Returns the first bytes of a file with these tensors, and sets their order and positions.
@@ -73,7 +68,7 @@ Result<SafetensorsHeader> read_safetensors_header(std::string_view file, std::st
 /// begins at a multiple of 64 bytes.
 /// @param tensors names and types; their order and positions are set
 /// @error invalid argument for a name that occurs twice or is `__metadata__`; unimplemented for a
-/// dtype without a known name in the format (complex, f8e4m3, f8e3m4, f8e4m3b11fnuz).
+/// dtype without a known name in the format (c128, f8e4m3, f8e3m4, f8e4m3b11fnuz).
 Result<std::string> write_safetensors_header(std::vector<SafetensorsEntry>& tensors,
                                              const std::map<std::string, std::string>& metadata);
 
@@ -111,8 +106,8 @@ class SafetensorsFile {
   std::shared_ptr<const std::map<std::string_view, std::size_t>> by_name_;
 };
 
-/// A handle on a tensor in one safetensors file, or in parts in the files of several writers. Only
-/// the bytes that are used are read.
+/// A handle on a tensor in one safetensors file, in parts in the files of several writers, or made
+/// of others (io::mapped). Only the bytes that are used are read.
 class StoredTensor {
  public:
   /// A part: a tensor of a file, and its elements in the whole tensor.
@@ -126,8 +121,11 @@ class StoredTensor {
   /// cover the type's shape exactly once
   StoredTensor(TensorType type, std::vector<Part> parts)
       : type_(std::move(type)), parts_(std::move(parts)) {}
+  StoredTensor(TensorType type, std::shared_ptr<const internal::StoredView> view)
+      : type_(std::move(type)), view_(std::move(view)) {}
 
   const TensorType& type() const { return type_; }
+  /// Empty if the tensor is made of others.
   std::span<const Part> parts() const { return parts_; }
   /// Whether it is a tensor of one file.
   bool is_whole() const { return parts_.size() == 1; }
@@ -143,6 +141,7 @@ class StoredTensor {
  private:
   TensorType type_;
   std::vector<Part> parts_;
+  std::shared_ptr<const internal::StoredView> view_;
 };
 
 }  // namespace meshard::io

@@ -24,9 +24,10 @@ using internal::CheckpointIndex;
 // How often a checkpoint that is replaced again and again is opened anew.
 constexpr int kMostReplacements = 100;
 
-Error no_weights(std::string_view name, std::span<const std::string> names) {
+Error no_weights(std::string_view name, std::span<const std::string> names,
+                 const std::string& path) {
   return Error(ErrorCode::kNotFound,
-               cat("[io] no tensor \"", name, "\" in these weights; ", nearest_text(name, names),
+               cat("[io] no tensor \"", name, "\" in ", path, "; ", nearest_text(name, names),
                    " (number of tensors: ", names.size(), ")"));
 }
 
@@ -68,11 +69,13 @@ class Stack {
   const TensorType& type() const { return type_; }
 
   /// All elements, if their bytes follow each other in one file.
-  std::optional<Result<HostArray>> view(std::span<const std::string> names) const {
+  std::optional<Result<HostArray>> view() const {
     for (const StoredTensor* each : tensors_)
       if (!each->is_whole() || each->parts()[0].file.path() != tensors_[0]->parts()[0].file.path())
         return std::nullopt;
     const SafetensorsFile& file = tensors_[0]->parts()[0].file;
+    std::vector<std::string> names;
+    for (const StoredTensor* each : tensors_) names.push_back(each->parts()[0].name);
     std::optional<Result<HostArray>> found =
         names.size() == 1 ? std::optional(file.array(names[0])) : file.consecutive(names);
     if (found && found->ok()) return Result<HostArray>((**found).reshaped(type_.shape));
@@ -118,6 +121,7 @@ Result<Weights> Weights::open(const std::string& path) {
     std::string before = state_of(files);
     bool by_index = files.index() == path || files.index_counts();
     Result<Weights> weights = by_index ? open_index(files.index()) : open_file(files.one_file());
+    if (weights) weights->path_ = path;
     // Files that the index names are removed when another index has taken its place.
     if (weights.ok() || attempt == kMostReplacements || state_of(files) == before) return weights;
   }
@@ -192,7 +196,7 @@ Result<TensorType> Weights::type(std::string_view name) const {
 
 Result<StoredTensor> Weights::stored(std::string_view name) const {
   auto found = tensors_.find(name);
-  if (found == tensors_.end()) return no_weights(name, names());
+  if (found == tensors_.end()) return no_weights(name, names(), path_);
   return found->second;
 }
 
@@ -201,7 +205,7 @@ Result<Tensor> Weights::make(std::span<const std::string> names, const Shape& si
   std::vector<const StoredTensor*> tensors;
   for (const std::string& name : names) {
     auto found = tensors_.find(name);
-    if (found == tensors_.end()) return no_weights(name, this->names()).at(where);
+    if (found == tensors_.end()) return no_weights(name, this->names(), path_).at(where);
     tensors.push_back(&found->second);
     if (found->second.type() != tensors[0]->type())
       return Error(ErrorCode::kInvalidArgument,
@@ -210,7 +214,7 @@ Result<Tensor> Weights::make(std::span<const std::string> names, const Shape& si
                    where);
   }
   Stack stack(std::move(tensors), sizes);
-  std::optional<Result<HostArray>> array = stack.view(names);
+  std::optional<Result<HostArray>> array = stack.view();
   if (!array && !sharding) array = stack.read(whole_box(stack.type().shape));
   if (array && !array->ok()) return array->error().at(where);
   try {

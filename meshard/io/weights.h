@@ -21,6 +21,8 @@ struct NamedSharding {
   PartitionSpec spec;
 };
 
+struct LoadRule;  // load_rule.h
+
 /// Options of load() and restore().
 struct LoadOptions {
   /// Whether patterns that match no tensor, and tensors of a checkpoint that a restored structure
@@ -42,6 +44,8 @@ class Weights {
   /// a file of another size than the index says
   static Result<Weights> open(const std::string& path);
 
+  /// As it was opened.
+  const std::string& path() const { return path_; }
   /// The names of all tensors, in alphabetical order.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
@@ -88,6 +92,10 @@ class Weights {
   Result<Tensor> load_one(const std::string& name, const StoredTensor& stored,
                           const std::vector<NamedSharding>& shardings, SourceLocation where) const;
 
+  friend Result<Weights> mapped(const Weights& weights, const std::vector<LoadRule>& rules,
+                                LoadOptions options, SourceLocation where);
+
+  std::string path_;
   std::map<std::string, StoredTensor, std::less<>> tensors_;
   std::map<std::string, std::string> metadata_;
 };

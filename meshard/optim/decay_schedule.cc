@@ -18,14 +18,24 @@ void check_schedule_steps(const char* place, std::int64_t steps) {
 
 Tensor half_wave(const Tensor& part) { return (1 + cos(std::numbers::pi * part)) / 2; }
 
+// floor(step / steps). A compiler may multiply by 1 / steps, so that 188 / 47 is below 4.
+Tensor whole_quotient(const Tensor& step, std::int64_t steps) {
+  Tensor number = floor(step / steps);
+  number = where(number * steps > step, number - 1, number);
+  return where((number + 1) * steps <= step, number + 1, number);
+}
+
+// base^n, a whole number. A compiler's power is not exact.
+Tensor whole_power(double base, const Tensor& n) { return round(pow(base, n)); }
+
 // The number of the period that begins at or before a step, f32, for periods of steps, steps *
 // longer, steps * longer^2, ...
 Tensor period_of(const Tensor& step, std::int64_t steps, std::int64_t longer) {
-  if (longer == 1) return floor(step / steps);
+  if (longer == 1) return whole_quotient(step, steps);
   auto factor = static_cast<double>(longer);
   Tensor number = floor(log(1 + step * (factor - 1) / steps) / std::log(factor));
   // The logarithm is rounded, so the number can be off by one next to a restart.
-  auto begin = [&](const Tensor& n) { return (pow(factor, n) - 1) * steps / (factor - 1); };
+  auto begin = [&](const Tensor& n) { return (whole_power(factor, n) - 1) * steps / (factor - 1); };
   number = where(begin(number) > step, number - 1, number);
   return where(begin(number + 1) <= step, number + 1, number);
 }
@@ -39,8 +49,8 @@ Schedule exponential(double first, std::int64_t steps, double factor, Exponentia
   if (!(factor > 0))
     throw_invalid(SourceLocation{}, "[optim.exponential] the factor must be above 0, not ", factor);
   return Schedule([=](const Tensor& step) {
-    Tensor part = step / steps;
-    Tensor rate = first * pow(factor, options.staircase ? floor(part) : part);
+    Tensor part = options.staircase ? whole_quotient(step, steps) : step / steps;
+    Tensor rate = first * pow(factor, part);
     if (!options.last) return rate;
     return factor < 1 ? maximum(rate, *options.last) : minimum(rate, *options.last);
   });
@@ -72,7 +82,7 @@ Schedule cosine_restarts(double first, std::int64_t steps, RestartOptions option
   return Schedule([=](const Tensor& step) {
     Tensor number = period_of(step, steps, options.longer);
     auto factor = static_cast<double>(options.longer);
-    Tensor length = pow(factor, number) * steps;
+    Tensor length = whole_power(factor, number) * steps;
     Tensor begin = options.longer == 1 ? number * steps : (length - steps) / (factor - 1);
     Tensor peak = options.lower == 1 ? full({}, first) : first * pow(options.lower, number);
     return options.last + (peak - options.last) * half_wave((step - begin) / length);

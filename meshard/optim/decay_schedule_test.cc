@@ -43,10 +43,21 @@ TEST_F(DecaySchedules, BeginAgain) {
   EXPECT_THAT(rates_of(cosine_restarts(1, 4, {.last = 0.5}), {0, 2, 4, 6}),
               Pointwise(FloatNear(1e-6f), std::vector<float>{1, 0.75f, 1, 0.75f}));
   // At every restart, the rate is that of a new period: rounding must not put it into the old one.
-  std::int64_t begin = 0, length = 7;
-  for (int k = 0; k < 12; ++k, begin += length, length *= 3)
-    EXPECT_FLOAT_EQ(rates_of(cosine_restarts(1, 7, {.longer = 3}), {static_cast<int>(begin)})[0], 1)
-        << begin;
+  for (std::int64_t steps : {41, 47, 55}) {
+    Schedule equal_periods = cosine_restarts(1, steps);
+    Schedule stairs = exponential(1, steps, 0.5, {.staircase = true});
+    for (int k = 1; k < 6; ++k) {
+      EXPECT_FLOAT_EQ(rates_of(equal_periods, {static_cast<int>(k * steps)})[0], 1);
+      EXPECT_FLOAT_EQ(rates_of(stairs, {static_cast<int>(k * steps)})[0], std::ldexp(1.0f, -k));
+    }
+  }
+  for (std::int64_t first : {7, 41}) {
+    std::int64_t begin = 0, length = first;
+    for (int k = 0; k < 12; ++k, begin += length, length *= 3)
+      EXPECT_FLOAT_EQ(
+          rates_of(cosine_restarts(1, first, {.longer = 3}), {static_cast<int>(begin)})[0], 1)
+          << begin;
+  }
 }
 
 TEST_F(DecaySchedules, RefuseWhatIsNoSchedule) {

@@ -3,14 +3,18 @@
     io.save("step.safetensors", {"params": params, "step": step})
     state = io.restore("step.safetensors", like={"params": params, "step": 0})
     weights = io.load("model-folder", {"*.q_proj.weight": (mesh, P("model", None))})
+    weights = io.load("model-folder", rules=[io.LoadRule("model.layers.*.mlp.up_proj.weight", "blocks.*.up",
+                                                         transpose=(1, 0), dtype="bfloat16"), ...])
 """
 
+import dataclasses
 import os
+import typing
 
 from . import _meshard, tree
 from ._array_api.creation import as_tensor
 
-__all__ = ["save", "save_async", "restore", "load", "Weights", "Saving", "names", "load_npy", "save_npy"]
+__all__ = ["save", "save_async", "restore", "load", "LoadRule", "Weights", "Saving", "names", "load_npy", "save_npy"]
 
 Saving = _meshard.Saving
 Weights = _meshard.Weights
@@ -78,22 +82,60 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
                                        this_process_only)
 
 
-def restore(path, like, *, strict=True):
+@dataclasses.dataclass(frozen=True)
+class LoadRule:
+    """How tensors of a file become tensors of a model: renamed, transposed, converted, joined and split.
+
+    `source` is a pattern of names, or a list of it and the names of tensors to join with; `target` is the new name, a
+    list of names into which the (joined) tensor is split, or an empty list to leave tensors out. In the pattern `*`
+    matches any text, as short as possible, and nothing else is special. In all other names, each `*` is the text that
+    the `*` at the same position of the pattern matched, and `{2}` the one of the second `*`.
+
+    Axis d of a new tensor is axis `transpose[d]` of the file's. `axis` is that of the new tensors along which they are
+    joined and split; `sizes` are those of the parts (by default equal). With `groups`, the axis consists of so many
+    groups, and each of them has all parts, with `sizes` in each group: the heads of a fused projection that has the
+    query, key and value of a head beside each other. `dtype` converts the elements.
+
+        LoadRule(["model.layers.*.self_attn.q_proj.weight", "model.layers.*.self_attn.k_proj.weight"],
+                 "blocks.*.wqk", transpose=(1, 0), axis=1, dtype="bfloat16")
+    """
+
+    source: str | typing.Sequence[str]
+    target: str | typing.Sequence[str]
+    _: dataclasses.KW_ONLY
+    transpose: typing.Sequence[int] = ()
+    axis: int = 0
+    sizes: typing.Sequence[int] = ()
+    groups: int = 1
+    dtype: typing.Any = None
+
+    def _bound(self):
+        source, target = ([names] if isinstance(names, str) else list(names) for names in (self.source, self.target))
+        return source, target, list(self.transpose), self.axis, list(self.sizes), self.groups, self.dtype
+
+
+def _opened(path, rules, strict):
+    weights = Weights(os.fspath(path))
+    return weights if rules is None else weights._mapped([rule._bound() for rule in rules], strict)
+
+
+def restore(path, like, *, rules=None, strict=True):
     """A structure like `like` with the values of a checkpoint.
 
     Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement: each
     device's bytes are read once, and only these. Tensors without a sharding stay on the host; numbers of Python are
     restored as numbers, arrays of other libraries as tensors. Static fields are those of `like`. The checkpoint may
-    come from any number of processes. With `strict=False`, other tensors in it are ignored.
+    come from any number of processes. With `strict=False`, other tensors in it are ignored. With `rules`, a list of
+    LoadRule, the tensors are those that the rules make of the file's, as in load().
 
-    Raises NotFoundError for members that the checkpoint lacks and for tensors that have no member, all with their
-    names; InvalidArgumentError for a member of another type; TypeError for what is neither a tensor, an array nor a
-    number, unless it is a static field.
+    Raises NotFoundError for members that the checkpoint lacks and for tensors that have no member, and
+    InvalidArgumentError for members of another type, all at once with their names and the path; TypeError for what is
+    neither a tensor, an array nor a number, unless it is a static field.
     """
-    weights = Weights(os.fspath(path))
-    weights._check_names(names(like), strict)
+    weights = _opened(path, rules, strict)
     leaves, around = tree.flatten(like)
     _check_constants(around)
+    weights._check_members(around.paths, leaves, strict)
     originals = _meshard.tree_values(like)
     values = []
     for path, leaf, original in zip(around.paths, leaves, originals, strict=True):
@@ -102,20 +144,27 @@ def restore(path, like, *, strict=True):
     return around.unflatten(values)
 
 
-def load(path, shardings=None, *, strict=True):
+def load(path, shardings=None, *, rules=None, strict=True):
     """All tensors of a model or checkpoint as a dict by name.
 
     `shardings` says where tensors go: a dict from a pattern of names, in which `*` matches any text and nothing else is
     special, to a Sharding or a pair (mesh, spec). The first pattern that matches a name applies; other tensors stay on
     the host. The names are those of the file, such as Hugging Face's `model.layers.0.self_attn.q_proj.weight`.
 
+    With `rules`, a list of LoadRule, the tensors are those that the rules make of the file's, under the new names, and
+    only the bytes that are needed are read. The first rule with a pattern that matches a tensor applies; names that stay
+    the same are written as `LoadRule("*", "*")`.
+
     Raises NotFoundError, with the nearest names, for a pattern that matches no name; with `strict=False` it is ignored.
+    Raises InvalidArgumentError for what does not fit the rules, all at once with the path: patterns that match nothing
+    and tensors that no rule takes (both ignored with `strict=False`), tensors to join that are missing, shapes that
+    cannot be joined, split or transposed, two tensors of one name, and conversions of dtypes that are read as bytes.
     """
     patterns = []
     for pattern, where in (shardings or {}).items():
         mesh, spec = where if isinstance(where, tuple) else (where.mesh, where.spec)
         patterns.append((pattern, mesh, spec))
-    return Weights(os.fspath(path))._load(patterns, strict)
+    return _opened(path, rules, strict)._load(patterns, strict)
 
 
 def load_npy(path):

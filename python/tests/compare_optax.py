@@ -266,7 +266,7 @@ def schedules(draw):
 
 
 def schedule_differences(seed, figures):
-    random = np.random.default_rng([seed, 7])
+    random = np.random.default_rng(seed)
     pairs = schedules(Draw(random))
     steps = np.unique(np.concatenate([np.arange(40), random.integers(0, LAST_STEP, 60)])).astype(np.int32)
     rates = meshard.jit(lambda step: [mine(step) for mine, _ in pairs.values()])
@@ -292,7 +292,7 @@ def compare(count, seed, report=None, figures=None):
     for i in range(count):
         with jax.enable_x64(True):
             texts = [difference(name, [seed, i, k], figures.setdefault(name, [])) for k, name in enumerate(OPTIMIZERS)]
-            texts += schedule_differences(seed + i, figures.setdefault("schedules", []))
+            texts += schedule_differences([seed, i, len(OPTIMIZERS)], figures.setdefault("schedules", []))
         for text in filter(None, texts):
             if report:
                 report(text)

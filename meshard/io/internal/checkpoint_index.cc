@@ -17,6 +17,7 @@
 #include "meshard/base/json_reader.h"
 #include "meshard/base/json_writer.h"
 #include "meshard/base/whole_file.h"
+#include "meshard/io/internal/read_type.h"
 #include "meshard/io/safetensors.h"
 
 namespace meshard::io::internal {

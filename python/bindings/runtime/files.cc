@@ -15,6 +15,7 @@
 #include "meshard/graph/evaluator.h"
 #include "meshard/graph/from_host.h"
 #include "meshard/io/checkpoint.h"
+#include "meshard/io/load_rule.h"
 #include "meshard/io/npy.h"
 #include "meshard/io/save.h"
 #include "meshard/io/weights.h"
@@ -93,22 +94,15 @@ Tensor tensor_of(const WeightsHandle& handle, const std::string& name,
       .value();
 }
 
-// A tensor of the file for a member of a structure: of the member's type, where the member is.
+// A tensor of the file for a member of a structure, where the member is.
+// @pre check_members()
 Tensor restored(const WeightsHandle& handle, const std::string& path, const Tensor& like) {
   CallerLine line;
   Unlocked unlocked;
   const std::span<const std::int64_t> layers = stacked_sizes(path, like.shape());
   const Names names = io::checkpoint_names(path, layers);
   if (names.empty()) return like;
-  Dimensions sizes(layers.begin(), layers.end());
-  const Shape stack(sizes);
-  const TensorType one = handle.weights->type(names[0]).value();
-  for (std::int64_t size : one.shape) sizes.push_back(size);
-  const TensorType stored{one.dtype, Shape(std::move(sizes))};
-  if (stored != like.type())
-    throw_invalid(line.where(), "[io] \"", names[0], "\"",
-                  names.size() > 1 ? cat(" to \"", names.back(), "\"") : "", " is ", stored,
-                  " in the checkpoint, but the destination is ", like.type());
+  const Shape stack(Dimensions(layers.begin(), layers.end()));
   std::optional<Sharding> sharding = like.sharding();
   return (sharding ? handle.weights->placed_stacked(names, stack, *sharding, line.where())
                    : handle.weights->stacked(names, stack, line.where()))
@@ -125,6 +119,39 @@ std::map<std::string, Tensor> load_all(const WeightsHandle& handle, nb::handle p
                          nb::cast<PartitionSpec>(nb::object(each[2]))});
   Unlocked unlocked;
   return handle.weights->load(shardings, {.strict = strict}, line.where()).value();
+}
+
+Dimensions dimensions_of(const std::vector<std::int64_t>& numbers) {
+  return Dimensions(numbers.begin(), numbers.end());
+}
+
+// Each rule is (from, to, transpose, dimension, sizes, groups, dtype).
+WeightsHandle mapped(const WeightsHandle& handle, nb::handle rules, bool strict) {
+  CallerLine line;
+  std::vector<io::LoadRule> all;
+  using Numbers = std::vector<std::int64_t>;
+  for (nb::handle each : rules)
+    all.push_back({.from = nb::cast<Names>(nb::object(each[0])),
+                   .to = nb::cast<Names>(nb::object(each[1])),
+                   .transpose = dimensions_of(nb::cast<Numbers>(nb::object(each[2]))),
+                   .dimension = nb::cast<std::int64_t>(nb::object(each[3])),
+                   .sizes = dimensions_of(nb::cast<Numbers>(nb::object(each[4]))),
+                   .groups = nb::cast<std::int64_t>(nb::object(each[5])),
+                   .dtype = nb::cast<std::optional<DType>>(nb::object(each[6]))});
+  Unlocked unlocked;
+  return {std::make_shared<const io::Weights>(
+      io::mapped(*handle.weights, all, {.strict = strict}, line.where()).value())};
+}
+
+// Compares the members of a structure with the tensors of the file: all differences at once.
+void check_members(const WeightsHandle& handle, const Names& paths, nb::handle leaves,
+                   bool strict) {
+  CallerLine line;
+  io::internal::CheckpointReader reader(*handle.weights, line.where());
+  const PyTree tree = PyTree::of(leaves);
+  for (std::size_t i = 0; i < paths.size(); ++i) reader.expect(tree.leaves()[i], paths[i]);
+  reader.check({.strict = strict});
+  if (reader.error()) throw Error(*reader.error());
 }
 
 nb::object part_object(const io::StoredTensor::Part& part) {
@@ -176,13 +203,24 @@ void bind_weights(nb::module_& module) {
       .def("__getitem__", [](const WeightsHandle& w,
                              const std::string& name) { return tensor_of(w, name, std::nullopt); })
       .def("_restored", restored, nb::arg("path"), nb::arg("like"))
-      .def("_check_names",
-           [](const WeightsHandle& w, const Names& wanted, bool strict) {
-             std::optional<Error> error =
-                 io::internal::unlike_names({wanted.begin(), wanted.end()}, w.weights->names(),
-                                            {.strict = strict}, caller_line());
-             if (error) throw *error;
-           })
+      .def("_check_members", check_members, nb::arg("paths"), nb::arg("leaves"), nb::arg("strict"))
+      .def("_mapped", mapped, nb::arg("rules"), nb::arg("strict"))
+      .def_prop_ro(
+          "path", [](const WeightsHandle& w) { return w.weights->path(); }, "As it was opened.")
+      .def(
+          "stored_dtype",
+          [](const WeightsHandle& w, const std::string& name) -> std::optional<std::string> {
+            const io::StoredTensor stored = w.weights->stored(name).value();
+            for (const io::StoredTensor::Part& part : stored.parts())
+              if (const io::SafetensorsEntry* entry = part.file.find(part.name);
+                  entry && !entry->stored_dtype.empty())
+                return entry->stored_dtype;
+            return std::nullopt;
+          },
+          nb::arg("name"),
+          "The format's name of a dtype that meshard lacks, such as `F4`: the tensor is then read "
+          "as "
+          "bytes (uint8). None for all others. Raises NotFoundError.")
       .def("_load", load_all, nb::arg("patterns"), nb::arg("strict"));
 }
 
