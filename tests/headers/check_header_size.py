@@ -21,9 +21,9 @@ HEAVY = STREAMS | {"algorithm", "chrono", "cmath", "complex", "deque", "future",
 LIMITS = {  # header: (our lines, all lines, forbidden headers)
     "meshard/base/error.h": (400, 60_500, HEAVY | {"functional", "map", "set"}),
     "meshard/mesh/mesh.h": (1_510, 67_500, HEAVY | {"functional", "map", "set"}),
-    "meshard/graph/tensor.h": (3_300, 86_000, HEAVY),
+    "meshard/graph/tensor.h": (3_500, 86_000, HEAVY),
     "meshard/core.h": (9_900, 97_000, HEAVY),
-    "meshard/meshard.h": (20_000, 111_000, (STREAMS - {"sstream"}) | {"cmath", "deque", "future", "thread"}),
+    "meshard/meshard.h": (20_000, 116_000, (STREAMS - {"sstream"}) | {"cmath", "deque", "future", "thread"}),
 }
 MARK = re.compile(r'^# \d+ "([^"]*)"')
 
