@@ -5,8 +5,8 @@ usage: check_layers.py [ROOT]
 
 The order is given by the DEPENDS of meshard/CMakeLists.txt: a folder may include itself and every folder that its
 DEPENDS reach. The pure folders never reach pjrt. The headers directly in meshard/ may include everything, and no
-folder includes them. Examples, and the programs of the docs, include only <meshard/meshard.h> or <meshard/core.h> of
-ours.
+folder includes them. Examples, and the programs of the docs, include only <meshard/meshard.h>, <meshard/nn/all.h> or
+<meshard/core.h> of ours.
 Tests, tools, Python bindings and benchmarks may include anything. Each problem is one line, `file:line: text`.
 """
 
