@@ -12,6 +12,7 @@ divide are padded inside. docs/concepts/linalg.md says how, and what is sent.
 import typing
 
 from . import _meshard
+from ._array_api.linear_algebra import EighResult, QRResult
 
 __all__ = ["MatrixGrid", "cholesky", "eigh", "qr"]
 
@@ -51,7 +52,6 @@ def qr(x, /, grid):
 
     Error: as `cholesky`, but for the square; complex numbers.
     """
-    from .linalg import QRResult
     return QRResult(*_meshard.distributed.qr(x, *_checked(grid)))
 
 
@@ -62,5 +62,4 @@ def eigh(x, /, grid):
 
     Error: as `cholesky`; complex numbers.
     """
-    from .linalg import EighResult
     return EighResult(*_meshard.distributed.eigh(x, *_checked(grid)))

@@ -9,11 +9,12 @@ from collections import namedtuple
 
 import numpy
 
+from . import _distributed as distributed
 from ._array_api.common import COMPLEX, DEFAULT_FLOAT, FLOATS, Tensor, ops
 from ._array_api.creation import as_tensor
 from ._array_api.data_types import result_type
 from ._array_api.host import on_host
-from ._array_api.linear_algebra import matmul, matrix_transpose, tensordot, vecdot
+from ._array_api.linear_algebra import EighResult, QRResult, matmul, matrix_transpose, tensordot, vecdot
 from ._array_api.manipulation import broadcast_shapes
 from ._names import shown as _shown
 
@@ -24,12 +25,8 @@ __all__ = ["cholesky", "cross", "det", "diagonal", "distributed", "eig", "eigh",
 __getattr__, __dir__ = _shown(__name__)
 
 EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
-EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
-QRResult = namedtuple("QRResult", ["Q", "R"])
 SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
-
-from . import _distributed as distributed  # noqa: E402  (its results are the tuples above)
 
 outer, triangular_solve = ops.outer, ops.triangular_solve
 

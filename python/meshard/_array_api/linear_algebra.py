@@ -1,10 +1,15 @@
-"""Products of matrices and tensors."""
+"""Products of matrices and tensors, and the results of factorizations."""
+
+from collections import namedtuple
 
 from .common import ops
 from .creation import as_tensor
 from .data_types import result_type
 
 __all__ = ["matmul", "matrix_transpose", "tensordot", "vecdot"]
+
+EighResult = namedtuple("EighResult", ["eigenvalues", "eigenvectors"])
+QRResult = namedtuple("QRResult", ["Q", "R"])
 
 matmul = ops.matmul
 matrix_transpose = ops.matrix_transpose
