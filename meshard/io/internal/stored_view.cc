@@ -40,11 +40,9 @@ Result<void> StoredView::read_into(const Box& box, std::byte* destination) const
   const Shape whole = box_shape(box);
   const std::int64_t width = part.stop - part.start;
   std::vector<std::int64_t> widths;  // of the sources, in a group
-  std::int64_t group = 0;
   for (const StoredTensor& source : sources) {
     std::int64_t size = order.empty() ? 1 : source.type().shape[order[along]];
     widths.push_back(size / groups);
-    group += widths.back();
   }
   auto copy = [&](const StoredTensor& source, const Box& from, const Box& to) -> Result<void> {
     Box in_source = from;
