@@ -41,13 +41,12 @@ Tensor cholesky_on_device(const BlockLayout& layout, Tensor matrix) {
 
 Tensor cholesky(In x, const MatrixGrid& grid) {
   CallScope line(x.where, "in distributed::cholesky");
-  auto [layout, padded, matrix] =
+  auto [layout, matrix] =
       internal::prepared("distributed::cholesky", x, grid, {.square = true, .complex = true});
   const std::int64_t size = operand_tensor("distributed::cholesky", x).dim(0);
   // The rows beyond the matrix are those of the identity.
-  Tensor i = iota(DType::i32, {padded.rows, padded.columns}, 0);
-  matrix =
-      where(equal(i, iota(DType::i32, {padded.rows, padded.columns}, 1)) & (i >= size), 1, matrix);
+  Tensor i = iota(DType::i32, matrix.shape(), 0);
+  matrix = where(equal(i, iota(DType::i32, matrix.shape(), 1)) & (i >= size), 1, matrix);
   Tensor factor = internal::on_grid(
       grid, layout, matrix,
       [layout = layout](const Tensor& local) {

@@ -144,7 +144,7 @@ Eigh eigh(In x, const MatrixGrid& grid) {
   CallScope line(x.where, "in distributed::eigh");
   auto factors = custom_vjp(
       [&](const Tensor& given) {
-        auto [layout, padded, matrix] =
+        auto [layout, matrix] =
             internal::prepared("distributed::eigh", In(given, x.where), grid, {.square = true});
         const std::int64_t size = given.dim(0);
         const Tensor scale = internal::scale_of(matrix);

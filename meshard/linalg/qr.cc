@@ -138,8 +138,7 @@ Qr qr(In x, const MatrixGrid& grid) {
   CallScope line(x.where, "in distributed::qr");
   auto factors = custom_vjp(
       [&](const Tensor& given) {
-        auto [layout, padded, matrix] =
-            internal::prepared("distributed::qr", In(given, x.where), grid, {});
+        auto [layout, matrix] = internal::prepared("distributed::qr", In(given, x.where), grid, {});
         const std::int64_t rows = given.dim(0), columns = given.dim(1);
         const std::int64_t common = std::min(rows, columns);
         const Tensor scale = internal::scale_of(matrix);

@@ -155,11 +155,10 @@ Prepared prepared(std::string_view op, In x, const MatrixGrid& grid, Takes takes
   auto padded = [&](std::int64_t size) {
     return rounded_up(std::max<std::int64_t>(2, size), unit);
   };
-  made.padded = {padded(matrix.dim(0)), padded(matrix.dim(1))};
+  const Dimensions beyond{padded(matrix.dim(0)) - matrix.dim(0),
+                          padded(matrix.dim(1)) - matrix.dim(1)};
   made.matrix =
-      mark_sharding(pad(matrix, 0, {0, 0},
-                        {made.padded.rows - matrix.dim(0), made.padded.columns - matrix.dim(1)}),
-                    grid.mesh, P(grid.rows, grid.columns));
+      mark_sharding(pad(matrix, 0, {0, 0}, beyond), grid.mesh, P(grid.rows, grid.columns));
   return made;
 }
 

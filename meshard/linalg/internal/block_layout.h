@@ -58,15 +58,9 @@ struct BlockLayout {
   Tensor index_of_columns(std::int64_t panels) const;
 };
 
-/// Sizes: of a matrix and of what it is padded to.
-struct PaddedSizes {
-  std::int64_t rows = 0, columns = 0;
-};
-
 /// A matrix that was padded, and how.
 struct Prepared {
   BlockLayout layout;
-  PaddedSizes padded;
   Tensor matrix;  ///< [rows, columns], padded with zeros
 };
 

@@ -24,8 +24,6 @@ constexpr std::int64_t kTogether = 32;
 // Steps of a sequential loop that are compiled as one.
 constexpr std::int64_t kUnrolled = 4;
 
-Tensor largest(const Tensor& a, const Tensor& b) { return maximum(a, b); }
-
 // Elements (i - 1, i); the first one is 0.
 Tensor before(const Tensor& beside) {
   return pad(slice(beside, {0}, {beside.dim(0) - 1}), 0, {1}, {0});
@@ -106,13 +104,13 @@ Tensor with_length_1(const Tensor& x) {
 Tridiagonal tridiagonal(const Tensor& diagonal, const Tensor& beside) {
   Tensor radius = abs(beside) + abs(before(beside));
   Tensor low = min(diagonal - radius), high = max(diagonal + radius);
-  Tensor margin = largest(abs(low), abs(high)) * (4 * kEpsilon) + kSmallest;
+  Tensor margin = maximum(abs(low), abs(high)) * (4 * kEpsilon) + kSmallest;
   return {diagonal, beside, low - margin, high + margin};
 }
 
 Tensor eigenvalues_at(const Tridiagonal& matrix, const Tensor& positions) {
   Tensor squares = before(matrix.beside * matrix.beside);
-  Tensor smallest = largest(max(squares), ones_like(matrix.low)) * kSmallest;
+  Tensor smallest = maximum(max(squares), ones_like(matrix.low)) * kSmallest;
   // The number of eigenvalues below x: of negative pivots of T - x I.
   auto count_below = [&](const Tensor& x) {
     auto pivot = [&](const std::pair<Tensor, Tensor>& state, const std::pair<Tensor, Tensor>& row) {
@@ -140,7 +138,7 @@ Tensor eigenvectors_for(const Tridiagonal& matrix, const Tensor& eigenvalues,
                         const Tensor& positions, DType dtype) {
   const std::int64_t n = matrix.diagonal.dim(0), count = eigenvalues.dim(0);
   const std::int64_t together = divisor_of(count, kTogether);
-  Tensor norm = largest(abs(matrix.low), abs(matrix.high));
+  Tensor norm = maximum(abs(matrix.low), abs(matrix.high));
   Tensor smallest_pivot = norm * kEpsilon + kSmallest, distance = norm * kDistance;
   auto some = [&](const std::pair<Tensor, Tensor>& chunk) {
     Tensor x = scattered_numbers(n, chunk.second);
