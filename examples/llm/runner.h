@@ -10,7 +10,7 @@ namespace llm {
 struct RunnerLimits {
   std::int64_t vocabulary = 0;
   std::int64_t context = 0;       ///< the longest sequence
-  std::int64_t page_tokens = 0;   ///< the tokens whose keys and values lie in one page of the cache
+  std::int64_t page_tokens = 0;   ///< the tokens whose keys and values one page stores of the cache
   std::int64_t pages = 0;         ///< pages of the cache, numbered 0 to pages - 1
   std::int64_t sequences = 0;     ///< the most chunks of one step
   std::int64_t chunk_tokens = 0;  ///< the most tokens of one chunk
@@ -22,7 +22,7 @@ struct Chunk {
   std::int64_t start =
       0;  ///< the tokens of this sequence whose keys and values are in the cache already
   /// The pages of the sequence, in order; they hold at least start + tokens.size() tokens. Several
-  /// sequences may share pages that lie before their `start`.
+  /// sequences may share pages that hold only tokens before their `start`.
   std::vector<std::int32_t> pages;
   std::int64_t logits =
       1;  ///< logits are wanted after each of the last `logits` tokens; 0 within a long prompt

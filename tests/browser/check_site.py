@@ -22,7 +22,7 @@ import environment  # noqa: E402
 from browser import Browser, Page, find_browser  # noqa: E402
 from check_page import Checks, SKIPPED  # noqa: E402
 
-TABS = ["Start", "Tutorials", "Concepts", "Guides", "Op reference", "API index", "Decisions", "Development"]
+TABS = ["Home", "Tutorials", "Guides", "Concepts", "Reference", "Project", "Contributing"]
 WIDE_PAGES = ["index", "overview", "glossary", "concepts/propagation", "concepts/control-flow", "guides/environment", "guides/troubleshooting",
               "reference/dot_general", "api/mesh", "api/ops", "dev/testing", "decisions/goldens"]
 
@@ -58,11 +58,9 @@ def check_quiet(checks, page, name, site):
 
 def check_home(checks, page, name):
     checks.equal(f"{name}: the tabs", page.run("[...document.querySelectorAll('.md-tabs__item')].map((e) => e.innerText.trim())"), TABS)
-    checks.equal(f"{name}: the heading", page.text("article h1").strip("¶ \n"), "Documentation")
+    checks.true(f"{name}: the heading says what meshard does", "hardware" in page.text("article h1"), page.text("article h1"))
     links = page.run("[...document.querySelectorAll('article a[href]')].length")
-    checks.true(f"{name}: the home page links to the pages", links > 40, links)
-    checks.equal(f"{name}: the navigation lists the section", page.run(
-        "[...document.querySelectorAll('.md-nav--primary .md-nav__item--active .md-nav__link')].some((e) => e.innerText.includes('Glossary'))"), True)
+    checks.true(f"{name}: the home page links to where readers come from", links >= 10, links)
 
 
 def check_search(checks, page, name):

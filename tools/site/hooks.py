@@ -3,6 +3,7 @@
 import json
 import logging
 import pathlib
+import re
 import sys
 
 from mkdocs.structure.files import File
@@ -13,17 +14,26 @@ sys.path.insert(0, str(HERE))
 import pages  # noqa: E402
 
 LOG = logging.getLogger("mkdocs.hooks")  # --strict counts its warnings
-SECTIONS = {"Op reference": "reference", "API index": "api", "Decisions": "decisions"}
+SECTIONS = {"Ops": "reference", "C++ API": "api", "Decisions": "decisions"}
 STYLE = {"site.css": "assets/site.css", "worker_of_file.js": "assets/worker_of_file.js"}
 
 
 def on_config(config):
-    """A navigation entry with an empty list becomes the list of the pages of its folder."""
-    for entry in config.nav:
-        for name in entry:
-            if name in SECTIONS:
-                entry[name] = pages.section(SECTIONS[name], ROOT)
+    """Names the site's version, and fills the empty lists of the navigation with the pages of their folders."""
+    version = re.search(r"project\(meshard VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+    config.site_name = f"meshard {version}"
+    fill(config.nav)
     return config
+
+
+def fill(entries):
+    for entry in entries:
+        if isinstance(entry, dict):
+            for name, below in entry.items():
+                if name in SECTIONS:
+                    entry[name] = pages.section(SECTIONS[name], ROOT)
+                elif isinstance(below, list):
+                    fill(below)
 
 
 def sources(files):
@@ -33,6 +43,7 @@ def sources(files):
 
 
 def on_files(files, config):
+    files.remove(files.get_file_from_path("index.md"))  # docs/index.md, which is all.md; the site begins with a page of its own
     for path, page in pages.PAGES_OUTSIDE.items():
         files.append(File.generated(config, page, content=(ROOT / path).read_text(encoding="utf-8")))
     for name, page in STYLE.items():
@@ -50,8 +61,13 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
+    page.meta.setdefault("search", pages.search_of(page.file.src_uri))
     source = sources(files)[page.file.src_uri]
     return pages.convert(markdown, source, page.file.src_uri, set())
+
+
+def on_page_content(html, page, config, files):
+    return pages.unbroken(html)
 
 
 def on_post_build(config):

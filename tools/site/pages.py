@@ -13,7 +13,11 @@ FENCE = re.compile(r"(\s*)(```+|~~~+)\s*(\S*)(.*)$")
 ITEM = re.compile(r"( *)(?:[-*+]|\d+[.)]) ")
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\)|\s+\"[^\"]*\"\))")
 LANGUAGES = {"mlir": "text", "sh": "bash", "c++": "cpp"}  # what Pygments calls them
-PAGES_OUTSIDE = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md", "tools/compare/README.md": "dev/compare.md"}
+PAGES_OUTSIDE = {"README.md": "overview.md", "CONTRIBUTING.md": "contributing.md", "tools/compare/README.md": "dev/compare.md",
+                 "tools/site/landing.md": "index.md", "docs/index.md": "all.md"}
+# How much a page counts in the search, by its folder. Pages for contributors are not searched.
+BOOSTS = {"how-to": 4, "tutorials": 2, "guides": 2, "concepts": 1, "python": 0.5, "reference": 0.5, "api": 0.2}
+NOT_SEARCHED = ("decisions/", "dev/", "contributing.md", "all.md")
 
 
 def slug(text, separator="-"):
@@ -31,6 +35,18 @@ def page_of(path):
     if path in PAGES_OUTSIDE:
         return PAGES_OUTSIDE[path]
     return path.removeprefix("docs/") if path.startswith("docs/") and path.endswith(".md") else None
+
+
+def search_of(page):
+    """The search settings of a page of the site."""
+    if page.startswith(NOT_SEARCHED):
+        return {"exclude": True}
+    return {"boost": BOOSTS.get(page.split("/")[0], 1)}
+
+
+def unbroken(html):
+    """The HTML in which short code, such as a flag, does not break at its hyphens."""
+    return re.sub(r"<code>([^<\n]{1,32})</code>", r'<code class="short">\1</code>', html)
 
 
 def copy_of(path):

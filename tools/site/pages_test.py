@@ -53,6 +53,16 @@ class Convert(unittest.TestCase):
         self.assertEqual(text, "[a](../files/examples/b/main.cc.txt) [`c`](../report-schema.json) `[d](e)`\n")
         self.assertEqual(copies, {"examples/b/main.cc", "docs/report-schema.json"})
 
+    def test_guides_count_more_than_generated_pages_and_contributors_pages_are_not_searched(self):
+        boosts = [pages.search_of(page)["boost"] for page in ("how-to/a.md", "guides/a.md", "concepts/a.md", "reference/a.md", "api/a.md")]
+        self.assertEqual(boosts, sorted(boosts, reverse=True))
+        for page in ("dev/testing.md", "decisions/a.md", "contributing.md"):
+            self.assertEqual(pages.search_of(page), {"exclude": True})
+
+    def test_a_flag_does_not_break(self):
+        self.assertEqual(pages.unbroken("<code>--html</code> <pre><code>a\nb</code></pre>"),
+                         '<code class="short">--html</code> <pre><code>a\nb</code></pre>')
+
     def test_anchors_are_those_of_code_hosts(self):
         self.assertEqual(pages.slug("Jit, gradients & `all_reduce`!"), "jit-gradients--all_reduce")
 

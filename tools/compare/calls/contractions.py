@@ -147,7 +147,7 @@ def slogdet(d):
 
 @operation(FAMILY)
 def eigvalsh(d):
-    # In f64, meshard's result is accurate to about 9 digits; docs/dev/state.md lists this.
+    # In f64, meshard's result is accurate to about 9 digits; docs/limits.md lists this.
     return Call([_square(d, True).astype(np.float32)], lambda x: jnp.linalg.eigvalsh((x + jnp.swapaxes(x, -1, -2)) / 2), mappable=False, matrix=True)
 
 
