@@ -22,6 +22,7 @@ import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import check_claims  # noqa: E402
 import check_environment  # noqa: E402
 import check_files  # noqa: E402
 import check_layers  # noqa: E402
@@ -148,6 +149,7 @@ def main():
               ("file rules and words", lambda: (check_files.check(ROOT), "")),
               ("links of the docs", lambda: (check_links.check(ROOT), "")),
               ("words of the field", lambda: (check_words.problems(), "")),
+              ("claims of the docs", lambda: (check_claims.check(ROOT), "")),
               ("environment variables", lambda: (list(check_environment.check(ROOT)), "")),
               ("documentation site", check_site),
               ("spelling", lambda: (check_spelling(), "")),
