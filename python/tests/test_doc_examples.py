@@ -39,8 +39,9 @@ def lines(text):
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name())
 def test_example(example, capsys, tmp_path, monkeypatch):
-    # Lines of errors and reports are those of the page.
-    code = compile("\n" * (example.line - 1) + example.text, str(example.page), "exec")
+    # Lines of errors and reports are those of the page, or of the reader's file.
+    before = "" if example.file else "\n" * (example.line - 1)
+    code = compile(before + example.text, example.file or str(example.page), "exec")
     if not example.run:
         return
     if re.search(r"^\s*(import|from) (jax|torch)\b", example.text, re.MULTILINE):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # usage: run.sh BUILD_FOLDER
-# Installs the library built in that folder into a temporary folder, builds the README's program against it with
-# find_package(meshard), runs it, and checks the run-time dependencies of the program and the library.
+# Installs the library built in that folder into a temporary folder, builds the program of the tutorial "First 15 minutes in
+# C++" against it with find_package(meshard), runs it, and checks the run-time dependencies of the program and the library.
 set -euo pipefail
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -13,11 +13,12 @@ mkdir "$folder/user"
 quietly() { "$@" >"$folder/log" 2>&1 || { cat "$folder/log"; echo "failed: $*"; exit 1; }; }
 
 quietly cmake --install "$build" --prefix "$folder/prefix" --component meshard
-# The README contains both files of a user's project; they are extracted from it.
-python3 "$root/tools/dev/doc_examples.py" --program "$root/README.md" >"$folder/user/main.cc"
-python3 "$root/tools/dev/doc_examples.py" --cmake "$root/README.md" >"$folder/user/CMakeLists.txt"
+# The tutorial contains both files of a user's project; they are extracted from it.
+page=$root/docs/tutorials/first-steps-cpp.md
+python3 "$root/tools/dev/doc_examples.py" --program "$page" >"$folder/user/main.cc"
+python3 "$root/tools/dev/doc_examples.py" --cmake "$page" >"$folder/user/CMakeLists.txt"
 lines=$(wc -l <"$folder/user/main.cc")
-[[ $lines -le 30 ]] || { echo "the README's program has $lines lines, more than 30"; exit 1; }
+[[ $lines -le 30 ]] || { echo "the tutorial's program has $lines lines, more than 30"; exit 1; }
 
 leaked=$(cd "$folder/prefix/include/meshard" && find . -name '*_testutil.h' -o -name '*_test*' -o -path '*/internal/*')
 [[ -z $leaked ]] || { echo "installed, but not public: $leaked"; exit 1; }

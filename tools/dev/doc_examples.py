@@ -10,10 +10,12 @@ generated), or the text between @code and @endcode in a /// comment of a header 
   ```cpp           compiled and run; the body of a function, or a program if it has a main
   ```cpp no-run    only compiled (`@code no-run` in a header)
   ```cpp from PATH a part of that file, which must contain it word for word
+  ```cpp file NAME like cpp or, with no-run at the end, cpp no-run; source lines are those of the file NAME
   ```text output   directly after an example: its output, line by line; a line `...` stands for any lines
   ```sh run        a command of a page that run_page.py runs, which also compares its output
   ```python        a program, if it imports meshard, that python/tests/test_doc_examples.py runs, which also compares
-                   its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled
+                   its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled;
+                   in `python file NAME`, source lines are those of the file NAME
 An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
 top of the file, and its structs move in front of the function. Compiler messages refer to the page and its lines.
 """
@@ -28,10 +30,10 @@ FOLLOWED = object()  # what another program runs, comparing its output
 
 
 class Example:
-    """One block: its position, its lines, whether it is run, and its expected output."""
+    """One block: its position, its lines, whether it is run, its expected output, and the file that it is for readers."""
 
-    def __init__(self, page, line, text, run=True):
-        self.page, self.line, self.text, self.run, self.output = page, line, text, run, None
+    def __init__(self, page, line, text, run=True, file=None):
+        self.page, self.line, self.text, self.run, self.output, self.file = page, line, text, run, None, file
 
     def has_main(self):
         return re.search(r"^int main\(", self.text, re.MULTILINE) is not None
@@ -56,6 +58,15 @@ def blocks(text):
             lines.append(line)
 
 
+def options(words):
+    """Whether a block is run, and its file, from the words after its language. None if they are something else."""
+    run = words[-1:] != ["no-run"]
+    words = words if run else words[:-1]
+    if words[:1] == ["file"] and len(words) == 2:
+        return {"run": run, "file": words[1]}
+    return {"run": run} if not words else None
+
+
 def page_examples(page, text, quotes=None):
     """The examples of a page. Quoted parts of files are added to `quotes`: line, path and text of each.
     @error ValueError for an output block that does not follow an example."""
@@ -68,13 +79,13 @@ def page_examples(page, text, quotes=None):
                 quotes.append((line, words[2], body))
                 last = None
                 continue
-            if words[1:] not in ([], ["no-run"]):
-                raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run or cpp from PATH")
-            last = Example(page, line, body, run="no-run" not in words)
+            if options(words[1:]) is None:
+                raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run, cpp file NAME or cpp from PATH")
+            last = Example(page, line, body, **options(words[1:]))
             found.append(last)
-        elif words == ["python"] and isinstance(last, Example) and adjacent and imports_meshard(body):
+        elif words[:1] == ["python"] and isinstance(last, Example) and adjacent and imports_meshard(body):
             pass  # the same program in Python: an output is that of both
-        elif words[:2] == ["sh", "run"] or words == ["python"]:
+        elif words[:2] == ["sh", "run"] or words[:1] == ["python"]:
             last = FOLLOWED
         elif words == ["text", "output"] and last is FOLLOWED and adjacent:
             last = None
@@ -99,9 +110,9 @@ def python_examples(page, text):
     for info, line, body, adjacent in blocks(text):
         words = info.split()
         if words[:1] == ["python"] and imports_meshard(body):
-            if words[1:] not in ([], ["no-run"]):
-                raise ValueError(f"{page}:{line - 1}: `{info}`: python or python no-run")
-            last = Example(page, line, body, run="no-run" not in words)
+            if options(words[1:]) is None:
+                raise ValueError(f"{page}:{line - 1}: `{info}`: python, python no-run or python file NAME")
+            last = Example(page, line, body, **options(words[1:]))
             found.append(last)
         else:
             if words == ["text", "output"] and last is not None and adjacent:
@@ -167,7 +178,7 @@ def split_structs(text):
 def as_function(example, root):
     """The example as `void run()` in its own namespace."""
     _, body = split_includes(example.text)
-    where = f'#line {example.line} "{root / example.page}"'
+    where = f'#line 1 "{example.file}"' if example.file else f'#line {example.line} "{root / example.page}"'
     if not example.has_main():
         structs, body = split_structs(body)
         before = f"using namespace meshard;\n{where}\n{structs}\n" if structs else ""

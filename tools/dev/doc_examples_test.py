@@ -100,6 +100,15 @@ class DocExamples(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "a.md:1: `cpp norun`"):
             doc_examples.page_examples(pathlib.Path("a.md"), "```cpp norun\nx\n```\n")
 
+    def test_lines_of_a_file(self):
+        page = "x\n```cpp file main.cc\nint a;\n```\n```python file a.py no-run\nimport meshard\n```\n```text output\n1\n```\n"
+        [cpp], [python] = doc_examples.page_examples("p", page), doc_examples.python_examples("p", page)
+        self.assertEqual((cpp.run, cpp.file, cpp.output), (True, "main.cc", "1"))
+        self.assertEqual((python.run, python.file, python.output), (False, "a.py", "1"))
+        self.assertIn('#line 1 "main.cc"', doc_examples.as_function(cpp, pathlib.Path("/root")))
+        with self.assertRaisesRegex(ValueError, "p:2: `cpp file`"):
+            doc_examples.page_examples("p", page.replace("file main.cc", "file"))
+
     def run_generated(self, page):
         """Builds and runs the generated program with only meshard's Error."""
         with tempfile.TemporaryDirectory() as folder:
