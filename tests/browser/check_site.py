@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "tests/browser"), str(ROOT / "tools/site")]
 import environment  # noqa: E402
 from browser import Browser, Page, find_browser  # noqa: E402
 from check_page import Checks, SKIPPED  # noqa: E402
+from search import QUESTIONS, clicks, first_hits  # noqa: E402
 
 TABS = ["Home", "Tutorials", "Guides", "Concepts", "Reference", "Project", "Contributing"]
 WIDE_PAGES = ["index", "overview", "glossary", "concepts/propagation", "concepts/control-flow", "guides/environment", "guides/troubleshooting",
@@ -71,6 +72,15 @@ def check_search(checks, page, name):
         page.call("Input.dispatchKeyEvent", type=kind, key="e", text="e" if kind == "keyDown" else "")
     found = wait_for(page, "[...document.querySelectorAll('.md-search-result__link')].map((e) => e.getAttribute('href')).filter((e) => e)")
     checks.true(f"{name}: the search finds all_reduce", found and any("reference/all_reduce.html" in each for each in found), found)
+
+
+def check_questions(checks, page, folder):
+    """The questions of readers are answered by the first or second page that the search finds, and by at most three clicks."""
+    found, away = first_hits(page, QUESTIONS), clicks(folder)
+    for question, answers in QUESTIONS.items():
+        answers = [f"{name}.html" for name in answers]
+        checks.true(f"{question}: is found", any(name in found[question][:2] for name in answers), found[question][:4])
+        checks.true(f"{question}: is near", min(away.get(name, 99) for name in answers) <= 3, [away.get(name) for name in answers])
 
 
 def check_palette(checks, page, name, address):
@@ -139,6 +149,7 @@ def main():
             check_quiet(checks, page, how, site)
             page.call("Page.close")
         page = open_page(browser, f"{site}/index.html")
+        check_questions(checks, page, folder)
         check_palette(checks, page, "server", f"{site}/index.html")
         if pictures:
             page.save_picture(pictures / "site-dark.png")

@@ -219,10 +219,18 @@ def check_lists(claims):
     claims.check_list("kinds of random programs", "docs/guides/environment.md", re.findall(r'"(\w+)"', kinds))
 
 
+def check_measured_rows(claims):
+    """A row of the README's table of figures is one of the page with all figures."""
+    rows = {match[1]: match[2] for match in re.finditer(r"^\| (`[\w.]+`) \|[^|]*(\|.*)$", claims.pages["docs/performance.md"], re.MULTILINE)}
+    for match in re.finditer(r"^\| (`\w+\.[\w.]+`) \|[^|]*(\|.*)$", claims.pages["README.md"], re.MULTILINE):
+        if rows.get(match[1]) != match[2]:
+            claims.problem("README.md", match.start(), f"{match[1]}: docs/performance.md says {rows.get(match[1], 'nothing')}")
+
+
 def check(root):
     """The problems of the pages under `root`."""
     claims = Claims(root)
-    for part in (check_versions, check_counts, check_constants, check_rules, check_lists):
+    for part in (check_versions, check_counts, check_constants, check_rules, check_lists, check_measured_rows):
         try:
             part(claims)
         except (OSError, ValueError) as error:

@@ -49,6 +49,12 @@ class ClaimsOfPages(unittest.TestCase):
         claims.check_list("kinds", "docs/a.md", ["one", "two"])
         self.assertEqual(claims.problems, ["docs/a.md:1: kinds: the page lacks `two`"])
 
+    def test_a_row_of_the_readme_that_is_not_one_of_the_figures(self):
+        claims = OnePage("")
+        claims.pages = {"docs/performance.md": "| `a.b` | x | 1 | 2 |\n", "README.md": "| `a.b` | y | 1 | 2 |\n| `a.b` | y | 1 | 3 |\n| `a.c` | y | 1 | 2 |\n"}
+        check_claims.check_measured_rows(claims)
+        self.assertEqual([problem.partition(": docs")[0] for problem in claims.problems], ["README.md:2: `a.b`", "README.md:3: `a.c`"])
+
 
 class TheProject(unittest.TestCase):
     def test_pages_agree_with_the_code(self):
