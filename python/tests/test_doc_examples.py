@@ -1,5 +1,6 @@
-"""The examples in Python of the README and of the docs, and the files of the docs that quote them."""
+"""The examples in Python of the README and of the docs: each is a program of its own, in a fresh folder."""
 
+import json
 import pathlib
 import re
 import subprocess
@@ -7,11 +8,34 @@ import sys
 
 import pytest
 
-import meshard
-
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools" / "dev"))
 doc_examples = pytest.importorskip("doc_examples", reason="the source tree is not here")
+
+# Imports packages once, and runs each program in a child process as `python PROGRAM` would: as `__main__`, from a file,
+# to the end of the interpreter. A child ends before the next begins, and nothing of it remains here.
+RUNNER = """
+import importlib, json, os, runpy, sys, warnings
+import meshard
+warnings.filterwarnings("ignore", message=r"os\\.fork\\(\\) was called")
+for line in sys.stdin:
+    folder, program, packages = json.loads(line)
+    for package in packages:
+        importlib.import_module(package)
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+else:
+    sys.exit()
+os.chdir(folder)
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+os.dup2(os.open("printed.txt", os.O_WRONLY | os.O_CREAT), 1)
+os.dup2(os.open("errors.txt", os.O_WRONLY | os.O_CREAT), 2)
+sys.argv = [program]
+sys.path.insert(0, folder)
+runpy.run_path(program, run_name="__main__")
+"""
 
 
 def pages():
@@ -37,30 +61,44 @@ def lines(text):
     return found
 
 
+@pytest.fixture(scope="module")
+def runner():
+    command = [sys.executable, "-c", RUNNER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+        process.stdin.close()
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name())
-def test_example(example, capsys, tmp_path, monkeypatch):
-    # Lines of errors and reports are those of the page, or of the reader's file.
-    before = "" if example.file else "\n" * (example.line - 1)
-    code = compile(before + example.text, example.file or str(example.page), "exec")
+def test_example(example, runner, tmp_path):
+    # Errors and reports name the lines of the reader's file, or of the page: the file then has its name and its lines.
+    program = ("" if example.file else "\n" * (example.line - 1)) + example.text + "\n"
+    compile(program, example.file or str(example.page), "exec")
     if not example.run:
         return
-    if re.search(r"^\s*(import|from) (jax|torch)\b", example.text, re.MULTILINE):
-        pytest.importorskip(re.search(r"(?:import|from) (jax|torch)\b", example.text)[1])
-    monkeypatch.chdir(tmp_path)
-    if re.search(r"meshard\.torch\.xla\.install\(\)|\bmt\.device\(\)", example.text):  # which are for the whole process
-        done = subprocess.run([sys.executable, "-c", example.text], capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        assert prints_as(lines(done.stdout), lines(example.output)), done.stdout
-        return
-    try:
-        exec(code, {"__name__": "example"})  # noqa: S102  (it is the page's program)
-    except meshard.NotFoundError as error:
-        if "plugin" in str(error) and "meshard-compile" not in str(error):
-            pytest.skip(str(error))
-        raise
-    printed = capsys.readouterr().out
+    packages = sorted(set(re.findall(r"^\s*(?:import|from) (jax|torch|transformers)\b", example.text, re.MULTILINE)))
+    for package in packages:
+        pytest.importorskip(package)
+    path = tmp_path / (example.file or example.page.name)
+    path.write_text(program, encoding="utf-8")
+    runner.stdin.write(json.dumps([str(tmp_path), str(path), packages]) + "\n")
+    runner.stdin.flush()
+    status = runner.stdout.readline().strip()
+    errors = (tmp_path / "errors.txt").read_text(encoding="utf-8")
+    if "NotFoundError" in errors and "no plugin" in errors:
+        pytest.skip(errors.splitlines()[-1])
+    assert status == "0", errors
     if example.output is not None:
+        printed = (tmp_path / "printed.txt").read_text(encoding="utf-8")
         assert prints_as(lines(printed), lines(example.output)), printed
+
+
+def test_other_blocks_are_python():
+    """Programs of other libraries, and blocks that continue the one before, are at least Python."""
+    for page, text in pages():
+        for info, line, body, _ in doc_examples.blocks(text):
+            if info.split()[:1] == ["python"]:
+                compile("\n" * (line - 1) + body, str(page), "exec")
 
 
 def test_there_are_examples():

@@ -17,7 +17,9 @@ generated), or the text between @code and @endcode in a /// comment of a header 
                    its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled;
                    in `python file NAME`, source lines are those of the file NAME
 An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
-top of the file, and its structs move in front of the function. Compiler messages refer to the page and its lines.
+top of the file. Compiler messages refer to the page and its lines. A block of a page that has only structs is pasted
+before the function of the next block: MESHARD_FIELDS is only allowed there, and a block that mixes such a struct with
+statements, which no reader can paste anywhere, is an error.
 """
 
 import argparse
@@ -34,9 +36,15 @@ class Example:
 
     def __init__(self, page, line, text, run=True, file=None):
         self.page, self.line, self.text, self.run, self.output, self.file = page, line, text, run, None, file
+        self.declared = None  # the block of structs that the page shows before it
 
     def has_main(self):
         return re.search(r"^int main\(", self.text, re.MULTILINE) is not None
+
+    def only_declares(self):
+        """Whether it has nothing but structs, besides includes and comments."""
+        structs, rest = split_structs(split_includes(self.text)[1])
+        return bool(structs) and not re.sub(r"//.*", "", rest).strip()
 
     def name(self):
         return re.sub(r"\W+", "_", str(self.page)).strip("_") + f"_line_{self.line}"
@@ -70,7 +78,7 @@ def options(words):
 def page_examples(page, text, quotes=None):
     """The examples of a page. Quoted parts of files are added to `quotes`: line, path and text of each.
     @error ValueError for an output block that does not follow an example."""
-    found, last = [], None
+    found, last, declared = [], None, None
     quotes = [] if quotes is None else quotes
     for info, line, body, adjacent in blocks(text):
         words = info.split()
@@ -82,6 +90,10 @@ def page_examples(page, text, quotes=None):
             if options(words[1:]) is None:
                 raise ValueError(f"{page}:{line - 1}: `{info}`: cpp, cpp no-run, cpp file NAME or cpp from PATH")
             last = Example(page, line, body, **options(words[1:]))
+            last.declared, declared = declared, last if last.only_declares() else None
+            if mixes_fields(last):
+                raise ValueError(f"{page}:{line - 1}: structs with MESHARD_FIELDS need a block of their own, "
+                                 "before the statements")
             found.append(last)
         elif words[:1] == ["python"] and isinstance(last, Example) and adjacent and imports_meshard(body):
             pass  # the same program in Python: an output is that of both
@@ -165,8 +177,7 @@ def split_includes(text):
 
 
 def split_structs(text):
-    """The structs that begin in the first column, and the text without them. The structs move before the function because
-    a local struct cannot have MESHARD_FIELDS. Both keep their line numbers."""
+    """The structs that begin in the first column, and the text without them. Both keep their line numbers."""
     pattern = re.compile(r"^struct \w+ \{.*?^\};$", re.MULTILINE | re.DOTALL)
     structs, last = "", 0
     for match in pattern.finditer(text):
@@ -175,13 +186,23 @@ def split_structs(text):
     return structs, pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
+def mixes_fields(example):
+    """Whether statements and structs with MESHARD_FIELDS are in one block without a main."""
+    return "MESHARD_FIELDS" in example.text and not example.has_main() and not example.only_declares()
+
+
 def as_function(example, root):
-    """The example as `void run()` in its own namespace."""
+    """The example as `void run()` in its own namespace, after the structs that the page shows before it."""
     _, body = split_includes(example.text)
     where = f'#line 1 "{example.file}"' if example.file else f'#line {example.line} "{root / example.page}"'
     if not example.has_main():
-        structs, body = split_structs(body)
-        before = f"using namespace meshard;\n{where}\n{structs}\n" if structs else ""
+        before = ""
+        for declares in filter(None, (example.declared, example if example.only_declares() else None)):
+            structs = split_includes(declares.text)[1]
+            line = f'1 "{declares.file}"' if declares.file else f'{declares.line} "{root / declares.page}"'
+            before += f"using namespace meshard;\n#line {line}\n{structs}\n"
+        if example.only_declares():
+            body = ""
         return f"{before}inline void run() {{\nusing namespace meshard;\n{where}\n{body}\n}}"
     # Only a function named main may end without a return.
     body = re.sub(r"^int main\(", "int example_main(", body, flags=re.MULTILINE)
@@ -267,7 +288,7 @@ def generate(root):
     for example in examples:
         name = example.name()
         parts.append(f"namespace {name} {{\n{as_function(example, root)}\n}}  // namespace {name}")
-        if example.run:
+        if example.run and not example.only_declares():
             output = "nullptr" if example.output is None else f'R"output({example.output})output"'
             parts.append(f"TEST(DocExamples, {name}) {{ doc_examples::check({name}::run, {output}); }}")
         else:

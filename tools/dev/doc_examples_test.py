@@ -82,10 +82,16 @@ class DocExamples(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, "README.md:2: these lines are not in a.cc"):
                 doc_examples.collect(root)
 
-    def test_structs_stand_before_the_function(self):
-        structs, rest = doc_examples.split_structs("int a;\nstruct S {\n  int b;\n};\nS s;\n")
-        self.assertEqual(structs, "\nstruct S {\n  int b;\n};")
-        self.assertEqual(rest, "int a;\n\n\n\nS s;\n")
+    def test_structs_of_a_block_of_their_own_are_pasted_before_the_next(self):
+        declares = "```cpp\nstruct S {\n  int b;\n  MESHARD_FIELDS(b)\n};\n```\n"
+        page = declares + "In a function:\n```cpp\nS s;\n```\n```cpp\nint c;\n```\n"
+        first, second, third = doc_examples.page_examples("a.md", page)
+        self.assertTrue(first.only_declares())
+        self.assertIs(second.declared, first)
+        self.assertIsNone(third.declared)
+        self.assertIn("int b;", doc_examples.as_function(second, pathlib.Path("/r")).split("void run()")[0])
+        with self.assertRaisesRegex(ValueError, "a.md:1: structs with MESHARD_FIELDS need a block of their own"):
+            doc_examples.page_examples("a.md", declares.replace("};\n", "};\nS s;\n"))
 
     def test_header(self):
         first, second = doc_examples.header_examples(pathlib.Path("meshard/a.h"), HEADER)
@@ -130,8 +136,9 @@ class DocExamples(unittest.TestCase):
             f"```cpp\n{program}\n```\n```text output\na\n...\n2\n```\n"
             f"```cpp\n{program}\n```\n```text output\na\n2\n```\n"
             '```cpp\nint i = 7; if (i != 7) throw std::runtime_error("x");\n```\n'
+            "```cpp\nstruct Two {\n  int two = 2;\n};\n```\n```cpp\nif (Two{}.two != 2) throw 0;\n```\n"
             '```cpp no-run\nthrow std::runtime_error("never run");\n```\n')
-        self.assertIn("[  PASSED  ] 2 tests", text)
+        self.assertIn("[  PASSED  ] 3 tests", text)
         self.assertIn("1 FAILED TEST", text)
         self.assertIn("DocExamples.README_md_line_11", text)
 
