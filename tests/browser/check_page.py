@@ -94,6 +94,38 @@ def check_sharding(checks, page, report):
     checks.true("the picture of the sharding follows the map", expected(5) in page.text("#sharding-details"))
 
 
+def check_first_look(checks, page, report):
+    """What a reader sees first: the tiles in full rows, then the collectives; sums that add up; nothing unknown shown as 0."""
+    ids = page.run("[...document.querySelectorAll('main > section')].map((each) => each.id)")
+    checks.equal("the collectives come first", ids[0], "collectives")
+    checks.equal("the links follow the sections", page.run("[...document.querySelectorAll('nav a')].map((each) => each.hash.slice(1))"), ids)
+    tops = page.run("[...document.querySelectorAll('.tile')].map((each) => Math.round(each.getBoundingClientRect().top))")
+    checks.equal("six tiles are two rows of three", [tops.count(top) for top in sorted(set(tops))], [3, 3])
+    labels = page.run("[...document.querySelectorAll('.tile .label:first-child')].map((each) => each.innerText)")
+    for label in ("Memory per device", "Lower bound per step", "Estimated step time"):
+        checks.true(f"a tile {label}", label in labels, labels)
+    headings = [text.rstrip(" \u25b2\u25bc") for text in page.run("[...document.querySelectorAll('#collectives th')].map((each) => each.innerText)")]
+    checks.true("source, who inserted it, and form are columns", {"Source", "Inserted by", "Form"} <= set(headings), headings)
+    known = {"inserted": "partitioner", "asked for": "program", "unknown": "not known"}
+    wanted = {known[one["whole"]["cause"]] for one in report["logical_collectives"]}
+    checks.equal("who inserted them", set(column(page, "collectives", headings.index("Inserted by"))), wanted)
+    widths = page.run("[...document.querySelectorAll('#memory .bar > i')].map((each) => parseFloat(each.style.width))")
+    memory = report["memory"]
+    checks.true("the segments of the bar add up to the total", abs(sum(widths) - 100 * memory["total"] / memory["capacity"]) < 0.01, widths)
+    checks.true("the legend says so", "= 14.3 GiB" in page.text("#memory .legend"), page.text("#memory .legend"))
+
+
+def check_copies(checks, page, report):
+    """The copies of a part are chips inside the cell of the part: P("model", none) is split in rows only."""
+    boxes = page.run("[...document.querySelectorAll('#sharding-picture [data-position]')].map((each) => [+each.dataset.position, +each.getAttribute('y'), +each.getAttribute('height')])")
+    cells = page.run("[...document.querySelectorAll('#sharding-picture .shared')].map((each) => [+each.getAttribute('y'), +each.getAttribute('height')])")
+    checks.equal("a cell for each part", len(cells), 4)
+    checks.equal("a chip for each device", sorted(position for position, _, _ in boxes), list(range(32)))
+    for position, top, height in boxes:
+        cell_top, cell_height = sorted(cells)[position % 4]
+        checks.true(f"position {position} is inside its part", cell_top < top and top + height < cell_top + cell_height, (top, height))
+
+
 def check_panels(checks, page, report):
     """bool[8,4,64,64] P("data", "model", "dcn", none): data (4 tiles) makes panels, each with model x dcn."""
     page.run("[...document.querySelectorAll('#values button.link')].find((b) => b.innerText === 'P(\"data\", \"model\", \"dcn\", none)').click()")
@@ -179,7 +211,7 @@ def main():
         folder = pathlib.Path(folder)
         subprocess.run([sys.argv[1], folder], check=True, timeout=60)
         for name, width, dark, steps in (
-                ("sample", 1280, False, (check_sorting, check_filter, check_sharding, check_panels, check_timeline)), ("sample", 1280, True, ()),
+                ("sample", 1280, False, (check_first_look, check_copies, check_sorting, check_filter, check_sharding, check_panels, check_timeline)), ("sample", 1280, True, ()),
                 ("sample", 390, False, ()), ("gpu", 1280, False, ()), ("large", 1280, False, (check_large,)), ("empty", 1280, False, ()),
                 ("hostile", 1280, False, (check_hostile,))):
             label = f"{name} at {width}{' dark' if dark else ''}"

@@ -5,7 +5,7 @@ usage: check_claims.py [ROOT]
 
 A fact is a value that is read from a source, and the phrases in which pages state it. Each phrase has one group: the
 stated value. A page that states another value is a problem, and so is a fact that no page states any more: then the
-phrase was rewritten, and this table has to follow. Checked are README.md, CONTRIBUTING.md and docs/**/*.md, except
+phrase was rewritten, and this table has to follow. The sample report has to have the scripts of today's report page. Checked are README.md, CONTRIBUTING.md and docs/**/*.md, except
 decisions, which are dated, and the generated docs/api and docs/reference. A phrase matches across line ends. Each
 problem is one line, `file:line: text`.
 """
@@ -240,6 +240,14 @@ def check_measured_rows(claims):
     for match in re.finditer(r"^\| (`\w+\.[\w.]+`) \|[^|]*(\|.*)$", claims.pages["README.md"], re.MULTILINE):
         if rows.get(match[1]) != match[2]:
             claims.problem("README.md", match.start(), f"{match[1]}: docs/performance.md says {rows.get(match[1], 'nothing')}")
+
+
+def check_sample_report(claims):
+    sample = claims.source("docs/sample-report.html")
+    for path in sorted((claims.root / "meshard/report/page").iterdir()):
+        if path.suffix in (".css", ".js") and path.read_text(encoding="utf-8").strip() not in sample:
+            claims.problems.append(f"docs/sample-report.html:1: it has another {path.name} than {path.relative_to(claims.root)}: "
+                                   "put the page's sources around its JSON again")
 
 
 def check(root):

@@ -23,9 +23,11 @@ const s = (tag, attributes, ...children) => fill(document.createElementNS(svgNam
 
 const trimmed = (number, digits) => String(Number(number.toFixed(digits)));
 
+const notKnown = 'not known';
+
 // Same as byte_text in C++: powers of 1024, with one decimal place unless it is 0.
 function byteText(bytes) {
-  if (bytes === null) return '?';
+  if (bytes === null) return notKnown;
   if (bytes < 0) return '-' + byteText(-bytes);
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB', 'EiB'];
   let unit = 0;
@@ -37,7 +39,7 @@ function byteText(bytes) {
 }
 
 function secondsText(seconds) {
-  if (seconds === null) return '?';
+  if (seconds === null) return notKnown;
   if (seconds === 0) return '0 s';
   for (const [size, unit] of [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs']])
     if (seconds >= size * 0.9995) return `${Number((seconds / size).toPrecision(3))} ${unit}`;
@@ -45,7 +47,7 @@ function secondsText(seconds) {
 }
 
 function countText(number) {
-  return number === null ? '?' : Math.round(number).toLocaleString('en');
+  return number === null ? notKnown : Math.round(number).toLocaleString('en');
 }
 
 // 3.25e12 -> 3.25 T

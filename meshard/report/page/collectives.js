@@ -18,6 +18,9 @@ function purposeText(kind, names) {
   return `${noun[names.length > 1 ? 1 : 0]} ${names.slice(0, 6).join(', ')}${names.length > 6 ? `, and ${names.length - 6} more` : ''}`;
 }
 
+// Who caused a collective.
+const insertedBy = (cause) => ({inserted: 'partitioner', 'asked for': 'program'})[cause] || notKnown;
+
 // Groups collectives that differ only in their instruction and size, as in the text form.
 function collectiveGroups() {
   const groups = new Map();
@@ -41,8 +44,8 @@ function layersSection() {
   if (!report.layers.length) return null;
   return section('layers', 'Layers', sortedTable([
     {label: 'Layer', value: (row) => row.layer, text: (row) => row.layer || 'outside the layers'},
-    {label: 'Phase', tight: true, value: (row) => row.phase, text: (row) => row.phase === 'unknown' ? '' : row.phase},
-    {label: 'For', tight: true, value: (row) => row.purpose, text: (row) => row.purpose},
+    {label: 'Phase', tight: true, value: (row) => row.phase, text: (row) => row.phase === 'unknown' ? notKnown : row.phase},
+    {label: 'Purpose', tight: true, value: (row) => row.purpose, text: (row) => row.purpose === 'unknown' ? notKnown : row.purpose},
     {label: 'Collectives', number: true, value: (row) => row.count, text: (row) => countText(row.count)},
     {label: 'Runs', number: true, value: (row) => row.executions, text: (row) => countText(row.executions)},
     {label: 'Total bytes', number: true, value: (row) => row.total_bytes, text: (row) => byteText(row.total_bytes)},
@@ -61,6 +64,8 @@ function collectivesSection() {
     byAxes.set(key, (byAxes.get(key) || 0) + one.all);
   }
   const axes = [...byAxes].sort((a, b) => b[1] - a[1]);
+  const most = 8, rest = axes.slice(most).reduce((sum, [, bytes]) => sum + bytes, 0);
+  const shownAxes = [...axes.slice(0, most), ...(rest ? [[`${counted(axes.length - most, 'other combination')} of axes`, rest]] : [])];
   const kinds = [...new Set(single.map((one) => one.kind))];
   let rows = together;
   const often = (row) => `${row.count > 1 ? `${countText(row.count)} × ` : ''}${row.executions_known ? '' : '≥ '}${countText(row.executions)}`;
@@ -68,12 +73,13 @@ function collectivesSection() {
     {label: 'Kind', tight: true, value: (row) => row.kind, text: (row) => row.kind},
     {label: 'Axes', value: collectiveAxes, text: collectiveAxes},
     {label: 'Total bytes', number: true, hint: 'the larger of the bytes that one device sends and receives, times the number of runs', value: (row) => row.all, text: (row) => byteText(row.all)},
-    {label: 'Each time', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
+    {label: 'Bytes per run', number: true, value: (row) => row.each, text: (row) => byteText(row.each)},
     {label: 'Runs', number: true, hint: 'collectives × executions of each', value: (row) => row.count * row.executions, text: often},
-    {label: 'For', value: (row) => purposeText(row.purpose.kind, [...row.names]), cell: (row) => [purposeText(row.purpose.kind, [...row.names]),
+    {label: 'Purpose', value: (row) => purposeText(row.purpose.kind, [...row.names]), cell: (row) => [purposeText(row.purpose.kind, [...row.names]),
       (row.layers.size > 0 || row.purpose.phase !== 'unknown') && h('div', {class: 'muted'}, [row.purpose.phase === 'unknown' ? '' : row.purpose.phase, [...row.layers].slice(0, 6).join(', ') + (row.layers.size > 6 ? `, and ${row.layers.size - 6} more` : '')].filter((text) => text).join(', '))]},
-    {label: 'From', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
-    {label: 'How', value: (row) => `${row.cause} ${row.form}`, text: (row) => [row.cause === 'unknown' ? '' : row.cause, row.form === 'plain' ? '' : row.form, row.continues ? 'continued from an earlier one' : '', row.across_processes ? 'across processes' : '',
+    {label: 'Source', value: (row) => originText(row.origin), cell: (row) => [originText(row.origin), row.tensor && h('div', {class: 'muted'}, row.tensor)]},
+    {label: 'Inserted by', value: (row) => insertedBy(row.cause), text: (row) => insertedBy(row.cause)},
+    {label: 'Form', hint: 'how the compiler wrote it, and where it runs', value: (row) => row.form, text: (row) => [row.form, row.continues ? 'continued from an earlier one' : '', row.across_processes ? 'across processes' : '',
       row.loop_depth ? `in ${row.loop_depth === 1 ? 'a loop' : `${row.loop_depth} loops`}` : '', row.conditional ? 'in a branch' : ''].filter((text) => text).join(', ')},
     {label: 'Instruction', value: (row) => row.instructions[0], text: (row) => row.instructions[0] + (row.instructions.length > 1 ? ` and ${countText(row.instructions.length - 1)} more` : '')},
   ], rows, {sort: 2, descending: true, page: 50, caption: 'Collectives; choose a heading to sort'});
@@ -89,6 +95,6 @@ function collectivesSection() {
   filter.update();
   return section('collectives', 'Collectives',
     h('p', {class: 'hint'}, 'The larger of the bytes that one device sends and receives; not the traffic on the links.'),
-    barLines(axes.slice(0, 8).map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, color: 'orange'}]}))),
+    barLines(shownAxes.map(([label, bytes]) => ({label, value: bytes, text: byteText(bytes), parts: [{value: bytes, color: 'orange'}]}))),
     h('div', {class: 'controls'}, filter.field, kind, apart, filter.count), table.element);
 }

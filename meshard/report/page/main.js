@@ -21,10 +21,10 @@ function themeButton() {
   return button;
 }
 
-const sections = [memorySection(), timeSection(), devicesSection(), valuesSection(), collectivesSection(), layersSection(), reshardSection(), customCallSection(), timelineSection()]
+const sections = [collectivesSection(), layersSection(), reshardSection(), memorySection(), timeSection(), devicesSection(), valuesSection(), customCallSection(), timelineSection()]
   .filter((each) => each);
 document.getElementById('top').append(h('h1', {}, report.name), facts());
 document.getElementById('content').append(tiles(), ...[notesBox()].filter((each) => each), ...sections);
-const names = {memory: 'Memory', time: 'Time', devices: 'Devices', values: 'Shardings', collectives: 'Collectives', layers: 'Layers', reshards: 'Reshards', 'custom-calls': 'Custom calls', timeline: 'Timeline'};
+const names = {collectives: 'Collectives', layers: 'Layers', reshards: 'Reshards', memory: 'Memory', time: 'Time', devices: 'Devices', values: 'Shardings', 'custom-calls': 'Custom calls', timeline: 'Timeline'};
 document.getElementById('top').after(h('nav', {'aria-label': 'Sections'}, h('div', {}, sections.map((each) => h('a', {href: `#${each.id}`}, names[each.id])), themeButton())));
 document.documentElement.setAttribute('data-ready', 'true');

@@ -83,13 +83,14 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
     if (across !== null) index[across] = run === 'down' ? 0 : i % columns;
     const holders = tiles.holders.get(index.join(',')) || [];
     const x = (i % perLine) * w, y = Math.floor(i / perLine) * hgt;
-    const most = Math.max(1, Math.min(32, Math.floor(w / 7))), stripes = Math.min(holders.length, most);
-    for (let k = 0; k < stripes; ++k) {
-      shapes.push(s('rect', {x: x + k * w / stripes, y, width: w / stripes, height: hgt, fill: deviceShade(holders[k]).fill, 'data-position': holders[k]}));
-    }
+    // A part on one device fills its cell. Copies are chips inside the cell of their part, one for each device.
+    const chips = chipPlaces(holders.length, {x, y, w, h: hgt});
+    if (holders.length > 1) shapes.push(s('rect', {class: 'shared', x, y, width: w, height: hgt}));
+    chips.forEach((chip, k) => shapes.push(s('rect', {x: chip.x, y: chip.y, width: chip.w, height: chip.h, rx: holders.length > 1 ? 3 : 0,
+      fill: deviceShade(holders[k]).fill, 'data-position': holders[k]})));
     edges.push(`M${x} ${y}h${w}v${hgt}h${-w}z`);
-    holders.forEach((position, k) => places.set(position, {x, y, w, h: hgt, stripe: k < stripes ? k : stripes - 1, stripes}));
-    if (hgt >= 13) texts.push(labels(holders, tiles.ids, stripes, {x, y, w, h: hgt}));
+    holders.forEach((position, k) => places.set(position, chips[Math.min(k, chips.length - 1)]));
+    texts.push(labels(holders, tiles.ids, chips, {x, y, w, h: hgt}));
   }
   const ring = s('rect', {class: 'ring', visibility: 'hidden'});
   for (const [position, place] of places) if (!place.ring) places.set(position, {...place, ring});
@@ -101,19 +102,33 @@ function drawGrid(sharding, tiles, dimensions, at, places, limits) {
   return s('svg', {width: Math.max(width + left + 4, 7.2 * acrossLabel.length + left), height: Math.max(height + top + 4, downLabel ? 7.2 * downLabel.length + top : 0), 'aria-hidden': 'true'},
     s('text', {class: 'axis-label', x: left, y: 12}, `${acrossLabel} →`),
     downLabel && s('text', {class: 'axis-label', transform: `translate(5 ${top}) rotate(90)`, x: 0, y: 0}, `${downLabel} →`),
-    s('g', {transform: `translate(${left} ${top})`}, shapes, s('path', {class: 'edge', d: edges.join('')}), texts, ring));
+    s('g', {transform: `translate(${left} ${top})`}, shapes, s('path', {class: tiles.holders.size < tiles.ids.length ? 'tile-edge' : 'edge', d: edges.join('')}), texts, ring));
 }
 
-// The ids of the devices that hold a tile: one per stripe, or the first one and the number of others, or none.
-function labels(holders, ids, stripes, {x, y, w, h: height}) {
-  const text = (center, content, attributes) => s('text', {x: center, y: y + height / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
-  const width = w / stripes, longest = Math.max(...holders.map((position) => String(ids[position]).length), 1);
-  const small = longest * 6.7 > width - 3;
-  if (holders.length === stripes && longest * (small ? 5.4 : 6.7) <= width - 1) {
-    return holders.map((position, k) => text(x + (k + 0.5) * width, String(ids[position]), {fill: deviceShade(position).text, class: small ? 'small' : null}));
+/** The places of n copies in a cell: chips in rows; fewer than n if they would be smaller than a few pixels. */
+function chipPlaces(n, {x, y, w, h: height}) {
+  if (n <= 1) return n ? [{x, y, w, h: height}] : [];
+  const margin = w >= 40 && height >= 24 ? 4 : 1, gap = margin > 1 ? 3 : 1, least = 7;
+  const inner = {w: w - 2 * margin, h: height - 2 * margin};
+  const mostColumns = Math.max(1, Math.floor((inner.w + gap) / (least + gap))), mostRows = Math.max(1, Math.floor((inner.h + gap) / (least + gap)));
+  const shown = Math.min(n, mostColumns * mostRows);
+  // Chips that are about twice as wide as high have room for their number.
+  const wanted = Math.min(mostColumns, Math.max(Math.ceil(shown / mostRows), Math.round(Math.sqrt(shown * inner.w / (2 * inner.h))), 1));
+  const rows = Math.ceil(shown / wanted), columns = Math.ceil(shown / rows), chip = {w: (inner.w - (columns - 1) * gap) / columns, h: (inner.h - (rows - 1) * gap) / rows};
+  return Array.from({length: shown}, (_, k) => ({x: x + margin + (k % columns) * (chip.w + gap), y: y + margin + Math.floor(k / columns) * (chip.h + gap), ...chip}));
+}
+
+// The ids of the devices that hold a tile: one on each chip, or the first one and the number of others, or none.
+function labels(holders, ids, chips, {x, y, w, h: height}) {
+  const text = (at, content, attributes) => s('text', {x: at.x + at.w / 2, y: at.y + at.h / 2 + 4, 'text-anchor': 'middle', ...attributes}, content);
+  if (!chips.length) return null;
+  const {w: width, h: high} = chips[0], longest = Math.max(...holders.map((position) => String(ids[position]).length), 1);
+  const small = longest * 6.7 > width - 3 || high < 13;
+  if (holders.length === chips.length && high >= 10 && longest * (small ? 5.4 : 6.7) <= width - 1) {
+    return holders.map((position, k) => text(chips[k], String(ids[position]), {fill: deviceShade(position).text, class: small ? 'small' : null}));
   }
   const some = holders.length > 1 ? `${ids[holders[0]]} +${holders.length - 1}` : '';
-  return some && some.length * 6.7 <= w - 4 ? text(x + w / 2, some, {class: 'halo'}) : null;
+  return some && height >= 13 && some.length * 6.7 <= w - 4 ? text({x, y, w, h: height}, some, {class: 'halo'}) : null;
 }
 
 /** The picture of a sharding: a grid, or nested panels of grids. */
@@ -203,7 +218,7 @@ function valuesSection() {
   const table = sortedTable([
     {label: 'Sharding', value: (group) => specText(group.sharding), cell: (group) => h('button', {type: 'button', class: 'link', on: {click: () => choose(group)}}, specText(group.sharding))},
     {label: 'Values', number: true, value: (group) => group.values.length, text: (group) => countText(group.values.length)},
-    {label: 'On a device', number: true, hint: 'arguments and results, on one device', value: (group) => group.bytes, text: (group) => byteText(group.bytes)},
+    {label: 'Per device', number: true, hint: 'arguments and results, on one device', value: (group) => group.bytes, text: (group) => group.values.some((each) => each.role !== 'inside') ? byteText(group.bytes) : ''},
     {label: 'Copies', number: true, hint: 'devices that hold the same part', value: (group) => group.copies, text: (group) => countText(group.copies)},
     {label: 'Such as', value: (group) => group.values[0].label, text: (group) => group.values[0].label},
   ], groups, {sort: 2, descending: true, page: 12, caption: 'Choose a sharding to see it', chosen: (group) => group === chosen});
@@ -214,9 +229,9 @@ function valuesSection() {
     {label: 'Role', value: (row) => row.role, text: (row) => row.role + (row.donated ? ', donated' : '')},
     {label: 'Type', value: (row) => row.type, text: (row) => row.type + (row.padded === row.type ? '' : `, padded to ${row.padded}`)},
     {label: 'Shard', value: (row) => row.shard, text: (row) => row.shard},
-    {label: 'On a device', number: true, value: (row) => row.shard_bytes, text: (row) => byteText(row.shard_bytes)},
+    {label: 'Per device', number: true, value: (row) => row.shard_bytes, text: (row) => byteText(row.shard_bytes)},
     {label: 'Wasted', number: true, hint: 'padding on all devices', value: (row) => row.padding_bytes, text: (row) => row.padding_bytes ? byteText(row.padding_bytes) : ''},
-    {label: 'From', value: (row) => row.place, text: (row) => row.place + (row.chosen_by_compiler ? ' (the compiler\'s choice)' : '')},
+    {label: 'Source', value: (row) => row.place, text: (row) => row.place + (row.chosen_by_compiler ? ' (the compiler\'s choice)' : '')},
   ], [], {page: 15, caption: 'Values with this sharding', chosen: (row) => row === value});
   const filter = filterField('Filter the values', rowText, () => chosen.values, list.setRows);
 
@@ -255,7 +270,7 @@ function valuesSection() {
   looking.listeners.push(show);
   choose(start);
   return section('values', 'Values and their shardings',
-    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell is one part of it, and a color is one device; copies share a cell. Point at a cell or use the arrow keys.'),
+    h('p', {class: 'hint'}, 'A rectangle is the whole value, a cell is one part of it, and a color is one device. Chips inside a cell are devices that hold copies of the same part. Point at a device or use the arrow keys.'),
     table.element, title, h('div', {class: 'two'}, pictureBox, h('div', {class: 'sticky'}, details, inside)),
     h('div', {class: 'controls'}, filter.field, filter.count), list.element);
 }

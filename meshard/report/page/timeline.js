@@ -129,7 +129,7 @@ function timelineSection() {
       entry.host_bytes ? `${byteText(entry.host_bytes)} from and to the host` : ''].filter((t) => t).join(', ');
     details.replaceChildren(h('p', {}, h('b', {}, entry.instruction), ` ${entry.kind}${entry.opcode === entry.kind ? '' : `, ${entry.opcode}`}`, h('span', {class: 'muted'}, `, step ${countText(i + 1)} of ${countText(entries.length)}`)),
       ...[places.timed && line('time', span(i) > 0 && entry.seconds === 0 ? `${secondsText(span(i))} in total` : times), entry.measured_seconds !== null && line('measured', secondsText(entry.measured_seconds)), line('each time', work),
-      entry.hidden_seconds + entry.exposed_seconds > 0 && line('transfer', `${secondsText(entry.exposed_seconds)} exposed, ${secondsText(entry.hidden_seconds)} hidden`), line('from', entry.place)].filter((child) => child));
+      entry.hidden_seconds + entry.exposed_seconds > 0 && line('transfer', `${secondsText(entry.exposed_seconds)} exposed, ${secondsText(entry.hidden_seconds)} hidden`), line('source', entry.place)].filter((child) => child));
     if (reveal && (places.start[i] < from || places.end[i] > to)) {
       const size = Math.max(to - from, span(i) * 1.2), center = (places.start[i] + places.end[i]) / 2;
       view(center - size / 2, center + size / 2);
@@ -197,7 +197,7 @@ function timelineSection() {
     {label: 'Flop', number: true, value: (row) => row.entry.flops, text: (row) => row.entry.flops ? shortText(row.entry.flops) : ''},
     {label: 'Memory', number: true, value: (row) => row.entry.memory_bytes, text: (row) => row.entry.memory_bytes ? byteText(row.entry.memory_bytes) : ''},
     {label: 'Links', number: true, value: (row) => row.entry.link_bytes, text: (row) => row.entry.link_bytes ? byteText(row.entry.link_bytes) : ''},
-    {label: 'From', value: (row) => row.entry.place, text: (row) => row.entry.place},
+    {label: 'Source', value: (row) => row.entry.place, text: (row) => row.entry.place},
   ], leaves, {sort: places.timed ? 3 : 0, descending: places.timed, page: 12, caption: 'Steps; choose one to see it in the timeline'});
   const filter = filterField('Filter the steps', (row) => `${row.entry.instruction} ${row.entry.opcode} ${row.entry.kind} ${row.entry.place}`, () => leaves, table.setRows);
   filter.update();
