@@ -79,6 +79,8 @@ def test_example(example, runner, tmp_path):
     packages = sorted(set(re.findall(r"^\s*(?:import|from) (jax|torch|transformers)\b", example.text, re.MULTILINE)))
     for package in packages:
         pytest.importorskip(package)
+    for name, text in doc_examples.files_before(example, (ROOT / example.page).read_text(encoding="utf-8")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
     path = tmp_path / (example.file or example.page.name)
     path.write_text(program, encoding="utf-8")
     runner.stdin.write(json.dumps([str(tmp_path), str(path), packages]) + "\n")

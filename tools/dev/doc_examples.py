@@ -15,7 +15,7 @@ generated), or the text between @code and @endcode in a /// comment of a header 
   ```sh run        a command of a page that run_page.py runs, which also compares its output
   ```python        a program, if it imports meshard, that python/tests/test_doc_examples.py runs, which also compares
                    its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled;
-                   in `python file NAME`, source lines are those of the file NAME
+                   in `python file NAME`, source lines are those of the file NAME, which later blocks of the page can import
 An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
 top of the file. Compiler messages refer to the page and its lines. A block of a page that has only structs is pasted
 before the function of the next block: MESHARD_FIELDS is only allowed there, and a block that mixes such a struct with
@@ -131,6 +131,14 @@ def python_examples(page, text):
                 last.output = body
             last = None
     return found
+
+
+def files_before(example, text):
+    """Name and text of each `python file NAME` block of a page before an example."""
+    for info, line, body, _ in blocks(text):
+        words = info.split()
+        if words[:2] == ["python", "file"] and len(words) > 2 and line < example.line:
+            yield words[2], body + "\n"
 
 
 def header_examples(page, text):

@@ -115,6 +115,11 @@ class DocExamples(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "p:2: `cpp file`"):
             doc_examples.page_examples("p", page.replace("file main.cc", "file"))
 
+    def test_files_of_a_page(self):
+        page = "```python file a.py\nimport jax\n```\n```python\nimport meshard\n```\n```python file b.py\nimport jax\n```\n"
+        [example] = doc_examples.python_examples("p", page)
+        self.assertEqual(list(doc_examples.files_before(example, page)), [("a.py", "import jax\n")])
+
     def run_generated(self, page):
         """Builds and runs the generated program with only meshard's Error."""
         with tempfile.TemporaryDirectory() as folder:
