@@ -15,6 +15,8 @@ import time
 
 signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
 
+MOUSE = "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
+
 
 def find_browser():
     """The program named by MESHARD_BROWSER, otherwise the first Chromium on the path, otherwise None."""
@@ -37,7 +39,7 @@ class Browser:
             os.dup2(write, 4)
 
         command = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
-                   "--no-first-run", "--disable-background-networking", f"--user-data-dir={self.profile}",
+                   "--no-first-run", "--disable-background-networking", MOUSE, f"--user-data-dir={self.profile}",
                    "--remote-debugging-pipe", "about:blank"]
         self.process = subprocess.Popen(command, preexec_fn=descriptors, pass_fds=(3, 4), stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -4,7 +4,7 @@ usage: check_site.py [FOLDER FOR PICTURES]
 
 From the disk and from a local server, the home page shows its navigation, the search finds an op, the palette can be
 changed and stays, nothing is logged as an error, and nothing is requested from anywhere else. No page is wider than a
-phone. Skipped where there is no browser (MESHARD_BROWSER names one), or where the packages of tools/site/site.lock were
+phone. Questions of readers (questions.json) are answered by the search, and axe finds nothing serious. Skipped where there is no browser (MESHARD_BROWSER names one), or where the packages of tools/site/site.lock were
 not installed (`./dev site` installs them).
 """
 import functools
@@ -26,6 +26,7 @@ from search import QUESTIONS, clicks, first_hits  # noqa: E402
 TABS = ["Home", "Tutorials", "Guides", "Concepts", "Reference", "Project", "Contributing"]
 WIDE_PAGES = ["index", "overview", "glossary", "concepts/propagation", "concepts/control-flow", "guides/environment", "guides/troubleshooting",
               "reference/dot_general", "api/mesh", "api/ops", "dev/testing", "decisions/goldens"]
+ACCESSIBLE_PAGES = ["index", "tutorials/first-steps-python", "concepts/explain", "reference/dot_general", "api/optim", "sample-report"]
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -117,6 +118,20 @@ def check_narrow(checks, browser, site, pictures):
             page.call("Page.close")
 
 
+def check_accessible(checks, browser, site, axe, scheme):
+    """axe-core (github.com/dequelabs/axe-core) finds nothing serious, such as text without contrast or without a name."""
+    for name in ACCESSIBLE_PAGES:
+        page = Page(browser, 1280, 900, scheme == "dark")
+        page.call("Page.navigate", url=f"{site}/{name}.html")
+        wait_for(page, "document.readyState === 'complete' && document.querySelector('h1') !== null && location.href !== 'about:blank'")
+        page.frame()
+        page.run(f"{axe}; 0")
+        found = page.run("axe.run().then((all) => all.violations.filter((one) => ['serious', 'critical'].includes(one.impact))"
+                         ".map((one) => `${one.id}: ${one.nodes[0].html.slice(0, 120)}`))")
+        checks.equal(f"{name}, {scheme}: accessible", found, [])
+        page.call("Page.close")
+
+
 def check_can_fail(checks, page, site):
     """What the checks look for is noticed: an error, and a request to somewhere else."""
     page.run("console.error('heard'); fetch('http://127.0.0.1:9/elsewhere').catch(() => 0)")
@@ -150,7 +165,10 @@ def main():
             page.call("Page.close")
         page = open_page(browser, f"{site}/index.html")
         check_questions(checks, page, folder)
+        axe = next(pathlib.Path(python).parents[1].glob("lib/*/site-packages/axe_playwright_python/axe.min.js")).read_text(encoding="utf-8")
+        check_accessible(checks, browser, site, axe, "light")
         check_palette(checks, page, "server", f"{site}/index.html")
+        check_accessible(checks, browser, site, axe, "dark")  # which the page before has chosen
         if pictures:
             page.save_picture(pictures / "site-dark.png")
         check_quiet(checks, page, "server in the dark", site)

@@ -2,8 +2,8 @@
 
 import json
 import logging
+import os
 import pathlib
-import re
 import sys
 
 from mkdocs.structure.files import File
@@ -20,8 +20,9 @@ STYLE = {"site.css": "assets/site.css", "worker_of_file.js": "assets/worker_of_f
 
 def on_config(config):
     """Names the site's version, and fills the empty lists of the navigation with the pages of their folders."""
-    version = re.search(r"project\(meshard VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
-    config.site_name = f"meshard {version}"
+    config.site_name = f"meshard {pages.version(ROOT)}"
+    if os.environ.get("SITE_RELEASE"):
+        config.site_name, config.extra["version"] = "meshard", {"provider": "mike"}  # the theme shows a list of versions
     fill(config.nav)
     return config
 
@@ -68,6 +69,10 @@ def on_page_markdown(markdown, page, config, files):
 
 def on_page_content(html, page, config, files):
     return pages.unbroken(html)
+
+
+def on_post_page(output, page, config):
+    return pages.named(output)
 
 
 def on_post_build(config):

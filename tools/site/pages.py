@@ -20,6 +20,11 @@ BOOSTS = {"how-to": 4, "tutorials": 2, "guides": 2, "concepts": 1, "python": 0.5
 NOT_SEARCHED = ("decisions/", "dev/", "contributing.md", "all.md")
 
 
+def version(root):
+    """The version of meshard, from its build file."""
+    return re.search(r"project\(meshard VERSION (\S+)", (pathlib.Path(root) / "CMakeLists.txt").read_text(encoding="utf-8"))[1]
+
+
 def slug(text, separator="-"):
     """The anchor of a heading, spelled as code hosts spell it (and tools/dev/check_links.py)."""
     return re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", separator)
@@ -47,6 +52,11 @@ def search_of(page):
 def unbroken(html):
     """The HTML in which short code, such as a flag, does not break at its hyphens."""
     return re.sub(r"<code>([^<\n]{1,32})</code>", r'<code class="short">\1</code>', html)
+
+
+def named(html):
+    """A whole page in which readers of the screen hear what the search's dialog is."""
+    return html.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
 
 
 def copy_of(path):

@@ -1,11 +1,13 @@
 """pages.py turns Markdown of code hosts into that of the site."""
 
+import json
 import pathlib
 import sys
 import tempfile
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import build_site  # noqa: E402
 import pages  # noqa: E402
 
 
@@ -73,6 +75,16 @@ class Convert(unittest.TestCase):
             for name, title in (("README", "All"), ("a", "zeta"), ("b", "`Alpha`")):
                 (root / f"docs/api/{name}.md").write_text(f"# {title}\n")
             self.assertEqual(pages.section("api", root), [{"Overview": "api/README.md"}, {"Alpha": "api/b.md"}, {"zeta": "api/a.md"}])
+
+    def test_versions_are_listed_newest_first(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for version in ("0.9.0", "0.10.0", "0.2.0", "0.10.0"):
+                build_site.add_version(folder, version)
+            listed = json.loads((folder / "versions.json").read_text())
+            self.assertEqual([each["version"] for each in listed], ["0.10.0", "0.9.0", "0.2.0"])
+            self.assertEqual([each["aliases"] for each in listed], [["latest"], [], []])
+            self.assertIn("url=0.10.0/index.html", (folder / "index.html").read_text())
 
 
 if __name__ == "__main__":
