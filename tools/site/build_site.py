@@ -51,7 +51,7 @@ def main():
     out = arguments.out and arguments.out.resolve()
     if arguments.release:
         version, folder = pages.version(HERE.parents[1]), arguments.release.resolve()
-        os.environ["SITE_RELEASE"] = version  # read by hooks.py
+        os.environ["SITE_RELEASE"] = version  # read by mkdocs.yml
         out = folder / version
     os.chdir(HERE)
     mkdocs = [sys.executable, "-m", "mkdocs"]

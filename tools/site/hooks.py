@@ -2,7 +2,6 @@
 
 import json
 import logging
-import os
 import pathlib
 import sys
 
@@ -21,7 +20,7 @@ STYLE = {"site.css": "assets/site.css", "worker_of_file.js": "assets/worker_of_f
 def on_config(config):
     """Names the site's version, and fills the empty lists of the navigation with the pages of their folders."""
     config.site_name = f"meshard {pages.version(ROOT)}"
-    if os.environ.get("SITE_RELEASE"):
+    if config.extra["release"]:
         config.site_name, config.extra["version"] = "meshard", {"provider": "mike"}  # the theme shows a list of versions
     fill(config.nav)
     return config
