@@ -9,7 +9,7 @@ import pathlib
 import posixpath
 import re
 
-FENCE = re.compile(r"(\s*)(```+|~~~+)\s*(\S*)(.*)$")
+FENCE = re.compile(r"(\s*)(```+|~~~+)\s*([^\s`]*)([^`]*)$")  # with more backticks it is code inside a line
 ITEM = re.compile(r"( *)(?:[-*+]|\d+[.)]) ")
 LINK = re.compile(r"(!?\[[^\]]*\]\()([^)\s]+)(\)|\s+\"[^\"]*\"\))")
 LANGUAGES = {"mlir": "text", "sh": "bash", "c++": "cpp"}  # what Pygments calls them

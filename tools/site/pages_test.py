@@ -37,6 +37,10 @@ class Convert(unittest.TestCase):
         inside, _ = converted("````text\n```cpp\n```\n```python\n```\n````\n")
         self.assertNotIn("===", inside)
 
+    def test_code_at_the_start_of_a_line_is_no_block(self):
+        self.assertEqual(converted("```` ```cpp ```` blocks\n[a](b.md)\n[c](../../README.md)\n")[0],
+                         "```` ```cpp ```` blocks\n[a](b.md)\n[c](../overview.md)\n")
+
     def test_numbers_keep_their_code(self):
         text, _ = converted("1. a\n   b\n2. c\n")
         self.assertEqual(text, "1. a\n    b\n2. c\n")
