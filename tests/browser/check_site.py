@@ -23,7 +23,7 @@ from browser import Browser, Page, find_browser  # noqa: E402
 from check_page import Checks, SKIPPED  # noqa: E402
 from search import QUESTIONS, clicks, first_hits  # noqa: E402
 
-TABS = ["Home", "Tutorials", "Guides", "Concepts", "Reference", "Project", "Contributing"]
+TABS = ["Home", "Tutorials", "How-to", "Guides", "Concepts", "Reference", "Project", "Contributing"]
 WIDE_PAGES = ["index", "overview", "glossary", "concepts/propagation", "concepts/control-flow", "guides/environment", "guides/troubleshooting",
               "reference/dot_general", "api/mesh", "api/ops", "dev/testing", "decisions/goldens"]
 ACCESSIBLE_PAGES = ["index", "tutorials/first-steps-python", "concepts/explain", "reference/dot_general", "api/optim", "sample-report"]
