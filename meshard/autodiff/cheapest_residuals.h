@@ -61,7 +61,7 @@ using ValueSet = std::set<Value, ValueOrder>;
 ///   processors that do 10 to 20 operations per byte. Ops with kNever are not computed again.
 /// - Values for which `is_available` is true cost nothing; they are not in the result.
 ///
-/// Of sets with equal costs, the one nearest to the operands is returned. The costs are those of
+/// Of sets with equal costs, the one nearest to the operands is returned. The costs come from
 /// whole values, however they are sharded.
 ValueSet cheapest_residuals(const ValueSet& needed,
                             const std::function<bool(const Value&)>& is_available);

@@ -13,8 +13,8 @@ namespace meshard {
 struct SplitBody {
   /// Computes the first results of the body, then the values that `second` needs.
   Body first;
-  /// Computes the other results. Its parameters are those of the body, then what `first` hands
-  /// over.
+  /// Computes the other results. Its parameters are the parameters of the body, then what `first`
+  /// hands over.
   Body second;
 };
 

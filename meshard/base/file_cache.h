@@ -86,7 +86,7 @@ class FileCache {
   /// The same, but the entry does not count as used.
   std::optional<std::string> peek(const std::string& key) const;
   /// Writes an entry, then removes least recently used ones until the rest fits. As long as it
-  /// knows that everything fits, it lists the folder only at every 64th write, because other
+  /// finds that everything fits, it lists the folder only at every 64th write, because other
   /// processes write there, too.
   /// @error the system's error
   Result<void> keep(const std::string& key, std::string_view bytes) const;
@@ -100,7 +100,7 @@ class FileCache {
   std::uint64_t most_bytes() const { return most_bytes_; }
 
  private:
-  // What this handle and its copies know about the folder.
+  // The state of the folder as this handle and its copies last saw it.
   struct Known {
     std::mutex mutex;
     std::uint64_t bytes = 0;  // of all entries at the last listing, and those written since

@@ -29,7 +29,7 @@ class JsonPlace {
   /// The whole text. @param format the prefix of messages, in brackets
   JsonPlace(const JsonValue& value, std::string_view format) : value_(&value), format_(format) {}
 
-  /// A member of an object. @error data loss, like those of all functions below: there is none
+  /// A member of an object. @error data loss, as in all functions below: it has no such member
   JsonPlace operator[](std::string_view key) const;
   bool has(std::string_view key) const { return value_->find(key) != nullptr; }
   std::size_t size() const;

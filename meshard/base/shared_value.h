@@ -1,4 +1,4 @@
-// Shared values whose type only their users know.
+// Shared values with an erased type.
 #pragma once
 #include <memory>
 #include <utility>

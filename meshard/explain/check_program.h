@@ -88,8 +88,8 @@ ProgramCheck check_program(const ImportedProgram& program, std::span<const Tenso
                            SourceLocation where = SourceLocation::current());
 
 namespace internal {
-/// Checks what a compiler could have made of a module: the ops of `partitioned` are those of
-/// `module`, one for one, except that some of them compute something else.
+/// Checks what a compiler could have made of a module: `partitioned` has the ops of `module`, one
+/// for one, but some of them may compute something else.
 /// @param arguments of main, in order
 /// @param mesh the devices; none: the first ones
 /// @error data loss: the texts cannot be parsed; invalid argument: they have other numbers of ops

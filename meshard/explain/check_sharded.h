@@ -74,7 +74,7 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 /// Distributed sums are rounded differently, and what follows them may amplify that. By default,
 /// results that are more than 16 ULPs apart are therefore checked op by op: each op whose results
 /// differ runs again, without shardings, on the operands of the sharded run. If these agree up to
-/// what the op's own rounding explains (explained_by_rounding(), which knows the length of its
+/// what the op's own rounding explains (explained_by_rounding(), which considers the length of its
 /// sums), the results agree: no op was computed wrongly. Else that op is the difference.
 ///
 /// @code

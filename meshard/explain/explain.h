@@ -26,7 +26,7 @@ namespace meshard {
 /// @param links figures of links: collectives are priced by them, and the report has a lower bound
 /// for the time of communication. Default: none
 /// @error the plugin's error if it does not provide its compiled module; data loss if that cannot
-/// be parsed; invalid argument if `links.processes` is set (the processes are those of the run), or
+/// be parsed; invalid argument if `links.processes` is set (the processes of the run are used), or
 /// a link between processes is given and there is only one.
 ProgramReport explain(const CompiledProgram& program, const LinkOptions& links = {},
                       SourceLocation where = SourceLocation::current());
@@ -38,7 +38,8 @@ ProgramReport explain(const CompiledProgram& program, const LinkOptions& links =
 /// step(w, x);
 /// std::cout << explain(step).to_string();
 /// ```
-/// @error failed precondition if nothing is compiled yet: call the function first. Else as above.
+/// @error failed precondition if nothing is compiled yet: call the function first; the errors of
+/// explain() of a CompiledProgram
 template <class F>
 ProgramReport explain(const Jit<F>& function, const LinkOptions& links = {},
                       SourceLocation where = SourceLocation::current()) {
@@ -77,10 +78,10 @@ struct ExplainForOptions {
 /// bytecode or a portable artifact, as written by MLIR, JAX and PyTorch. If the compiler refuses
 /// the program for lack of memory, there is still a report, whose fits() is false.
 /// @error data loss: the module cannot be parsed; unimplemented: it has ops of dialects that the
-/// compiler does not know; invalid argument: it is HLO, has no entry or nothing to run, or is for
-/// another number of devices than the target has, a cost is given for a custom call that there is
-/// not, or the trace is of another program; data loss also: the trace cannot be parsed; the errors
-/// of compile_for().
+/// compiler does not support; invalid argument: it is HLO, has no entry or nothing to run, or is
+/// for another number of devices than the target has, a cost is given for a custom call that there
+/// is not, or the trace is of another program; data loss also: the trace cannot be parsed; the
+/// errors of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
                              const ExplainForOptions& options = {},
                              SourceLocation where = SourceLocation::current());

@@ -1,5 +1,5 @@
-// What the results of a node carry besides their types: their manual axes, their explicit sharding,
-// and whether they are weakly typed.
+// What the results of a node carry in addition to their types: their manual axes, their explicit
+// sharding, and whether they are weakly typed.
 #pragma once
 #include <memory>
 #include <optional>
@@ -59,8 +59,8 @@ struct ManualAxes {
   std::string printed() const;
 };
 
-/// A value: what a node carries besides the types of its results. Nearly all nodes carry nothing;
-/// the nodes of one region share one object.
+/// A value: what a node carries in addition to the types of its results. Nearly all nodes carry
+/// nothing; the nodes of one region share one object.
 struct Annotations {
   /// For all results. Empty: they are full values.
   std::optional<ManualAxes> manual = std::nullopt;

@@ -26,7 +26,7 @@ class Attributes {
   virtual void print(std::string& out) const = 0;
   /// Appends bytes that are equal exactly when the attributes are.
   virtual void append_key(std::string& out) const = 0;
-  /// The bodies that the node runs (body.h); nullptr if the op has none.
+  /// The bodies that the node runs (body.h); nullptr if the op has no bodies.
   virtual const std::vector<Body>* bodies() const { return nullptr; }
   /// The extension key (superseded.h) of the node that this one extends; empty if it extends none.
   /// That node has the same op and operands, and its results are the first results of this one.

@@ -52,7 +52,7 @@ class CompiledProgram {
   /// The sharding that the compiler uses for parameter `i`; nullptr for a program without a mesh.
   virtual const Sharding* parameter_sharding(std::size_t i) const = 0;
   /// The type and sharding of the arrays that the program takes for parameter `i` as they are. Its
-  /// results have copies of them. nullptr from an evaluator that does not know them.
+  /// results have copies of them. nullptr from an evaluator that has no record of them.
   virtual const ShardedType* parameter_type(std::size_t) const { return nullptr; }
   /// The program that runs on the devices; nullptr from an evaluator that compiles nothing.
   virtual const LoadedProgram* loaded() const { return nullptr; }

@@ -41,7 +41,7 @@ AnnotationsPtr infer_shardings(const Node& node);
 AnnotationsPtr infer_shardings(const Node& node, std::span<const Sharding* const> operands);
 
 /// For OpDef::sharding_conflict: describes two operands with different explicit shardings; empty if
-/// there are none. For ops that place the elements of operands `first` and later side by side.
+/// all are equal. For ops that place the elements of operands `first` and later side by side.
 std::string unlike_operands(std::span<const Sharding* const> operands, std::size_t first = 0);
 
 }  // namespace meshard

@@ -17,7 +17,7 @@ struct Annotations;
 /// manual function. Nothing is compiled. Scopes nest: the axes of all count.
 ///
 /// What communicates is known for explicit axes and for manual ones. Along an automatic axis the
-/// compiler decides, so an op on a value that may be split by it is an error, too, which says so.
+/// compiler decides, so an op on a value that may be split by it is an error, too.
 /// Functions that are jitted are recorded again when they are called in the scope. Reading a value
 /// on the host is not checked.
 ///

@@ -17,7 +17,7 @@ extern const OpDef array_op;
 /// The op of stored values that a program takes from devices other than its own.
 extern const OpDef moved_array_op;
 
-/// A new parameter of the trace that this thread records; `sharding` is that of its argument.
+/// A new parameter of the trace that this thread records; `sharding` is its argument's.
 Tensor make_parameter(TensorType type, std::optional<Sharding> sharding, SourceLocation where);
 
 /// A tensor for a value that already exists.

@@ -95,7 +95,7 @@ class Node {
   std::span<const Value> operands() const { return {operands_.data(), operands_.size()}; }
   std::size_t num_outputs() const { return outputs_.size(); }
   const TensorType& type(std::uint32_t index = 0) const { return outputs_[index].type; }
-  /// What the results carry besides their types (annotation.h); null for nearly all nodes.
+  /// What the results carry in addition to their types (annotation.h); null for nearly all nodes.
   const std::shared_ptr<const Annotations>& annotations() const { return annotations_; }
   SourceLocation where() const { return where_; }
   /// Increases with every node of the process.

@@ -1,4 +1,4 @@
-// OpDef: everything meshard knows about one primitive, in one constant (docs/dev/add-an-op.md).
+// OpDef: the complete definition of one primitive, in one constant (docs/dev/add-an-op.md).
 #pragma once
 #include <memory>
 #include <span>

@@ -135,14 +135,14 @@ Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
 Tensor record(const OpDef& op, std::unique_ptr<const Attributes> attributes,
               std::initializer_list<const Tensor*> operands, SourceLocation where);
 
-/// Records a call whose single result type the caller already knows. The fast path of element-wise
+/// Records a call with a single result of known type. The fast path of element-wise
 /// ops.
 /// @pre operands are defined, and `type` is what OpDef::infer would return.
 Tensor record_typed(const OpDef& op, std::unique_ptr<const Attributes> attributes,
                     std::initializer_list<const Tensor*> operands, const TensorType& type,
                     SourceLocation where);
 
-/// Records a call outside of traces whose result types the caller already knows, of operands
+/// Records a call outside of traces with results of known types, of operands
 /// without annotations. Returns its first result.
 /// @pre `types` are what OpDef::infer would return, and this thread records no trace and no body
 Value record_known(const OpDef& op, std::unique_ptr<const Attributes> attributes,

@@ -15,9 +15,9 @@ namespace meshard::internal {
 /// them alive: any thread may release them. Only the thread that records uses its log.
 class RecordLog {
  public:
-  /// How many nodes it knows.
+  /// The number of recorded nodes.
   static constexpr std::uint64_t kSlots = 1 << 14;
-  /// The number of nodes after which the evaluator is asked for the first time.
+  /// The number of nodes after which the evaluator is called for the first time.
   static constexpr std::uint64_t kFirstCheck = 512;
 
   /// Adds a new node. Takes constant time.
@@ -33,7 +33,7 @@ class RecordLog {
   }
   /// The number of nodes recorded so far.
   std::uint64_t count() const { return count_; }
-  /// The smallest number of a node that it knows.
+  /// The smallest number of a recorded node.
   std::uint64_t oldest() const { return count_ < kSlots ? 0 : count_ - kSlots; }
   /// Equal for nodes of one op that one source line recorded. @pre oldest() <= number < count()
   std::uint64_t site(std::uint64_t number) const { return sites_[number % kSlots]; }
@@ -44,7 +44,7 @@ class RecordLog {
   /// what was set before.
   bool pause(bool paused) { return std::exchange(is_paused_, paused); }
   bool is_paused() const { return is_paused_; }
-  /// Whether the evaluator is to be asked before the next node is recorded.
+  /// Whether the evaluator must be called before the next node is recorded.
   bool is_due() const { return count_ >= check_at_; }
   /// Asks when that many nodes have been recorded.
   void check_at(std::uint64_t count) { check_at_ = count; }

@@ -65,7 +65,7 @@ class Storage {
   /// @error failed precondition if the value was donated or deleted.
   virtual HostArray to_host(SourceLocation where) const = 0;
   /// The parts of the value that this process has, as text, if others are in other processes; empty
-  /// if this process has the whole value. Communicates with nobody.
+  /// if this process has the whole value. Does not communicate.
   /// @error failed precondition if the value was donated or deleted.
   virtual std::string local_text(SourceLocation) const { return {}; }
   /// Waits until the value is available.

@@ -23,7 +23,7 @@ class NewShape;
 /// one handle at the same time.
 class [[nodiscard]] Tensor {
  public:
-  /// A tensor without a value; every use of it throws an error that says so.
+  /// A tensor without a value; every use of it throws an error.
   Tensor() = default;
   explicit Tensor(Value value) : value_(std::move(value)) {}
   Tensor(const Tensor&) = default;

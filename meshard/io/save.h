@@ -51,10 +51,10 @@ class [[nodiscard]] Saving {
 ///
 /// In a run of several processes, all call the function with the same tensors, at the same place of
 /// their programs. Each writes the shards of its own devices into a file of its own, and values
-/// without a sharding are those of process 0. Nothing is sent, and nothing is written twice: one of
-/// the processes that have a replicated part writes it. `PATH.index.json` names the files. io::load
-/// and io::restore accept `path` as before, in any number of processes. The outcome is the same in
-/// all processes.
+/// without a sharding are taken from process 0. Nothing is sent, and nothing is written twice: one
+/// of the processes that have a replicated part writes it. `PATH.index.json` names the files.
+/// io::load and io::restore accept `path` as before, in any number of processes. The outcome is the
+/// same in all processes.
 ///
 /// @param path a file; or a folder (one that exists, or with a `/` at the end, which is created):
 /// then the file is `model.safetensors` in it

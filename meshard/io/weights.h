@@ -55,7 +55,7 @@ class Weights {
   /// Where the tensor is in the files.
   /// @error not found
   Result<StoredTensor> stored(std::string_view name) const;
-  /// What the file, or the index, says besides the tensors.
+  /// The metadata of the file or the index.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// The tensor on the host; as SafetensorsFile::tensor. If it is in parts in several files, all of
   /// it is read: placed() reads only what this process needs.

@@ -12,7 +12,7 @@ class Client;
 }
 
 /// The targets that accept_lapack_call() takes, sorted: `lapack_dgetrf_ffi` and others. Arguments,
-/// results and attributes are those of jaxlib (jaxlib/cpu/lapack_kernels.h of JAX 0.12): matrices
+/// results and attributes follow jaxlib (jaxlib/cpu/lapack_kernels.h of JAX 0.12): matrices
 /// in column-major order, the dimensions before the last two are a batch.
 const std::vector<std::string>& lapack_targets();
 

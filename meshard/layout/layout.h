@@ -27,7 +27,7 @@ class Layout {
   Layout(IntTuple shape, IntTuple stride);
   /// A layout with the modes sizes[k]:strides[k], one integer each: `s:d` for one mode, `1:0` for
   /// none.
-  /// @error as above.
+  /// @error a size below 1; size or cosize do not fit 64 bits.
   static Layout of_modes(IntVector&& sizes, IntVector&& strides);
 
   const IntTuple& shape() const { return shape_; }
@@ -63,7 +63,7 @@ class Layout {
  private:
   friend Layout coalesce(const Layout& layout);
   friend Layout concatenate(const Layout& first, const Layout& second);
-  // For those who know size and cosize. @pre no size is below 1, no stride is a hole
+  // With known size and cosize. @pre no size is below 1, no stride is a hole
   Layout(IntTuple&& shape, IntTuple&& stride, std::int64_t size, std::int64_t cosize)
       : shape_(std::move(shape)), stride_(std::move(stride)), size_(size), cosize_(cosize) {}
   // Another representation of the function of `other`.

@@ -54,7 +54,7 @@ std::string grid_picture_svg(std::span<const Grid> grids);
 std::string picture(const Layout& layout);
 
 /// Draws the layout as a self-contained SVG image; equal values have equal colors.
-/// @error as above
+/// @error the errors of picture()
 std::string picture_svg(const Layout& layout);
 
 }  // namespace meshard

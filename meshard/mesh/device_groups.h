@@ -89,7 +89,7 @@ class DeviceGroup {
 
 /// A view: all groups along some axes of a mesh. Each group is made when it is accessed. Groups are
 /// numbered by their index along the remaining axes, in the order of the base's axes. If cuts
-/// interlock so that no layout has that order, the order is that of the root's axes.
+/// interlock so that no layout has that order, the order follows the root's axes.
 class DeviceGroups {
  public:
   DeviceGroups(std::shared_ptr<const GroupFamily> family, std::int64_t offset, Digits rows,

@@ -93,8 +93,8 @@ class Mesh {
   /// size is below 1; the number of devices does not fit 64 bits.
   explicit Mesh(std::vector<MeshAxis> axes, SourceLocation where = SourceLocation::current());
   /// A root mesh over the given devices, in row-major order. One pass over the list.
-  /// @error as above; the number of ids is not the product of the sizes; an id is negative or
-  /// repeated.
+  /// @error an invalid axis name or size; the number of ids is not the product of the sizes; an id
+  /// is negative or repeated.
   Mesh(std::vector<MeshAxis> axes, std::vector<std::int64_t> device_ids,
        SourceLocation where = SourceLocation::current());
   Mesh(std::vector<MeshAxis> axes, std::initializer_list<std::int64_t> device_ids,
@@ -108,7 +108,7 @@ class Mesh {
   /// slice. The root has one axis, `ranks`, over the whole rank map.
   /// @post layout() is the same function, coalesced mode by mode
   /// @error the number of names is not the number of modes; a stride below 1; modes that overlap,
-  /// or exceed the rank map; an axis name as above.
+  /// or exceed the rank map; an invalid axis name.
   Mesh(const Layout& layout, RankMap rank_map, const std::vector<std::string>& names,
        SourceLocation where = SourceLocation::current());
   /// The same over devices 0..n-1, where n is the smallest number that the layout fits: the largest
@@ -117,13 +117,13 @@ class Mesh {
        SourceLocation where = SourceLocation::current());
 
   /// The one-axis mesh of a group's devices.
-  /// @post its root is that of the mesh that the group belongs to, and for any of its devices d,
+  /// @post it has the root of the mesh that the group belongs to, and for any of its devices d,
   /// group({name}, d) is this same group (DeviceGroup::is_same_object)
   /// @error invalid axis name; the group combines explicit and other axes.
   static Mesh from_group(const DeviceGroup& group, std::string name,
                          SourceLocation where = SourceLocation::current());
   /// The mesh of all devices that several groups of one device span, with one axis per group.
-  /// @post as above, for each of the groups
+  /// @post group() of the mesh returns each of the groups, as with from_group()
   /// @error also: no group; the number of names is not the number of groups; groups with different
   /// roots, without a common device, or along the same axes.
   static Mesh from_groups(const std::vector<DeviceGroup>& groups,
@@ -217,7 +217,7 @@ class Mesh {
   /// name.
   Mesh flatten(std::string name = {}, SourceLocation where = SourceLocation::current()) const;
   /// Merges some axes into one, at the position of the first of them; the other axes remain.
-  /// Registered as above.
+  /// The name is registered at the root.
   Mesh flatten(const AxisNames& names, std::string name,
                SourceLocation where = SourceLocation::current()) const;
   /// Replaces an axis by several axes, major first.
@@ -237,7 +237,7 @@ class Mesh {
   Mesh unsqueeze(std::string name, std::size_t place,
                  SourceLocation where = SourceLocation::current()) const;
   /// The mesh of the devices that differ from `device_id` only along these axes; none if it is not
-  /// in the mesh. It has fewer devices; its root and its groups are those of this mesh.
+  /// in the mesh. It has fewer devices, and the root and groups of this mesh.
   /// @error unknown axis.
   std::optional<Mesh> submesh(const AxisNames& names, std::int64_t device_id,
                               SourceLocation where = SourceLocation::current()) const;

@@ -22,10 +22,10 @@ namespace meshard {
 std::string picture(const Mesh& mesh);
 
 /// The same as a self-contained SVG image; each device has its own color.
-/// @error as above
+/// @error more than 4096 devices
 std::string picture_svg(const Mesh& mesh);
 /// The same image, but the devices of each group along `group_by` share a color.
-/// @error as above; unknown or repeated axis
+/// @error more than 4096 devices; an unknown or repeated axis
 std::string picture_svg(const Mesh& mesh, const AxisList& group_by);
 
 }  // namespace meshard

@@ -23,8 +23,8 @@ struct BatchStatistics {
   MESHARD_FIELDS(mean, variance)
 };
 
-/// Creates the parameters as ones and zeros. `name` is that of the dimension, for AxisRules; the
-/// default is that of the results of make_conv().
+/// Creates the parameters as ones and zeros. `name` names the dimension, for AxisRules; the
+/// default is the name in the results of make_conv().
 BatchNorm make_batch_norm(Maker& make, std::int64_t channels, const std::string& name = "filters",
                           SourceLocation where = SourceLocation::current());
 /// Creates the state: means of zero and variances of one.
@@ -46,7 +46,7 @@ struct BatchNormOptions {
 /// Batch normalization: (x - mean) / sqrt(variance + epsilon) * scale + bias for each channel
 /// (Ioffe and Szegedy, 2015). Returns the result, in the dtype of x, and the new state.
 ///
-/// In training, mean and (biased) variance are those of the whole batch, on all devices, over all
+/// In training, mean and (biased) variance are over the whole batch, on all devices, over all
 /// dimensions but the channels; the new state is momentum * old + (1 - momentum) * batch, without
 /// derivative. Otherwise they are the running ones, and the state is unchanged. Computed in f32
 /// (f64 for f64).

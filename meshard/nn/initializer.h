@@ -28,8 +28,8 @@ Initializer constant(double value);
 Initializer normal(double deviation);
 /// Uniform in [-limit, limit).
 Initializer uniform(double limit);
-/// Normal with mean 0, truncated at two standard deviations. `deviation` is that of the normal
-/// before truncation.
+/// Normal with mean 0, truncated at two standard deviations. `deviation` is the standard
+/// deviation before truncation.
 Initializer truncated_normal(double deviation);
 
 /// Uniform and normal with variance 2 / (in + out) (Glorot and Bengio: Understanding the Difficulty

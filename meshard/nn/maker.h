@@ -35,7 +35,7 @@ class Maker {
   Maker counting() const { return Maker(rules_, dtype_); }
   /// The number of parameters created by now.
   std::uint32_t num_made() const { return made_; }
-  /// Checks that each rule can apply: its name is that of a dimension of a parameter created by
+  /// Checks that each rule can apply: it names a dimension of a parameter created by
   /// now, of a layer of this library, of activations ("batch", "sequence", "time", "length",
   /// "tokens"), or of a mesh axis.
   /// @error not found, with the nearest names

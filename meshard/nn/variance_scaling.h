@@ -28,8 +28,8 @@ enum class Distribution : std::uint8_t {
 Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
                              SourceLocation where = SourceLocation::current());
 
-/// Normal with mean 0, truncated at `low` and `high` standard deviations. `deviation` is that of
-/// the normal before truncation.
+/// Normal with mean 0, truncated at `low` and `high` standard deviations. `deviation` is the
+/// standard deviation before truncation.
 /// @error invalid argument unless low < high
 Initializer truncated_normal(double deviation, double low, double high,
                              SourceLocation where = SourceLocation::current());

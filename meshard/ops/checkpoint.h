@@ -18,7 +18,7 @@ std::vector<Tensor> checkpoint_tensors(const std::vector<Tensor>& arguments,
                                        const BodyFunction& body, const ResidualPolicy& policy,
                                        SourceLocation where = SourceLocation::current());
 
-/// A value: what checkpoint() keeps for the backward pass besides the arguments.
+/// A value: what checkpoint() keeps for the backward pass in addition to the arguments.
 class CheckpointPolicy {
  public:
   /// Keeps nothing: everything is recomputed.

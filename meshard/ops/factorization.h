@@ -36,7 +36,7 @@ struct Qr {
 };
 
 /// The reduced QR factors of matrices, the last two dimensions, by Householder reflections.
-/// Integers and narrow floats are computed in f32. The derivative is that of matrices whose first k
+/// Integers and narrow floats are computed in f32. The derivative assumes that the first k
 /// columns are linearly independent.
 /// @error a rank below 2; complex numbers.
 Qr qr(In x);

@@ -29,8 +29,8 @@ Tensor dynamic_slice(In x, const std::vector<In>& starts, Dimensions sizes);
 Tensor dynamic_update_slice(In x, In update, const std::vector<In>& starts);
 
 /// Slice number `layer` of stacked layers, along dimension 0: the parameter of one layer. The value
-/// is that of `stacked[layer]`; what is recorded for consecutive layers can become one loop
-/// (roll_layers()). Use nn::Layers, which records it for all tensors of a layer.
+/// equals the value of `stacked[layer]`; what is recorded for consecutive layers can become one
+/// loop (roll_layers()). Use nn::Layers, which records it for all tensors of a layer.
 /// @error a tensor of rank 0; a layer outside of 0..size - 1.
 Tensor layer_slice(In stacked, std::int64_t layer);
 

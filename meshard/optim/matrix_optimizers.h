@@ -28,7 +28,7 @@ struct Muon {
   /// columns)) times this (Liu et al.: Muon is Scalable for LLM Training, 2025, which uses 0.2).
   /// Default: 0, which multiplies it by sqrt(max(1, columns / rows)).
   double rms = 0;
-  /// Of AdamW. Without a rate, it is that of the matrices.
+  /// The learning rate of AdamW. Default: the rate of the matrices.
   std::optional<Schedule> adam_rate = std::nullopt;
   double adam_beta1 = kAdamBeta1, adam_beta2 = kAdamBeta2, adam_weight_decay = 0;
   operator Transform() const;  // NOLINT: passed to init(), update() and Chain

@@ -98,8 +98,8 @@ class Pipeline {
     return found.as<Params>();
   }
   /// The gradients of the last backward() or step(). After a step with a limit for the norm, they
-  /// are not scaled. Integer parameters have none: their tensors are undefined.
-  /// @error as for parameters(); failed precondition: there are none, or a step has used them
+  /// are not scaled. Integer parameters have no gradients: their tensors are undefined.
+  /// @error as for parameters(); failed precondition: no gradients exist, or a step has used them
   template <class Params>
   Params gradients(int stage, SourceLocation where = SourceLocation::current()) const {
     internal::AnyStructure found = stored(stage, /*gradients=*/true, where);

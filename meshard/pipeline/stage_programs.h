@@ -19,7 +19,7 @@
 
 namespace meshard::internal {
 
-/// What a BodyProgram does beside the body.
+/// What a BodyProgram does in addition to the body.
 struct BodyProgramOptions {
   std::string name = "main";
   /// The number of first results that are added to accumulators, in the accumulators' memory.

@@ -11,7 +11,7 @@
 
 namespace meshard::pjrt {
 
-/// The type of one element. The values are those of PJRT_Buffer_Type, so no translation is needed.
+/// The type of one element. The values equal PJRT_Buffer_Type's, so no translation is needed.
 enum class ElementType : std::int32_t {
   kInvalid = 0,
   kPred,

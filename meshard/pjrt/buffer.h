@@ -76,7 +76,7 @@ class HostView {
 };
 
 /// A buffer on one device: a Buffer, or one of the buffers of a BufferList, which own it. Valid as
-/// long as its owner is neither moved nor destroyed. It knows its type, device and liveness without
+/// long as its owner is neither moved nor destroyed. Its type, device and liveness are read without
 /// querying the plugin.
 ///
 /// A buffer is dead if it was deleted, donated to a launch, or moved from. Using a dead buffer

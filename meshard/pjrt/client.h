@@ -28,7 +28,7 @@ class LoadedExecutable;
 class HostToDeviceTransfer;
 struct ExecutableSignature;
 
-/// Who may use the host's bytes, and until when. The values are those of PJRT_HostBufferSemantics.
+/// Who may use the host's bytes, and until when. The values equal PJRT_HostBufferSemantics'.
 enum class HostSemantics : int {
   /// Copied before the call returns.
   kImmutableOnlyDuringCall = 0,
@@ -63,9 +63,9 @@ struct SentBuffer {
 class Client {
  public:
   /// Creates a client, which the process calls `name`. An empty name means the plugin's name for
-  /// its platform. `run`, if not null: the plugin knows only the devices of this process, and the
-  /// client also has those of the others. `store`, if not null: where a plugin that knows several
-  /// processes exchanges what it needs with those of the others; the client keeps it.
+  /// its platform. `run`, if not null: the plugin has only the devices of this process, and the
+  /// client also has those of the others. `store`, if not null: where a plugin that supports
+  /// several processes exchanges what it needs with those of the others; the client keeps it.
   /// @error invalid argument for options that check_client_options rejects; failed precondition if
   /// the client has no devices; invalid argument if `run` has another number of devices for this
   /// process than the plugin, and for a text in MESHARD_QUIRKS that quirks_of() rejects; otherwise
@@ -119,7 +119,7 @@ class Client {
 
   /// Loads the output of Executable::serialize, of a program for several devices, as a program of
   /// its own for each of `devices`: a launch starts one after the other, and none waits for
-  /// another. `signature` is that of the program.
+  /// another. `signature` is the program's.
   /// @error failed precondition if the program has collectives or reads the partition id; otherwise
   /// the plugin's error
   Result<LoadedExecutable> load_for_each(std::string_view serialized,

@@ -24,7 +24,7 @@ struct CompileOptions {
   /// Device ids in replica-major order: entry [replica * num_partitions + partition]. Empty: the
   /// client's first devices.
   std::vector<int> device_assignment;
-  /// Whether the partitioner may choose the shardings of arguments and results that have none: no
+  /// Whether the partitioner may choose the shardings of unsharded arguments and results: no
   /// entry, one for all, or one for each. The older partitioner (use_shardy = false) replicates a
   /// value without permission.
   std::vector<bool> propagate_to_parameters;

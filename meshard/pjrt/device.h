@@ -37,7 +37,7 @@ class DeviceDescription {
   Result<std::vector<NamedValue>> attributes() const;
   /// The plugin's short text for the device; `device 3` if it provides none.
   std::string to_string() const;
-  /// The description of a like device with another id, in a process that the plugin does not know.
+  /// The description of a like device with another id, in a process that is not part of the plugin.
   DeviceDescription renumbered(int id, int process) const;
 
  private:
@@ -81,7 +81,7 @@ class Device {
   /// @pre `platform` lives as long as the device
   static Result<std::unique_ptr<Device>> read(const PJRT_Api* api, PJRT_Device* raw,
                                               const std::string& platform);
-  /// A device of another process, of which the plugin does not know.
+  /// A device of another process, which the plugin does not have.
   static std::unique_ptr<Device> elsewhere(const PJRT_Api* api,
                                            const DeviceDescription& description,
                                            const std::string& platform);
@@ -89,10 +89,10 @@ class Device {
   Device& operator=(const Device&) = delete;
 
   int id() const { return description_.id(); }
-  /// The plugin's own id of the device. It differs from id() if the plugin does not know the other
+  /// The plugin's own id of the device. It differs from id() if the plugin does not have the other
   /// processes (process_devices.h).
   int plugin_id() const { return plugin_id_; }
-  /// Gives the device an id that the plugin does not know. @pre nothing refers to the device yet
+  /// Gives the device an id that differs from the plugin's. @pre nothing refers to the device yet
   void renumber(int id, int process) { description_ = description_.renumbered(id, process); }
   int process_index() const { return description_.process_index(); }
   /// Whether this process can place data on it.

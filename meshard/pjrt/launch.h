@@ -29,7 +29,7 @@ struct LaunchOptions {
   bool track = true;
   /// The user's source line, for errors and for reports of launches that do not end.
   SourceLocation where = {};
-  /// The id by which the plugin knows the launch (default 0: a new one, unique in this process).
+  /// The id of the launch in the plugin (default 0: a new one, unique in this process).
   /// Programs over devices of several processes need the same one in all of them.
   int id = 0;
   /// If not null and the launch is not tracked: set to true if it had ended when the plugin's call
@@ -72,7 +72,7 @@ class Launch {
   /// devices
   Result<void> on_ready(std::size_t device, std::function<void(const Result<void>&)> callback,
                         CallbackThread thread = CallbackThread::kOurs) const;
-  /// The id by which the plugin knows the launch; 0 for an empty handle.
+  /// The id of the launch in the plugin; 0 for an empty handle.
   int id() const;
 
  private:

@@ -28,7 +28,7 @@ struct PlanCandidate {
   /// `data=4,model=2; P("data", none); P(none, "model")`: one line, unique for each candidate.
   std::string to_string() const;
   /// The same with the names of the values: `data=4,model=2; w: P("data", none)`. Values without a
-  /// name have none.
+  /// name are printed as in to_string() without names.
   std::string to_string(const std::vector<std::string>& names) const;
   friend bool operator==(const PlanCandidate&, const PlanCandidate&) = default;
 };

@@ -72,7 +72,7 @@ struct ExplicitShardings {
   std::vector<ChosenSharding> dropped = {};
   /// The number of values whose sharding follows from what the program says.
   std::int64_t determined = 0;
-  /// The logical collectives of the program, which are those of the constrained one.
+  /// The number of logical collectives, which the program and the constrained one share.
   std::int64_t collectives = 0;
   std::int64_t collective_bytes = 0;
   /// The number of compiles.

@@ -139,7 +139,7 @@ std::string_view name_tail(std::string_view name);
 ///
 /// 1. if it reuses the argument's memory;
 /// 2. if it has the argument's name after the first part: `[0]['w']` or `result[0]['w']` for
-///    `params['w']`. Where several do (`params['w']`, `mean['w']`), the first result is that of the
+///    `params['w']`. Where several do (`params['w']`, `mean['w']`), the first result belongs to the
 ///    first argument, and so on, if there are as many results as arguments;
 /// 3. if the argument is donated to any result: the first one left of its type;
 /// 4. if it is at the same position, and the text gives it no sharding.

@@ -40,7 +40,7 @@ struct ModulePlan {
 /// published memory are ruled out.
 ///
 /// If the module is a step, whose results are arguments of the next run (find_next_results()), each
-/// such result is laid like its argument in all candidates. Where the given module lays one
+/// such result has its argument's sharding in all candidates. Where the given module shards one
 /// otherwise, its verdict includes the time to bring it back.
 /// @error errors of ModuleTemplate; invalid argument: the module uses an axis that is not named, or
 /// axes that the module depends on have different sizes

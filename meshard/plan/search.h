@@ -214,7 +214,7 @@ struct PlanResult {
   bool anything_fits() const {
     return !ranking.empty() && ranking.front().verdict.outcome == PlanOutcome::kFits;
   }
-  /// The given candidate; null if the problem has none.
+  /// The given candidate; null if the problem has no given candidate.
   const PlannedCandidate* given() const;
   /// True if the given candidate fits, and no other is better.
   bool given_is_best() const;
@@ -240,7 +240,8 @@ std::vector<PlannedCandidate> plan_candidates(const PlanProblem& problem,
 /// similar compiled candidates are. The others are of the most promising neighbor of the best
 /// candidate so far: another spec of one value, or another mesh. Candidates with a verdict in the
 /// journal of the same problem are not compiled again.
-/// @error as above; errors of reading or writing the journal; a journal of another problem.
+/// @error the errors of plan_candidates(), and of reading or writing the journal; a journal of
+/// another problem.
 /// Candidates that do not compile are part of the result.
 PlanResult search(const PlanProblem& problem, const PlanOptions& options = {},
                   SourceLocation where = SourceLocation::current());

@@ -116,7 +116,7 @@ class Processes {
 
   /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because
   /// it keeps the store; with MPI, all wait for all. First waits for io::save_async().
-  /// @error MPI's own; the error of a save that nobody has asked for
+  /// @error MPI's own; the error of a save that was not retrieved
   Result<void> finalize() const;
 
  private:

@@ -14,8 +14,8 @@ namespace meshard {
 
 /// Value type: collectives of one kind, axes and place, before and after.
 struct CollectiveChange {
-  /// The number of logical collectives, and the totals of their executions. Bytes are those of all
-  /// executions on one device.
+  /// The number of logical collectives, and the totals of their executions. Bytes are the sum over
+  /// all executions on one device.
   struct Side {
     std::int64_t count = 0;
     std::int64_t executions = 0;

@@ -17,7 +17,7 @@ std::string amount_text(double amount, bool bytes);
 /// `5 KiB → 7 KiB (+2 KiB)`; `5 KiB` if unchanged.
 std::string bytes_change_text(double before, double after);
 
-/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without the percentage if relative_growth_text() has none.
+/// `5 KiB → 7 KiB (+2 KiB, +40%)`; without the percentage if relative_growth_text() is empty.
 std::string bytes_growth_text(double before, double after);
 
 /// `+40%`, `-12.5%`; empty if there was none before, or the change rounds to 0%.

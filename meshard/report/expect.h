@@ -165,8 +165,8 @@ void expect_collectives(const Program& program, const ExpectedCollectives& expec
 
 /// Passes if no value is needlessly replicated or fully rematerialized. Fails if an argument,
 /// result or intermediate is replicated although a mesh axis divides one of its dimensions.
-/// @param program as above
-/// @error as above
+/// @param program a jitted function, a CompiledProgram or a ProgramReport
+/// @error failed precondition: a value is needlessly replicated; errors of explain().
 template <class Program>
 void expect_no_full_replication(const Program& program, const FullReplicationOptions& options = {},
                                 SourceLocation where = SourceLocation::current()) {
@@ -176,8 +176,9 @@ void expect_no_full_replication(const Program& program, const FullReplicationOpt
 
 /// Passes if the program fits into a device's memory with a fraction `margin` free. Default: 0; 0.1
 /// keeps a tenth free.
-/// @param program as above
-/// @error as above; also if the plugin does not report memory or the device's memory is unknown
+/// @param program a jitted function, a CompiledProgram or a ProgramReport
+/// @error failed precondition: the program does not fit, or the plugin does not report its memory,
+/// or the memory of the device is unknown; errors of explain()
 template <class Program>
 void expect_fits(const Program& program, double margin = 0,
                  SourceLocation where = SourceLocation::current()) {

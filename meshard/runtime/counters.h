@@ -129,7 +129,8 @@ struct MemoryStats {
 MemoryStats memory_stats(std::int64_t device, std::string_view device_type = {},
                          SourceLocation where = SourceLocation::current());
 
-/// The memory of the devices of a mesh that are in this process, in mesh order. @error as above
+/// The memory of the devices of a mesh that are in this process, in mesh order.
+/// @error errors of the plugin
 std::vector<MemoryStats> memory_stats(const Mesh& mesh,
                                       SourceLocation where = SourceLocation::current());
 

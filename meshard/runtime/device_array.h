@@ -86,14 +86,14 @@ class DeviceArray final : public Storage {
   /// read.
   bool is_current() const { return generation_ == platforms_.generation(); }
 
-  /// Whether a launch consumed it that failed: nobody has donated it with success.
+  /// Whether a failed launch consumed it, so that it was not donated successfully.
   bool is_lost() const { return buffers_.is_donated() && !donated_at_.known(); }
 
   /// Remembers where it was donated, for the error message of a later use.
   void set_donated_at(SourceLocation where) const { donated_at_ = where; }
 
  private:
-  // Whether buffer i is that of position i.
+  // Whether buffer i belongs to position i.
   bool has_each_position() const {
     const Sharding* over = type_.sharding();
     return !over || static_cast<std::int64_t>(buffers_.size()) == over->mesh().size();

@@ -49,8 +49,8 @@ struct LoaderOptions {
 ///
 /// A batch is a tensor or a structure of tensors. `source` is a function that returns the next
 /// batch, or none after the last. The loader's thread calls it, one call at a time, with the global
-/// mesh of the thread that created the loader. The specs are those of mark_sharding for structures:
-/// one for all tensors, or by name.
+/// mesh of the thread that created the loader. The specs have the form that mark_sharding takes for
+/// structures: one for all tensors, or by name.
 ///
 /// If `source` or the placement throws, next() rethrows after the batches before it, and the loader
 /// ends. The destructor stops early: it waits for the current call of `source`.

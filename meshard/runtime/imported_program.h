@@ -89,8 +89,8 @@ class ImportedProgram {
   /// The same program with other shardings for its arguments, compiled once for each choice and
   /// kept like any program. It runs on the devices of these shardings' meshes. A module leaves an
   /// argument open if its sharding is none or has open dimensions; other arguments keep theirs
-  /// unless the caller insists, since the module was written for it. arguments() are those of the
-  /// module.
+  /// unless the caller insists, since the module was written for it. arguments() returns the
+  /// arguments of the module.
   /// @param shardings one for each of arguments(); none: as the module says
   /// @param insist true: also where the module says otherwise. Default: false
   /// @error invalid argument, with the path and both values: another number of shardings, a rank
@@ -113,14 +113,14 @@ class ImportedProgram {
     return with_names(std::forward_as_tuple(arguments...), std::map<std::string, Tensor>());
   }
   /// Runs the program with arguments by position, a tuple, and by name: a map, or a struct.
-  /// @error as above
+  /// @error the errors of operator()
   template <class... Arguments, class Named>
   std::vector<Tensor> with_names(const std::tuple<Arguments...>& arguments,
                                  const Named& named) const {
     return call(std::index_sequence_for<Arguments...>(), arguments, named);
   }
   /// Runs the program with tensors in the order of arguments().
-  /// @error as above
+  /// @error the errors of operator()
   std::vector<Tensor> flat(std::span<const Tensor> tensors,
                            SourceLocation where = SourceLocation::current()) const;
 

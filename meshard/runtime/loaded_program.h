@@ -84,8 +84,8 @@ class LoadedProgram {
   virtual Result<pjrt::Launch> launch(std::span<const DeviceArray* const> arguments,
                                       std::span<Tensor> results, SourceLocation where,
                                       bool track = false) const = 0;
-  /// Launches a program for one device, which donates nothing, with single buffers there, whoever
-  /// owns them. The results belong to the caller.
+  /// Launches a program for one device, which donates nothing, with single buffers there of any
+  /// owner. The results belong to the caller.
   /// @pre results.size() is the number of results
   /// @error as for launch()
   Result<void> launch_on_views(std::span<const pjrt::BufferView> arguments,
@@ -129,7 +129,7 @@ class LoadedProgram {
   using Lists = std::span<const pjrt::BufferList* const>;
   using Made = std::span<pjrt::BufferList>;
   // What launch() does around the call of the plugin: `execute(arguments, results, options)` or,
-  // while events are recorded, the same by `recorded`. `id` is that of LaunchOptions. Defined in
+  // while events are recorded, the same by `recorded`. `id` is LaunchOptions' id. Defined in
   // internal/launch_program.h.
   template <class Execute, class Recorded>
   inline Result<pjrt::Launch> launch_by(int id, const Execute& execute, const Recorded& recorded,

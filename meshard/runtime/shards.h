@@ -21,7 +21,7 @@ struct HeldPart {
 /// The distinct parts of a value, in row-major order; together they cover it, and none is empty
 /// unless the value is. Equal in all processes. Computes the value if it is only recorded;
 /// otherwise nothing communicates. A value that each process has for itself (on the host, without a
-/// sharding, or on devices that other processes do not know) is one that process 0 holds.
+/// sharding, or on devices of this process only) is one that process 0 holds.
 /// @error the errors of computing it
 std::vector<HeldPart> held_parts(const Tensor& tensor,
                                  SourceLocation where = SourceLocation::current());
@@ -68,14 +68,14 @@ class LocalShard {
 
 /// The shards on the devices of this process, in mesh order. Computes the tensor if it is only
 /// recorded; otherwise nothing communicates. A tensor on one device has one shard; a tensor on the
-/// host, or only on devices of other processes, has none.
+/// host, or only on devices of other processes, has no shards.
 /// @error the errors of computing it.
 std::vector<LocalShard> local_shards(const Tensor& tensor,
                                      SourceLocation where = SourceLocation::current());
 
 /// The number of copies, on other devices or with other shardings, that are kept with a tensor.
 /// Programs that take a tensor of the host leave one for each way in which they take it. Computes
-/// nothing: a tensor that is only recorded has none.
+/// nothing: a tensor that is only recorded has no copies.
 std::size_t num_copies(const Tensor& tensor);
 
 }  // namespace meshard

@@ -45,7 +45,7 @@ std::string to_string(const Placement& placement);
 /// A value: a Placement for each axis of a mesh, in the mesh's order.
 ///
 /// Axes that split the same dimension split it in mesh order, the first axis most significant, like
-/// axes("x", "y"). The shards of an uneven dimension are those of Sharding: ceil(size / tiles)
+/// axes("x", "y"). Uneven dimensions are cut as by Sharding: ceil(size / tiles)
 /// each. (DTensor splits axis by axis, which gives other shards if several axes split one uneven
 /// dimension.)
 ///

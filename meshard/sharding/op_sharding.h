@@ -31,7 +31,8 @@ std::string_view to_string(ShardingType type);
 ShardingType sharding_type(const PartitionSpec& spec, std::int64_t num_devices);
 
 /// The type that torch_xla 2.9 chooses for a mesh and a spec. Partial if there are more unused axes
-/// than unsplit dimensions, otherwise as above. A scalar is replicated, an unreduced value unknown.
+/// than unsplit dimensions, otherwise the type of the spec. A scalar is replicated, an unreduced
+/// value unknown.
 /// The type depends on how the spec is written; canonical_type does not.
 ShardingType sharding_type(const Sharding& sharding);
 

@@ -25,7 +25,7 @@ std::string picture(const Sharding& sharding);
 
 /// The same as a self-contained SVG image. Each device has its own color; a tile with several
 /// devices is striped in their colors.
-/// @error as above
+/// @error more than 4096 devices
 std::string picture_svg(const Sharding& sharding);
 
 }  // namespace meshard

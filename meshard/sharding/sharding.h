@@ -69,7 +69,7 @@ class Sharding {
   /// not divide its axis. The message names the dimension and the mesh.
   Sharding(Mesh mesh, const PartitionSpec& spec, SourceLocation where = SourceLocation::current());
   /// A sharding of `rank` dimensions: those beyond the spec are not split.
-  /// @error as above; the spec is longer than the rank.
+  /// @error the errors of the constructor without a rank; the spec is longer than the rank.
   Sharding(Mesh mesh, const PartitionSpec& spec, std::size_t rank,
            SourceLocation where = SourceLocation::current());
   /// The sharding with the whole tensor on every device of the mesh.
@@ -168,7 +168,7 @@ class Sharding {
   bool is_equivalent_to(const Sharding& other, std::size_t rank) const;
   /// True if each device holds the same part, so that no data has to move. The order of the devices
   /// does not matter; if it differs, the check takes one pass over the devices.
-  /// @error as above
+  /// @error either describes more than `rank` dimensions.
   bool same_placement(const Sharding& other, std::size_t rank) const;
 
   /// `Sharding(mesh<data=2, model=4>, P("data", none))`, with `, replicated={..}`, `,

@@ -9,7 +9,7 @@
 namespace meshard::stablehlo {
 
 /// The text with these shardings for arguments of `main`, whatever it says about them. An argument
-/// whose memory is that of a result of another sharding can no longer be; it is donated instead.
+/// that shares its memory with a result of another sharding can no longer do so; it is donated.
 /// @param shardings by position: `#sdy.sharding<@mesh, [{"x"}]>`
 /// @param meshes lines of additional meshes, `sdy.mesh @other = <["x"=2]>`; empty: none
 /// @error data loss: the text cannot be parsed, or has no function `main` with these arguments

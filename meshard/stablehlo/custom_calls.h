@@ -1,4 +1,4 @@
-// Custom calls that a compiler does not know, in forms that it accepts.
+// Rewrites unsupported custom calls into forms that a compiler accepts.
 #pragma once
 #include <string>
 #include <string_view>
@@ -17,10 +17,10 @@ struct BatchedCalls {
 
 /// Replaces the custom calls with a frontend attribute `num_batch_dims`, such as JAX's calls of
 /// LAPACK. JAX tells its compiler that they can be split by their first dimensions
-/// (jax/_src/ffi.py, register_ffi_target_as_batch_partitionable); a plugin does not know, and would
-/// gather their operands. A substitute has the operands and results of the call, is split by the
-/// same dimensions, and gathers what is split by others. It computes something else. Lines keep
-/// their numbers.
+/// (jax/_src/ffi.py, register_ffi_target_as_batch_partitionable); a plugin does not have this list,
+/// and would gather their operands. A substitute has the operands and results of the call, is split
+/// by the same dimensions, and gathers what is split by others. It computes something else. Lines
+/// keep their numbers.
 /// @error data loss: the text cannot be parsed
 Result<BatchedCalls> replace_batched_calls(std::string_view text);
 
@@ -32,7 +32,7 @@ Result<BatchedCalls> replace_batched_calls(std::string_view text);
 Result<std::string> with_typed_calls(std::string_view text, std::string_view target);
 
 /// The bytecode with the custom calls of StableHLO 1.18 as versions from 1.0 on read them, which is
-/// what plugins of that age need. A call with what only 1.18 has stays as it is, and so does text.
+/// what plugins of that age need. A call with what only 1.18 has stays unchanged, as does text.
 /// @error data loss: the bytecode is damaged
 Result<std::string> with_older_calls(std::string bytecode);
 

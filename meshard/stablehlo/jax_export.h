@@ -56,7 +56,7 @@ bool is_jax_export(std::string_view bytes);
 /// with the number.
 Result<JaxExport> read_jax_export(std::string_view bytes);
 
-/// Adds what an export knows and its module may not: the number of devices, and the names of the
+/// Adds what an export contains and its module may not: the number of devices, and the names of the
 /// mesh axes, which a module for the older partitioner does not have.
 void describe_export(const JaxExport& exported, ModuleFacts& facts);
 

@@ -83,8 +83,8 @@ struct ModuleFacts {
   /// True if it has Shardy's meshes or shardings, false if it has only `mhlo.sharding` or none.
   bool uses_shardy = false;
   bool has_mhlo_shardings = false;
-  /// Whether it is for the partitioner Shardy: it is unless its only shardings are those of the
-  /// older one.
+  /// Whether it is for the partitioner Shardy: it is unless it has only shardings in the form
+  /// of the older one.
   bool is_for_shardy() const { return uses_shardy || !has_mhlo_shardings; }
   std::vector<ModuleValue> arguments, results;
   ModuleOpNames op_names = {};

@@ -1,4 +1,4 @@
-// The ops of a module that need something besides the module: functions and hosts that it calls.
+// The ops of a module that need something outside of the module: functions and hosts that it calls.
 #pragma once
 #include <string>
 #include <string_view>

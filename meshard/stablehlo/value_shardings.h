@@ -16,7 +16,7 @@ std::string with_numbered_ops(const Module& module);
 
 /// The number of the op of with_numbered_ops() from which an instruction was made, in the order of
 /// for_each_op(). A call that was written out puts the name of its own op first.
-/// @return none: the name is that of no such op
+/// @return none: no such op has this name
 std::optional<std::size_t> op_number(std::string_view instruction_name);
 
 /// A view of a sharding for a value of a module.

@@ -100,7 +100,7 @@ struct HybridOptions {
 
 /// A mesh with axes of size inner[i] * outer[i]; the outer index selects the granule. Within a
 /// granule, assign_torus maps the axes to the directions of the torus; boards of known TPUs use
-/// board_order. The device orders are those of JAX 0.10 (create_device_mesh,
+/// board_order. The device orders equal those of JAX 0.10 (create_device_mesh,
 /// create_hybrid_device_mesh) and of torch_xla 2.9 (HybridMesh).
 ///
 /// Two inputs that both references reject are supported. Chips with several devices (other than TPU
@@ -122,7 +122,7 @@ Mesh hybrid_mesh(const Topology& topology, IntView inner, IntView outer,
                  SourceLocation where = SourceLocation::current());
 
 /// A mesh over all devices of a topology, treated as one granule whatever their slices.
-/// @error as above
+/// @error the errors of hybrid_mesh()
 Mesh torus_mesh(const Topology& topology, IntView shape, const MaybeNames& names = std::nullopt,
                 const HybridOptions& options = {},
                 SourceLocation where = SourceLocation::current());

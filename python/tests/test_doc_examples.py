@@ -81,6 +81,8 @@ def test_example(example, runner, tmp_path):
         pytest.importorskip(package)
     for name, text in doc_examples.files_before(example, (ROOT / example.page).read_text(encoding="utf-8")):
         (tmp_path / name).write_text(text, encoding="utf-8")
+    if "torch" in packages:  # imports that most of these programs share, and that take seconds
+        packages += ["torch._dynamo", "torch.export", "meshard.torch"]
     path = tmp_path / (example.file or example.page.name)
     path.write_text(program, encoding="utf-8")
     runner.stdin.write(json.dumps([str(tmp_path), str(path), packages]) + "\n")

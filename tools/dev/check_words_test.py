@@ -25,6 +25,23 @@ class Words(unittest.TestCase):
                      "as it stands for", "relies, understands, outlies", "layout"):
             self.assertEqual(self.found(line), [])
 
+    def test_phrases_that_have_to_be_read_twice_are_found(self):
+        for line, phrase in (("@error as above", "as above"), ("Where there are none, ...", "there are none"), ("It has none.", "has none"),
+                             ("it is asked for it", "is asked"),  ("The plugin knows it", "knows"),
+                             ("each takes itself for the only one", "takes itself"), ("was laid like it", "was laid"),
+                             ("The values are those of a vector", "are those of"), ("a note says so", "note says so")):
+            self.assertIn(phrase, self.found(line))
+            self.assertIn(phrase, [problem.split('"')[1] for problem in check_words.problems_in("a.h", f"/// {line}\n")])
+
+    def test_code_and_other_files_are_not_searched_for_phrases(self):
+        line = "The module knows it, as above.\n"
+        self.assertEqual(check_words.problems_in("docs/decisions/a.md", line), [])
+        self.assertEqual(check_words.problems_in("a.md", f"```\n{line}```\n`{line[:-1]}`\n"), [])
+        self.assertEqual(check_words.problems_in("a.h", f"int x = 1;  {line}"), [])
+        for line in ("nullptr if there is none", "empty if it has none.", "for those who know JAX", "prove that they know the secret",
+                     "is laid out in rows", "the sum of those of x and y"):
+            self.assertEqual(self.found(line), [])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -7,7 +7,7 @@
 namespace meshard {
 
 /// A value: a complex number, stored as its real part followed by its imaginary part. The memory
-/// layout is that of the array API standard, C and std::complex. Does not include <complex>, which
+/// layout follows the array API standard, C and std::complex. Does not include <complex>, which
 /// would pull streams into every file; converts to and from std::complex.
 template <class T>
 struct Complex {

@@ -15,7 +15,7 @@ class Executions;
 /// Value type: one collective, and the instructions that implement it.
 struct LogicalCollective {
   /// The whole collective: its kind, all axes it runs over, the bytes that one device puts in and
-  /// gets out. Origin, cause and purpose are those of its first instruction that has them.
+  /// gets out. Origin, cause and purpose come from its first instruction that has them.
   Collective whole;
   /// The names of its instructions, in module order; the first is whole.instruction.
   std::vector<std::string> instructions;

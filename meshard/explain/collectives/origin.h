@@ -37,7 +37,7 @@ struct SourcePlace {
 /// another `layers.py`.
 class SourcePlaces {
  public:
-  /// Knows no module: files are named without their folders.
+  /// Independent of modules: files are named without their folders.
   SourcePlaces() = default;
   explicit SourcePlaces(const HloModule& module);
 

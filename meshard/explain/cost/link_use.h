@@ -57,7 +57,7 @@ class ChipGrid {
   /// How many links start at each chip on average.
   double links_per_chip() const;
 
-  /// How many of the loads are those of cuts; they come first.
+  /// How many of the loads belong to cuts; they come first.
   std::size_t num_cuts() const { return 2 * boxes_.size(); }
 
   /// For each set of links: the time that it needs for a collective of one byte over groups that
@@ -117,7 +117,7 @@ struct LinkUse {
 ///
 /// All groups of a collective run at the same time. Times are lower bounds at the published rates,
 /// for groups of n devices and b bytes (Collective::bytes()):
-/// - In a grid of chips, the bound of ChipGrid: it knows which directions are closed.
+/// - In a grid of chips, the bound of ChipGrid, which considers closed directions.
 /// - Behind a switch, from what one device must send or receive at W bytes per second: all-gather,
 ///   reduce-scatter and all-to-all b (n-1)/n / W; permutation, send, broadcast b / W; all-reduce
 ///   2 b (n-1)/n / W, or b / W if the switch can add (HardwareFigures::switch_adds).

@@ -77,7 +77,7 @@ struct MeasuredRun {
 /// - Steps of loops are in the trace once for each iteration; the events of a loop itself only
 ///   enclose them.
 /// - An asynchronous collective takes its time from the begin of its start to the end of its done.
-/// - If the trace does not number the runs, their number is that of the most frequent step,
+/// - If the trace does not number the runs, their number is the count of the most frequent step,
 ///   divided by its executions in one run.
 /// @error invalid argument: the trace has no event of the module
 Result<MeasuredRun> measure(const std::vector<TraceOp>& ops, const StepCosts& costs,

@@ -26,7 +26,7 @@ std::optional<StatedCollective> collective_of(const stablehlo::Module& module,
 std::optional<ShardingRule> rule_by_sizes(std::span<const TensorType> operands,
                                           std::span<const TensorType> results);
 
-/// The rule of an op that the compiler knows nothing about: each device needs all of it.
+/// The rule of an op without a sharding rule in the compiler: each device needs all of it.
 ShardingRule whole_rule(std::span<const TensorType> operands, std::span<const TensorType> results);
 
 /// The shardings of `#sdy.sharding_per_value<[<@mesh, [{"x"}]>, ...]>` or `[<@mesh, [{"x"}]>,

@@ -13,7 +13,7 @@ struct ReadMesh {
   Mesh mesh;
   /// The module lists the devices; otherwise they are 0, 1, 2, ...
   bool has_order = false;
-  /// The device order has a form that this reader does not know.
+  /// The device order has a form that this reader does not support.
   bool unknown_order = false;
 };
 

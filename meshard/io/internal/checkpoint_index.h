@@ -16,8 +16,8 @@ namespace meshard::io::internal {
 
 /// A value: where the checkpoint at a path is. It has one of two forms: one file, or an index
 /// (`run.safetensors.index.json`) that names the files of several writers
-/// (`run-ID-00001-of-00004.safetensors`, beside it). If both exist, the index counts: whoever
-/// replaces an index by one file removes the index last, and whoever replaces one file by an index
+/// (`run-ID-00001-of-00004.safetensors`, beside it). If both exist, the index counts: a save that
+/// replaces an index by one file removes the index last, and one that replaces one file by an index
 /// writes the index first.
 class CheckpointFiles {
  public:

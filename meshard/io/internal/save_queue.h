@@ -36,9 +36,9 @@ class SaveOutcome {
   mutable bool reported_ = false;
 };
 
-/// Immovable owner of saves that are not done, and of errors that nobody has asked for. A thread
+/// Immovable owner of saves that are not done, and of errors that were not retrieved. A thread
 /// works on the saves in order; it lives while there are some. The process waits for them when it
-/// ends normally or leaves the run (Processes::finalize), and errors that nobody has asked for
+/// ends normally or leaves the run (Processes::finalize), and errors that were not retrieved
 /// become that call's error, or are printed and the process ends with status 1. A process that ends
 /// with another status only completes saves that do not depend on the main threads of others.
 class SaveQueue {
@@ -59,7 +59,7 @@ class SaveQueue {
   /// Waits for all saves to the checkpoint `key` that are not done.
   void wait_for(const std::string& key);
   void wait_for_all();
-  /// Waits for all saves. @error the first that nobody has asked for
+  /// Waits for all saves. @error the first that were not retrieved
   Result<void> finish();
   /// As finish(), without those that wait for other processes, which fail.
   Result<void> finish_without_others();
@@ -85,7 +85,7 @@ class SaveQueue {
   std::condition_variable changed_;
   std::deque<Job> jobs_;                                // the first one is being worked on
   bool running_ = false;                                // the thread
-  std::deque<std::shared_ptr<SaveOutcome>> not_asked_;  // that only the queue knows, or that failed
+  std::deque<std::shared_ptr<SaveOutcome>> not_asked_;  // that are not reported yet, or that failed
 };
 
 }  // namespace meshard::io::internal

@@ -15,7 +15,7 @@ bool has_summands(const Sharding& sharding);
 
 /// The operand of a mark of unreduced axes if the compiler leaves it unsummed by itself: the result
 /// of a matrix product, or of a sum, of which exactly these axes split the contracted dimensions.
-/// nullptr for any other value. The shardings of its operands are certain: they are those of
+/// nullptr for any other value. The shardings of its operands are certain: they come from
 /// parameters or marks.
 const Value* unsummed_operand(const Node& mark);
 

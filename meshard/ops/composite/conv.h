@@ -41,7 +41,7 @@ struct PoolOptions {
 
 /// Max pooling: the largest element of each window of the spatial dimensions. `max_pool(x, {2, 2})`
 /// halves height and width of `x` [batch, height, width, features]; so does `max_pool(x, {2})`: a
-/// single size is that of all spatial dimensions. Padding is never the largest.
+/// single size applies to all spatial dimensions. Padding is never the largest.
 /// @error a window whose number of sizes differs from the number of spatial dimensions.
 Tensor max_pool(In x, Dimensions window, PoolOptions options = {});
 /// Average pooling: the mean of each window. Integers and bools are computed in f32.

@@ -8,7 +8,7 @@
 
 namespace meshard {
 
-/// A tensor with all elements 0, 1 or `value`. The default dtype of full is that of the number
+/// A tensor with all elements 0, 1 or `value`. The default dtype of full is the dtype of the number
 /// (i32, f32 or bool); `value` may also be a tensor of rank 0.
 /// @error invalid argument: a value of another rank; a complex value for a real dtype
 Tensor zeros(Shape shape, DType dtype = kDefaultFloat,

@@ -16,7 +16,8 @@ namespace meshard {
 /// move; a dimension does not divide evenly and no padding is given.
 Tensor enable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
                               std::optional<PadValue> pad = std::nullopt);
-/// Over the global mesh (mesh/global_mesh.h). @error there is none; as above.
+/// The same over the global mesh (mesh/global_mesh.h).
+/// @error failed precondition: no global mesh is set; the errors of the overload with a mesh
 Tensor enable_manual_sharding(In x, const PartitionSpec& spec,
                               std::optional<PadValue> pad = std::nullopt);
 
@@ -25,7 +26,8 @@ Tensor enable_manual_sharding(In x, const PartitionSpec& spec,
 /// @error as shard_to_full; a full value of another shape.
 Tensor disable_manual_sharding(In x, const Mesh& mesh, const PartitionSpec& spec,
                                const Shape& full_shape);
-/// Over the global mesh. @error there is none; as above.
+/// The same over the global mesh.
+/// @error failed precondition: no global mesh is set; the errors of the overload with a mesh
 Tensor disable_manual_sharding(In x, const PartitionSpec& spec, const Shape& full_shape);
 
 /// `x` as a local value on each device of `mesh`, with the shape of x. It is enable_manual_sharding
@@ -34,7 +36,8 @@ Tensor disable_manual_sharding(In x, const PartitionSpec& spec, const Shape& ful
 /// `_mark_manual_sharding`.
 /// @error as enable_manual_sharding; a value inside other manual axes.
 Tensor mark_manual_sharding(In x, const Mesh& mesh);
-/// Over the global mesh. @error there is none; as above.
+/// The same over the global mesh.
+/// @error failed precondition: no global mesh is set; the errors of the overload with a mesh
 Tensor mark_manual_sharding(In x);
 
 /// The mesh over which the manual axes of `mesh` are expressed. It is `mesh` itself if it is a

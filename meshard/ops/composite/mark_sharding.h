@@ -23,9 +23,10 @@ Tensor mark_sharding(In x, const Mesh& mesh, const PartitionSpec& spec);
 Tensor mark_sharding(In x, const Sharding& sharding);
 /// The same with one placement for each axis of the mesh, as DTensor writes it:
 /// `mark_sharding(x, mesh, Placements{Shard(0), Replicate()})`.
-/// @error as Placements::sharding; as above.
+/// @error the errors of Placements::sharding, and of the overload with a spec
 Tensor mark_sharding(In x, const Mesh& mesh, const Placements& placements);
-/// The same over the global mesh (mesh/global_mesh.h). @error there is none; as above.
+/// The same over the global mesh (mesh/global_mesh.h).
+/// @error failed precondition: no global mesh is set; the errors of the overload with a mesh
 Tensor mark_sharding(In x, const PartitionSpec& spec);
 /// The same with a loader's spec, applied to a tensor of x's dimensions.
 /// @error as ShardingSpec::sharding: a minibatch whose rows cannot be distributed evenly.

@@ -14,7 +14,7 @@ Tensor softmax(In x, std::int64_t dimension = -1);
 /// log(softmax(x)), accurate also where softmax is close to 0 or 1.
 Tensor log_softmax(In x, std::int64_t dimension = -1);
 
-/// log(sum(exp(x))) along dimensions; -inf if all elements are -inf, or there are none.
+/// log(sum(exp(x))) along dimensions; -inf if all elements are -inf, or there is no element.
 Tensor logsumexp(In x, DimensionList dimensions = {}, bool keepdims = false);
 
 /// How the losses of the samples are reduced.

@@ -1,5 +1,5 @@
-// The attributes of the ops: what their nodes store besides operands. Read by the ops themselves,
-// and by lowering and others that look into nodes.
+// The attributes of the ops: what their nodes store in addition to operands. Read by the ops
+// themselves, and by lowering and others that look into nodes.
 #pragma once
 #include <cstdint>
 #include <optional>

@@ -112,8 +112,8 @@ class BatchedValues {
   bool changed_ = false;
 };
 
-/// The field `extends` for the attributes of a batched call. `extends` is that of the call for one
-/// member (superseded.h).
+/// The field `extends` for the attributes of a batched call. `extends` is the field of the call for
+/// one member (superseded.h).
 template <class T>
 std::string extends_batched(T batched, std::string_view extends) {
   std::string key;

@@ -35,8 +35,8 @@ void emit(const OpCall& call, OpEmission& out);
 /// OpDef::batch: the same op on larger operands.
 void batch(const BatchCall& call, std::span<Tensor> results);
 
-/// The definition of an element-wise op: `op`, where each of infer, sharding_rule, emit, batch and
-/// traits.recomputation that it leaves out is that of all element-wise ops.
+/// The definition of an element-wise op: `op`, where infer, sharding_rule, emit, batch and
+/// traits.recomputation default to the values of all element-wise ops.
 /// @pre op.domain or op.infer is set; op.mnemonic or op.emit. Otherwise the constant does not
 /// compile.
 constexpr OpDef define(OpDef op) {
@@ -51,8 +51,8 @@ constexpr OpDef define(OpDef op) {
   return op;
 }
 
-/// The definition of a function of floats of one operand `x`: as define(), where a domain that `op`
-/// leaves out is that of floats and complex numbers, and its cost that of a function.
+/// The definition of a function of floats of one operand `x`: as define(), where the domain
+/// defaults to floats and complex numbers, and the cost to the cost of a function.
 constexpr OpDef define_function(OpDef op) {
   op.operands = "x";
   if (op.domain == DTypeDomain::kNone) op.domain = DTypeDomain::kFloatOrComplex;

@@ -5,7 +5,7 @@
 namespace meshard::internal {
 
 // OpDef::emit of the elementary functions. Complex numbers have the values of the array API
-// standard, which are those of C (Annex G), also for infinities and NaN and on both sides of the
+// standard, which equal those of C (Annex G), also for infinities and NaN and on both sides of the
 // branch cuts. The text of real numbers is one op.
 //
 // The inverse functions use the formulas of W. Kahan, "Branch Cuts for Complex Elementary

@@ -95,7 +95,7 @@ struct IdSource {
 };
 
 /// Whether the upper half of each instruction's id is the id of the computation, as newer compilers
-/// number them. Otherwise ids are those of the module.
+/// number them. Otherwise ids are the module's.
 bool is_numbered_by_computation(const EditedComputation& computation);
 
 /// Builds the new instructions of a computation from its old ones. An id of an old instruction

@@ -10,7 +10,7 @@
 
 namespace meshard {
 
-/// The kinds of work of a stage of a pipeline. The letters are those of PyTorch's schedules
+/// The kinds of work of a stage of a pipeline. The letters follow PyTorch's schedules
 /// (torch.distributed.pipelining).
 enum class PipelineWork {
   kForward,         ///< the stage's function for one microbatch

@@ -107,7 +107,7 @@ PipelineSchedule one_forward_one_backward(int stages, int microbatches,
                                           SourceLocation where = SourceLocation::current());
 
 /// Interleaved 1F1B: worker w works for the stages w, w+p, w+2p, ... (`chunks` of them). The
-/// waiting at the ends is that of a stage, which is one chunk's time shorter.
+/// time waited at both ends is shorter, because a stage takes only the time of one chunk.
 ///
 /// Source: D. Narayanan et al., Efficient Large-Scale Language Model Training on GPU Clusters Using
 /// Megatron-LM (2021), 2.2.

@@ -110,7 +110,7 @@ struct ClientState {
   std::uint32_t launch_mark = 0;
   std::uint64_t launches = 0;  // the number of the last one
   // Launches that are known to have succeeded, by number: their results are ready. Otherwise,
-  // whoever waits for 200 results of one launch on 8 devices would ask for 1,600 events.
+  // a wait for 200 results of one launch on 8 devices would ask for 1,600 events.
   std::array<std::atomic<std::uint64_t>, 64> succeeded{};
   std::atomic<bool> wedged{false};
 };

@@ -24,7 +24,7 @@ struct Version {
   int minor;
 };
 
-/// Filled in by a handler that is asked which version it was built for.
+/// Filled in by a handler: the version that it was built for.
 struct Metadata {
   std::size_t struct_size;
   Version version;

@@ -68,7 +68,7 @@ struct LaunchRecord {
   bool is_through(std::size_t k) const;
   bool is_through() const;
   /// Whether every device is done without an error.
-  /// @pre is_through(), and nobody waited
+  /// @pre is_through(), and no thread waited
   bool has_succeeded() const;
   /// Ends a wait with its result, unless another thread has: then with that one. Returns it.
   Result<void> settle(Result<void> result);

@@ -26,7 +26,7 @@ struct SharedBuffer {
 
 /// The element for a buffer of `state`, added if there is none. Several threads may call it.
 SharedBuffer* share(const BufferState& state, PJRT_Buffer* raw);
-/// Destroys the buffers that nobody shares, and drops the owner's reference on the others.
+/// Destroys the buffers that are not shared, and drops the owner's reference on the others.
 /// @pre `state` has no other buffers
 void destroy_buffers(const PJRT_Api* api, BufferState& state,
                      std::span<PJRT_Buffer* const> buffers) noexcept;

@@ -42,13 +42,13 @@ struct PipelineStageMemory {
   /// The most that is kept for microbatches at the same time. For a schedule that splits the
   /// gradients, it includes what the input gradients leave for the weight gradients.
   std::int64_t activations = 0;
-  /// The largest need of one of the stage's programs besides all this: temporaries, code, results,
-  /// and what comes from other stages.
+  /// The largest need of one of the stage's programs in addition to all this: temporaries, code,
+  /// results, and what comes from other stages.
   std::int64_t temporaries = 0;
   /// The most that is needed at the same time by all stages that use one of the devices. For a
   /// stage that has its devices for itself, this is its parameters, gradients and optimizer state,
   /// and the larger of activations with temporaries, and of the update, which has the new
-  /// parameters and optimizer state besides the old ones.
+  /// parameters and optimizer state in addition to the old ones.
   std::int64_t total = 0;
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;

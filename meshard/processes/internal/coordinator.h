@@ -1,4 +1,4 @@
-// What process 0 knows about a run: its members, the store, barriers, and who is lost.
+// The state of a run in process 0: its members, the store, barriers, and who is lost.
 #pragma once
 #include <chrono>
 #include <map>

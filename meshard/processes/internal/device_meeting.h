@@ -23,7 +23,7 @@ struct DevicePlace {
 DevicePlace place_of(int device, std::span<const int> counts);
 
 /// A value: a group of devices, by process. The processes are in the order of their first members,
-/// and so are the lists below.
+/// as are the lists below.
 struct DeviceGroup {
   std::vector<int> devices;
   std::vector<int> processes;
@@ -51,7 +51,7 @@ class DeviceRound {
   explicit DeviceRound(std::size_t members) : calls_(members), in_(members) {}
 
   /// Waits until all members have called it. The last one calls `work` before the others go on; its
-  /// error is that of all of them, and of all later meetings.
+  /// error is returned to all of them, and in all later meetings.
   template <class Work>
   Result<void> meet(const DeviceGroup& group, Work work) {
     std::unique_lock lock(mutex_);

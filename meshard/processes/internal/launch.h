@@ -41,7 +41,7 @@ Result<Launch> find_launch(const ProcessesOptions& options, const ReadVariable& 
 
 // Where the processes that MPI has started meet: an address and a secret, made by process 0.
 
-/// What a process knows after it has called agree_on_meeting_point().
+/// The result of agree_on_meeting_point() in one process.
 struct MeetingPoint {
   /// Where process 0 listens, from this process's point of view; the best first.
   std::vector<ProcessAddress> addresses;

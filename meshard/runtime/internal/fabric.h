@@ -31,9 +31,9 @@ struct ProgramToLoad {
 };
 
 /// Owner of what it takes to execute over the devices of one client: to load programs, which then
-/// know how they are launched (LoadedProgram), to bring values to other processes, and to read them
-/// whole. This class is for devices of one process; AcrossProcesses and TogetherProcesses are for
-/// those of several. One for each client; lives as long as the platforms. Thread-safe, but the
+/// define how they are launched (LoadedProgram), to bring values to other processes, and to read
+/// them whole. This class is for devices of one process; AcrossProcesses and TogetherProcesses are
+/// for those of several. One for each client; lives as long as the platforms. Thread-safe, but the
 /// processes of a fabric must make the calls that communicate in the same order.
 class Fabric {
  public:
@@ -52,7 +52,7 @@ class Fabric {
 
   /// Whether all devices of the mesh are of this process.
   bool has_all_devices(const Mesh& mesh) const;
-  /// Whether this process has the whole value, and so has each process that has a part of it:
+  /// Whether this process, and each process that has a part of it, has the whole value:
   /// reading it needs no other process. The same in all of these processes.
   virtual bool reads_alone(const DeviceArray& array) const;
 

@@ -31,7 +31,7 @@ struct ImportedProgram::State {
     std::shared_ptr<const LoadedProgram> program;
   };
 
-  // The program as a part of others, for one set of devices. The shardings are those of the
+  // The program as a part of others, for one set of devices. With the shardings of the
   // arguments and results of its module.
   struct Recorded {
     Place place;

@@ -34,7 +34,7 @@ struct ExecutableFromDisk {
 };
 
 /// The executable of `key` from `disk`, loaded with these options. None if it is not there, or
-/// cannot be loaded; disk_misses() has the reason. `name` is that of the program.
+/// cannot be loaded; disk_misses() has the reason. `name` is the program's.
 std::optional<ExecutableFromDisk> load_executable(const pjrt::Client& client, const DiskCache& disk,
                                                   const DiskCache::Key& key,
                                                   const pjrt::CompileOptions& options,

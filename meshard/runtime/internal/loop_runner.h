@@ -70,7 +70,7 @@ class LoopRunner {
   void run_each(std::uint64_t last, PartEvaluator& evaluator, SourceLocation where);
   void note_fixed(const RecordedPart& part);
   void make_arguments(const RecordedPart& part, PartEvaluator& evaluator, SourceLocation where);
-  // What the loop runner knows of such a node; nullptr for other nodes.
+  // The loop runner's record of such a node; nullptr for other nodes.
   Fixed* fixed(const std::pair<std::uint64_t, Value>& node);
 
   State state_ = State::kWatching;

@@ -58,7 +58,7 @@ struct MoveStep {
   friend bool operator==(const MoveStep&, const MoveStep&) = default;
 };
 
-/// What plan_route() has to know besides the shardings.
+/// The inputs of plan_route() in addition to the shardings.
 struct RouteOptions {
   /// False for a value that is on the source's device without a sharding; no program reshards it
   /// there. Default: true.

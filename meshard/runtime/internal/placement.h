@@ -19,7 +19,7 @@ namespace meshard {
 bool is_on_this_client(const Storage& storage);
 
 /// A live copy of the value with this sharding or, if there is no sharding, on this device. Null if
-/// there is none.
+/// no such copy exists.
 StoragePtr find_copy(const Storage& value, const std::optional<Sharding>& sharding,
                      const pjrt::Device* device);
 

@@ -7,8 +7,8 @@
 namespace meshard {
 
 /// Owner of the clients, of the compiled programs and of the prepared transfers. Passed down to
-/// everything that places values or runs programs. It does not know the evaluator, so nothing below
-/// the evaluator can call it.
+/// everything that places values or runs programs. It does not depend on the evaluator, so nothing
+/// below the evaluator can call it.
 struct Runtime {
   Platforms platforms;
   ProgramCache programs{platforms};

@@ -25,7 +25,7 @@ struct Labeled {
 
 /// The product of two tensors, summed over the labels that are not in `keep`. Labels that are in
 /// both and in `keep` are batch dimensions. A dimension of size 1 is broadcast. The result's labels
-/// are in the cheapest order. `sharding` is that of the result, with its dimensions in the order of
+/// are in the cheapest order. `sharding` is the result's, with its dimensions in the order of
 /// `keep`.
 /// @error sizes of one label differ, or the sharding has another rank than `keep`; the message
 /// begins with `[name]`.

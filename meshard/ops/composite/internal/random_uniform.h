@@ -51,8 +51,8 @@ Tensor between(const Tensor& unit, double low, double high);
 /// Normal numbers from uniform ones, which start just above -1, where erf_inv is finite.
 Tensor normal_of(const Tensor& unit);
 
-/// The random words at each position of `shape` under a key; used as keys they are those of
-/// split_into.
+/// The random words at each position of `shape` under a key; used as keys, they equal the
+/// keys of split_into.
 Words words_at(std::string_view place, const In& key, const Shape& shape);
 
 /// Uniform in [low, high). The bounds have `dtype`, and rank 0 or a shape that broadcasts to

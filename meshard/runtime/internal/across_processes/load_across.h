@@ -1,4 +1,4 @@
-// What programs over devices of several processes need besides what others need.
+// The additional needs of programs over devices of several processes.
 #pragma once
 #include <string>
 

@@ -39,7 +39,7 @@ class OrderWatch {
   std::shared_ptr<const LaunchHistory> history_;
   std::string key_;
   ReportedFailure reported_failure_;
-  std::uint64_t told_ = 0;  // the launches that the others know of
+  std::uint64_t told_ = 0;  // the launches that the others have received
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stops_ = false;

@@ -16,7 +16,7 @@ namespace meshard {
 /// Values go between processes only with programs.
 class TogetherProcesses final : public SharedFabric {
  public:
-  /// @param run of one process if the processes do not know each other (initialize_processes()):
+  /// @param run of one process if the processes are not connected (initialize_processes()):
   /// only devices of this process can be used then
   TogetherProcesses(const Platforms& platforms, Processes run, pjrt::Client client)
       : SharedFabric(platforms, run, std::move(client)) {}
