@@ -36,7 +36,7 @@ void finish_streaming();
 Box whole_box(const Shape& shape);
 /// The shape of the elements inside a box.
 Shape box_shape(const Box& box);
-/// @error out of range, naming the dimension, if the box is not inside the shape.
+/// Checks a box. @error out of range, naming the dimension, if it is not inside the shape.
 void check_box(const Box& box, const Shape& shape, std::string_view place = "slice",
                SourceLocation where = SourceLocation::current());
 

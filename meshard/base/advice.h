@@ -21,7 +21,7 @@ struct Advice {
   std::string to_string() const;
 };
 
-using AdviceHandler = std::function<void(const Advice&)>;
+using AdviceHandler = std::function<void(const Advice&)>;  ///< Receives advice.
 
 /// Sets the function that is called with each new piece of advice. Replaces the previous handler;
 /// an empty `handler` disables the calls. The default handler writes one line to stderr if

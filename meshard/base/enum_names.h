@@ -18,7 +18,7 @@ template <class E>
 struct EnumNames;
 
 template <class E>
-concept NamedEnum = std::is_enum_v<E> && requires {
+concept NamedEnum = std::is_enum_v<E> && requires {  ///< An enum with names.
   EnumNames<E>::kNames;
 };
 

@@ -23,7 +23,7 @@ enum class LogLevel : std::uint8_t {
 
 /// `off`, `error`, `warning` or `info`.
 std::string_view to_string(LogLevel level);
-/// @error invalid argument for any other text
+/// The level with this text. @error invalid argument for any other text
 Result<LogLevel> parse_log_level(std::string_view text);
 
 /// The level of this process: the one set last, otherwise MESHARD_LOG, otherwise kError. A value of

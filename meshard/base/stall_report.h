@@ -21,7 +21,7 @@ struct Stall {
   std::string to_string() const;
 };
 
-using StallHandler = std::function<void(const Stall&)>;
+using StallHandler = std::function<void(const Stall&)>;  ///< Receives a report of a stall.
 
 /// Sets the function that is called once for each stall. It runs on the waiting thread, which
 /// continues to wait afterward. The default handler writes to stderr, unless log_level() is

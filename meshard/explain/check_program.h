@@ -14,6 +14,7 @@
 
 namespace meshard {
 
+/// Options of check_program().
 struct CheckProgramOptions {
   /// How many bytes of values inside the program are compared in one run. If they have more, it
   /// runs again for the others. A value that has more itself is compared, too.

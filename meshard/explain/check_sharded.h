@@ -16,6 +16,7 @@
 
 namespace meshard {
 
+/// Options of check_sharded().
 struct CheckShardedOptions {
   /// Allowed distance of the results, in ULPs of the largest value of the tensor. Integers and
   /// bools are then compared exactly. Default: what rounding explains; see check_sharded().

@@ -23,13 +23,13 @@ class Body;
 namespace attribute_text {
 
 template <class T>
-concept IntegerList = requires(const T& list) {
+concept IntegerList = requires(const T& list) {  ///< A list of std::int64_t.
   { list.size() } -> std::convertible_to<std::size_t>;
   { list[0] } -> std::convertible_to<std::int64_t>;
   requires std::same_as<std::remove_cvref_t<decltype(list[0])>, std::int64_t>;
 };
 
-void print(std::string& out, bool value);
+void print(std::string& out, bool value);  ///< Appends an attribute as parse() reads it.
 void print(std::string& out, std::int64_t value);
 void print(std::string& out, double value);
 void print(std::string& out, const std::string& value);
@@ -38,8 +38,8 @@ void print(std::string& out, const Shape& value);
 void print(std::string& out, const HostArray& value);
 void print(std::string& out, const Sharding& value);
 void print(std::string& out, const AxisList& value);
-void print(std::string& out, const std::vector<Body>& value);  // body.cc
-void print_list(std::string& out, const std::int64_t* values, std::size_t count);
+void print(std::string& out, const std::vector<Body>& value);                      // body.cc
+void print_list(std::string& out, const std::int64_t* values, std::size_t count);  ///< As `[1, 2]`.
 template <IntegerList T>
 requires(!std::same_as<T, Shape>) void print(std::string& out, const T& list) {
   print_list(out, list.empty() ? nullptr : &list[0], list.size());
@@ -80,7 +80,7 @@ void append_key(std::string& out, const std::optional<T>& value) {
   if (value) append_key(out, *value);
 }
 
-Result<void> parse(std::string_view text, bool& value);
+Result<void> parse(std::string_view text, bool& value);  ///< Reads what print() wrote.
 Result<void> parse(std::string_view text, std::int64_t& value);
 Result<void> parse(std::string_view text, double& value);
 Result<void> parse(std::string_view text, std::string& value);
@@ -89,7 +89,7 @@ Result<void> parse(std::string_view text, Shape& value);
 Result<void> parse(std::string_view text, HostArray& value);
 Result<void> parse(std::string_view text, std::optional<Sharding>& value);
 Result<void> parse(std::string_view text, AxisList& value);
-Result<std::vector<std::int64_t>> parse_list(std::string_view text);
+Result<std::vector<std::int64_t>> parse_list(std::string_view text);  ///< Of `[1, 2]`.
 template <IntegerList T>
 requires(!std::same_as<T, Shape>) Result<void> parse(std::string_view text, T& list) {
   MESHARD_ASSIGN_OR_RETURN(auto numbers, parse_list(text));

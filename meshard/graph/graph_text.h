@@ -10,12 +10,12 @@ namespace meshard {
 
 // Prints a program as text, for people and for tests; parse_graph() in parse.h parses it.
 
-struct PrintOptions {
+struct PrintOptions {  ///< What to_string() prints.
   /// Adds `  // train.cc:42` to each line.
   bool source_lines = false;
 };
 
-/// ```text
+/// The program as text: ```text
 /// graph(%0: f32[8,4], %1: f32[4]) captured(%2: f32[]) {
 ///   %3 = reduce_sum(%0) {dimensions=[1]} : f32[8]
 ///   return %3

@@ -53,7 +53,7 @@ inline OpCall call_of(const Node& node) {
   return call;
 }
 
-using ResultTypes = InlineVector<TensorType, 1>;
+using ResultTypes = InlineVector<TensorType, 1>;  ///< The types of the results.
 
 /// What a vjp receives: the recorded call and the cotangents of its results.
 struct VjpCall {

@@ -148,7 +148,7 @@ class StoragePtr {
 };
 
 template <class T, class... Arguments>
-StoragePtr make_storage(Arguments&&... arguments) {
+StoragePtr make_storage(Arguments&&... arguments) {  ///< A new storage of class T.
   return StoragePtr::first_of(new T(std::forward<Arguments>(arguments)...));
 }
 

@@ -35,16 +35,16 @@ Static(T) -> Static<T>;  // not all compilers deduce it for aggregates
 namespace structure {
 
 template <class T>
-struct IsStatic : std::false_type {};
+struct IsStatic : std::false_type {};  ///< True for a Static.
 template <class T>
 struct IsStatic<Static<T>> : std::true_type {};
 
 template <class T>
-concept Leaf = std::same_as<T, Tensor>;
+concept Leaf = std::same_as<T, Tensor>;  ///< A tensor.
 template <class T>
-concept Number = std::is_arithmetic_v<T>;
+concept Number = std::is_arithmetic_v<T>;  ///< A number.
 template <class T>
-concept Sequence = requires(T& t) {
+concept Sequence = requires(T& t) {  ///< A list such as std::vector.
   t.begin();
   t.end();
   t.size();
@@ -52,11 +52,11 @@ concept Sequence = requires(T& t) {
 &&!requires { typename T::mapped_type; }
 &&!std::is_convertible_v<T, std::string>;
 template <class T>
-concept Mapping = requires {
+concept Mapping = requires {  ///< A map such as std::map.
   typename T::mapped_type;
 };
 template <class T>
-concept TupleLike = requires {
+concept TupleLike = requires {  ///< A pair, tuple or array.
   std::tuple_size<T>::value;
 }
 &&!Sequence<T>;

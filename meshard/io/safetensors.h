@@ -46,6 +46,7 @@ struct SafetensorsEntry {
   friend bool operator==(const SafetensorsEntry&, const SafetensorsEntry&) = default;
 };
 
+/// What the header of a safetensors file says.
 struct SafetensorsHeader {
   /// In the order of their bytes.
   std::vector<SafetensorsEntry> tensors;

@@ -16,11 +16,14 @@
 
 namespace meshard::lapack {
 
+/// True if the elements are complex numbers.
 template <class T>
 inline constexpr bool is_complex = !std::is_floating_point_v<T>;
+/// The real type of an element type.
 template <class T>
 using Real = decltype(std::real(T()));
 
+/// PJRT's element type of a C++ type.
 template <class T>
 constexpr pjrt::ElementType element_of() {
   using pjrt::ElementType;

@@ -33,8 +33,8 @@ struct MeshAxis {
 /// True if the text is a valid axis name: letters, digits and _, not starting with a digit.
 bool is_axis_name(std::string_view name);
 
-/// @error an axis name is invalid or repeated; a size is below 1; the product of the sizes does not
-/// fit 64 bits.
+/// Checks the axes of a mesh. @error an axis name is invalid or repeated; a size is below 1; the
+/// product of the sizes does not fit 64 bits.
 void check_mesh_axes(const std::vector<MeshAxis>& axes, SourceLocation where);
 
 /// The order of the members of a group: mesh order, or by device id.

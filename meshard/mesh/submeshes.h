@@ -53,7 +53,7 @@ class Submeshes {
 
 // Compares the sets of devices of two meshes.
 
-enum class Overlap { kNone, kSome, kFirstInSecond, kSecondInFirst, kSame };
+enum class Overlap { kNone, kSome, kFirstInSecond, kSecondInFirst, kSame };  ///< How sets overlap.
 
 /// How the sets of devices of two meshes overlap, whatever their axes and roots. Decided by
 /// arithmetic if the ids are strided; a rank map that lists its ids costs one pass.

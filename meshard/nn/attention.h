@@ -32,6 +32,7 @@ struct Attention {
                  key_scale)
 };
 
+/// The sizes of make_attention(), and the initial values of its weights.
 struct AttentionSizes {
   std::int64_t heads = 1;
   std::int64_t key_heads = 0;  ///< default 0: as many as heads

@@ -21,8 +21,11 @@ using Initializer =
 
 namespace init {
 
+/// All zeros.
 Initializer zeros();
+/// All ones.
 Initializer ones();
+/// All equal to `value`.
 Initializer constant(double value);
 /// Normal with mean 0.
 Initializer normal(double deviation);

@@ -25,12 +25,14 @@ struct Linear {
   MESHARD_FIELDS(weight, bias)
 };
 
+/// Options of make_linear().
 struct LinearOptions {
   /// The names of the weight's dimensions, for AxisRules.
   std::string in = "embed", out = "hidden";
   bool bias = true;
   Initializer weight = init::lecun_normal();
 };
+/// Creates a Linear of a weight [in, out] and, by default, a bias [out] of zeros.
 Linear make_linear(Maker& make, std::int64_t in, std::int64_t out,
                    const LinearOptions& options = {},
                    SourceLocation where = SourceLocation::current());

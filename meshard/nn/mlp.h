@@ -11,7 +11,9 @@ namespace meshard::nn {
 using Activation = std::function<Tensor(const Tensor&)>;
 namespace activation {
 Tensor gelu(const Tensor& x);  ///< the tanh approximation
+/// x * logistic(x).
 Tensor silu(const Tensor& x);
+/// max(x, 0).
 Tensor relu(const Tensor& x);
 }  // namespace activation
 
@@ -60,6 +62,7 @@ Mixture make_mixture(Maker& make, std::int64_t width, std::int64_t hidden, std::
                      const Initializer& weight = init::lecun_normal(),
                      SourceLocation where = SourceLocation::current());
 
+/// Options of mixture().
 struct MixtureOptions {
   /// The number of experts that each token uses. Default: 2.
   std::int64_t used = 2;

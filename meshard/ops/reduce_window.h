@@ -38,6 +38,7 @@ struct EnumNames<WindowSelect> {
                                                       {WindowSelect::kLeast, "least"}};
 };
 
+/// Attributes of the op select_and_scatter_add.
 struct SelectAndScatterAddAttributes {
   WindowSelect select = WindowSelect::kGreatest;
   Dimensions window, strides, low, high;  ///< an entry for each dimension

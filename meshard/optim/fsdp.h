@@ -45,6 +45,7 @@ enum class FsdpStage : std::uint8_t {
   kParameters = 3,  ///< also the parameters: each is gathered where it is used (PyTorch's FSDP)
 };
 
+/// Options of Fsdp: what is split, and over which mesh axis.
 struct FsdpOptions {
   /// The mesh axis over which tensors are split instead of replicated. Default: "data".
   std::string axis = "data";

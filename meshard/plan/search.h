@@ -163,6 +163,7 @@ struct PlanProgress {
   std::vector<std::string> names = {};
 };
 
+/// Options of a search for a plan: its limits, and how candidates are compiled.
 struct PlanOptions {
   /// No candidate is started after this time, and compiles that are running are stopped if the
   /// problem allows it. Only the given program is compiled to the end. Default: 24 hours.

@@ -38,6 +38,7 @@ class BackgroundQueue {
   std::unique_ptr<State> state_;
 };
 
+/// Options of DeviceLoader.
 struct LoaderOptions {
   /// Maximum number of batches that are placed in advance (default 2). Each takes device memory.
   std::size_t prefetch = 2;

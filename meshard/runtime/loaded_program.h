@@ -190,7 +190,7 @@ struct ProgramView {
   const std::vector<std::string>& parameter_names;
   const std::vector<std::uint32_t>& donated;
 };
-/// @pre the runtime's evaluator compiled the program
+/// What a compiled program is made of. @pre the runtime's evaluator compiled the program
 ProgramView view_of(const CompiledProgram& program);
 
 }  // namespace meshard

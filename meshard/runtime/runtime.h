@@ -32,6 +32,7 @@ struct PlatformOptions {
   std::vector<pjrt::NamedValue> client_options = {};
 };
 
+/// Options of configure_runtime().
 struct RuntimeOptions {
   /// Path of the plugin. Empty (default): MESHARD_PLUGIN, otherwise MESHARD_PLUGIN_<PLATFORM>,
   /// otherwise the first plugin found for `platform`.

@@ -57,6 +57,7 @@ struct EnumNames<TraceEvent::Track> {
       {kHost, "host"}, {kDevice, "device"}, {kTransfer, "transfer"}};
 };
 
+/// Options of a trace.
 struct TraceOptions {
   /// Maximum number of events (default 1,000,000). Later ones are dropped and counted.
   std::size_t most_events = 1'000'000;

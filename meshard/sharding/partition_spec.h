@@ -102,9 +102,9 @@ class PartitionSpec {
 };
 
 /// Shorthand for a PartitionSpec: `P("data", none, {"x", "y"}, unconstrained)`. These are
-/// functions, not templates, so that braced lists work. For more than eight dimensions use the
-/// constructor.
-
+/// functions, not templates, so that braced lists work.
+///
+/// For more than eight dimensions use the constructor.
 inline PartitionSpec P() { return PartitionSpec(); }
 inline PartitionSpec P(DimensionSpec a) { return PartitionSpec({a}); }
 inline PartitionSpec P(DimensionSpec a, DimensionSpec b) { return PartitionSpec({a, b}); }

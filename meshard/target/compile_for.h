@@ -77,6 +77,7 @@ struct CompileRequest {
   friend bool operator==(const CompileRequest&, const CompileRequest&) = default;
 };
 
+/// Options of compile_for().
 struct CompileForOptions {
   /// Stops the compiler after this time. Default: 30 minutes.
   std::chrono::seconds time_limit = std::chrono::minutes(30);

@@ -17,6 +17,7 @@ struct TourDirection {
   std::int64_t stride = 1;
 };
 
+/// A box of devices, as its directions.
 using TourBox = InlineVector<TourDirection, 4>;
 
 /// Whether a tour must return to its start.

@@ -82,8 +82,17 @@ def mark_sharding(x, *where):
     device. A value that is only recorded, and every value inside jit or a function that is being differentiated, gets a
     sharding_constraint. `x` itself is unchanged; a value that already has the sharding is returned.
 
-    Raises InvalidArgumentError if a spec has more dimensions than the tensor (or, inside StrictSpecs, fewer), or an
-    axis that the mesh lacks; ValueError if the specs do not follow `x`.
+    Raises InvalidArgumentError if a spec has more dimensions than the tensor (or, inside StrictSpecs, fewer),
+    NotFoundError for an axis that the mesh lacks, and ValueError if the specs do not follow `x`.
+
+    >>> mesh = ms.Mesh({"data": 2, "model": 4})
+    >>> x = ms.mark_sharding(ms.ones((4, 8)), mesh, ms.P("data", "model"))
+    >>> x.sharding
+    Sharding(Mesh({'data': 2, 'model': 4}), P('data', 'model'))
+    >>> x.local_shards()[0].data.shape
+    (2, 2)
+    >>> params = {"w": ms.ones((4, 8)), "b": ms.ones(8)}
+    >>> params = ms.mark_sharding(params, mesh, {"w": ms.P(None, "model"), "b": ms.P()})
     """
     *mesh, specs = where
     if len(mesh) > 1:
@@ -101,6 +110,10 @@ def transfer(x, *where):
     program runs on one set. Shards are copied directly between devices if the plugin supports it.
 
     Raises FailedPreconditionError inside jit and inside a function that is being differentiated.
+
+    >>> x = ms.transfer(ms.ones((4, 8)), ms.Mesh({"x": 2}, [2, 3]), ms.P("x"))
+    >>> x.placement
+    'devices 2,3'
     """
     *mesh, specs = where
 
@@ -187,6 +200,11 @@ def manual(mesh, in_specs, out_specs, f=None, *, axes=(), out_shapes=None, pad=N
     last parts are padded: a number, or "sum", "prod", "max" or "min" for the element that does not change this
     reduction. `valid_size(part, axis)` is the number of other elements; gradients of the padding are dropped.
     `out_shapes`, the full shapes of the results as a structure like out_specs, says where the padding is removed.
+
+    >>> mesh = ms.Mesh({"x": 4})
+    >>> total = ms.manual(mesh, ms.P("x"), ms.P(), lambda part: ms.all_reduce(part.sum(), "x"))
+    >>> total(ms.ones(8)).item()
+    8.0
     """
     if f is None:
         return lambda function: manual(mesh, in_specs, out_specs, function, axes=axes, out_shapes=out_shapes, pad=pad)
@@ -240,6 +258,11 @@ def abstract_tensor(shape, dtype, *where):
 
     `where` is nothing, a Sharding, or a mesh and a spec. Functions may be traced with it, and mark_sharding gives it
     another sharding. Reading it raises FailedPreconditionError.
+
+    >>> mesh = ms.Mesh({"data": 8})
+    >>> x = ms.abstract_tensor((1024, 64), "bfloat16", mesh, ms.P("data"))
+    >>> x.shape, x.dtype
+    ((1024, 64), dtype(bfloat16))
     """
     if len(where) == 2:
         where = (_meshard.Sharding(*where),)
@@ -255,6 +278,10 @@ def local_shards(x):
     """The shards of a tensor on the devices of this process, in mesh order, as a list of LocalShard.
 
     Computes the tensor if it is only recorded. A tensor on one device has one shard; one on the host has none.
+
+    >>> x = ms.mark_sharding(ms.arange(8), ms.Mesh({"x": 4}), ms.P("x"))
+    >>> [shard.data.tolist() for shard in ms.local_shards(x)]
+    [[0, 1], [2, 3], [4, 5], [6, 7]]
     """
     return _meshard.local_shards(as_tensor(x))
 
@@ -278,6 +305,11 @@ def from_callback(shape, sharding, callback, dtype):
 
     It is called once for each distinct part that devices of this process hold; the whole value is never made. The parts
     are arrays of `dtype`, or what numpy.asarray makes arrays of.
+
+    >>> mesh = ms.Mesh({"x": 4})
+    >>> rows = np.arange(8, dtype=np.float32)
+    >>> ms.from_callback((8,), ms.Sharding(mesh, ms.P("x")), lambda index: rows[index], "float32").sum().item()
+    28.0
     """
     return _meshard.from_callback(shape, sharding, callback, dtype)
 

@@ -47,6 +47,13 @@ class Adam:
     hats for means that are corrected for their start at zero: `"corrected"` is rate * m^ / (sqrt(v^) + epsilon), the
     paper's Algorithm 1; `"efficient"` is rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon), the end of
     its section 2.
+
+    >>> optimizer = ms.optim.Adam(rate=0.1)
+    >>> params = {"w": ms.ones(2)}
+    >>> state = optimizer.init(params)
+    >>> params, state = optimizer.update(params, {"w": ms.ones(2)}, state)
+    >>> [round(x, 4) for x in params["w"].tolist()]
+    [0.9, 0.9]
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-3)
@@ -80,6 +87,13 @@ class AdamW:
 
     (Loshchilov and Hutter: Decoupled Weight Decay Regularization, 2019.) `decay_rank` exempts parameters with fewer
     dimensions from the decay: 2 exempts biases and the scales of norms. The other options are those of Adam.
+
+    >>> optimizer = ms.optim.AdamW(rate=0.1, weight_decay=0.1)
+    >>> params = {"w": ms.ones(2)}
+    >>> state = optimizer.init(params)
+    >>> params, state = optimizer.update(params, {"w": ms.ones(2)}, state)
+    >>> [round(x, 4) for x in params["w"].tolist()]
+    [0.89, 0.89]
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-3)
@@ -116,6 +130,13 @@ class Sgd:
     parameter changes by -rate * v; with `nesterov` by -rate * (g + momentum * v) (Sutskever et al., 2013). `rate` is a
     number, a Schedule or a function of the number of steps taken. `decay_rank` exempts parameters with fewer dimensions
     from the decay.
+
+    >>> optimizer = ms.optim.Sgd(rate=0.1, momentum=0.9)
+    >>> params = {"w": ms.ones(2)}
+    >>> state = optimizer.init(params)
+    >>> params, state = optimizer.update(params, {"w": ms.ones(2)}, state)
+    >>> [round(x, 4) for x in params["w"].tolist()]
+    [0.9, 0.9]
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-2)
@@ -207,6 +228,13 @@ class Chain(_Transforming):
     The first one gets the gradients. Usually the last one is an optimizer, which turns them into a descent:
 
         optim.Chain(optim.ClipByGlobalNorm(1.0), optim.Lion(rate=1e-4))
+
+    >>> optimizer = ms.optim.Chain(ms.optim.ClipByGlobalNorm(0.5), ms.optim.Sgd(rate=1.0))
+    >>> params = {"w": ms.ones(2)}
+    >>> state = optimizer.init(params)
+    >>> params, state = optimizer.update(params, {"w": ms.ones(2)}, state)
+    >>> [round(x, 4) for x in params["w"].tolist()]
+    [0.6464, 0.6464]
     """
 
     links: tuple[Optimizer, ...] = _option(())
@@ -230,6 +258,12 @@ class Groups(_Transforming):
 
     init() raises NotFoundError, with the nearest names, for a pattern that is the first match of no parameter, and
     InvalidArgumentError if no pattern matches a parameter.
+
+    >>> groups = ms.optim.Groups({"b": ms.optim.Freeze(), "*": ms.optim.Sgd(rate=1.0)})
+    >>> params = {"w": ms.ones(1), "b": ms.ones(1)}
+    >>> params, _ = groups.update(params, {"w": ms.ones(1), "b": ms.ones(1)}, groups.init(params))
+    >>> params["w"].item(), params["b"].item()
+    (0.0, 1.0)
     """
 
     groups: tuple[tuple[str, Optimizer], ...] = _option(())
@@ -354,6 +388,13 @@ class Lion(_Transforming):
     The parameter changes by -rate * (sign((1 - beta1) * g + beta1 * m) + weight_decay * parameter); then the mean m of
     the gradients g becomes beta2 * m + (1 - beta2) * g. `decay_rank` exempts parameters with fewer dimensions from the
     decay. State: `mean`.
+
+    >>> optimizer = ms.optim.Lion(rate=0.1, weight_decay=0.0)
+    >>> params = {"w": ms.ones(2)}
+    >>> state = optimizer.init(params)
+    >>> params, state = optimizer.update(params, {"w": ms.ones(2)}, state)
+    >>> [round(x, 4) for x in params["w"].tolist()]
+    [0.9, 0.9]
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-4)

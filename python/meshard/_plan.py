@@ -82,6 +82,15 @@ def plan(what: Any, *args: Any, topology: str | Target, axes: str | Sequence[str
     `margin` is the fraction of memory that must stay free. `journal` is a file from which a search resumes. `progress` is a function of a line of text, True,
     False, or None: a line on a terminal and in notebooks. `compile_limit` ends a single compile after so many seconds.
     The other options are those of explain().
+
+        >>> mesh = ms.Mesh({"x": 4})
+        >>> w = ms.abstract_tensor((64, 64), "float32", mesh, ms.P())
+        >>> found = ms.plan(lambda x, w: (x @ w).sum(), w, w, free=["x"], topology="cpu:4", most_compiled=2,
+        ...                 progress=False)
+        >>> len(found.ranking) >= 1
+        True
+
+    Raises InvalidArgumentError if no argument has a name in `free`, or `pinned` does not divide the devices.
     """
     target = target_of(topology)
     search = _search_options(time_limit, most_compiled, most_candidates, margin, journal, jobs)

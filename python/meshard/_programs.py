@@ -132,6 +132,14 @@ def load_program(source) -> ImportedProgram:
     several replicas; and before compiling, calls of Python, and of functions that neither the plugin nor LAPACK has.
 
     Raises UnimplementedError for what is refused, DataLossError for a damaged file, NotFoundError.
+
+    The module here was written by module_text(). In JAX, `jax.export.export(jax.jit(f))(x).serialize()` makes such
+    bytes.
+
+        >>> module = ms.module_text(lambda x: x * 2, ms.ones(3))
+        >>> program = ms.load_program(module.encode())
+        >>> program(ms.ones(3))[0].tolist()  # the module returns a tuple of one result
+        [2.0, 2.0, 2.0]
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return ImportedProgram(_meshard.load_program_from_bytes(bytes(source)))

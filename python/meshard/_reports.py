@@ -226,6 +226,15 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     bytes sent of custom calls: `{"my_kernel": (2e9, 64e6)}` or `{"my_kernel": "2e9,64MiB"}`. `measured` is the
     path of a trace of the program, `*.xplane.pb` or `*.trace.json.gz` of jax.profiler, whose times the report shows.
     `time_limit` is in seconds. Other keyword arguments are the function's.
+
+    Raises InvalidArgumentError for a topology or option that does not exist, and NotFoundError if the compiler of an
+    absent platform is not installed (`meshard fetch tpu`).
+
+        >>> mesh = ms.Mesh({"x": 4})
+        >>> x = ms.abstract_tensor((8, 1024), "float32", mesh, ms.P(None, "x"))
+        >>> report = ms.explain(lambda x: x.sum(), x, topology="cpu:4")
+        >>> [(each.kind, each.axes, each.bytes) for each in report.collectives]
+        [('all-reduce', ('x',), 4)]
     """
     options = compile_options(
         mesh=mesh, device_order=device_order, device_ids=device_ids, partitions=partitions,
@@ -320,7 +329,11 @@ def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float | No
 
 
 def module_text(what: Any, *args: Any, donate: int | Sequence[int] | None = None, **kwargs: Any) -> str:
-    """The StableHLO module of a function and its arguments, as explain() and plan() compile it."""
+    """The StableHLO module of a function and its arguments, as explain() and plan() compile it.
+
+    >>> print("stablehlo.sine" in ms.module_text(ms.sin, ms.ones(2)))
+    True
+    """
     if isinstance(what, TracedProgram):
         return what.module_text()
     module = foreign_module(what, args, kwargs, donate)

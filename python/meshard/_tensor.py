@@ -167,24 +167,39 @@ def _cumulative(function):
     return method
 
 
+def _named(doc):
+    """A method of one line, with its documentation."""
+    def with_doc(method):
+        method.__doc__ = doc
+        return method
+    return with_doc
+
+
 _METHODS = {
     "__array_namespace__": _array_namespace, "__array__": _array, "__repr__": _repr, "__str__": _str,
     "__format__": _format, "__iter__": _iter, "__contains__": _contains, "to_device": _to_device,
     "tolist": _tolist, "astype": _astype, "reshape": _reshape, "transpose": _transpose, "squeeze": _squeeze,
     "copy": _copy,
-    "flatten": manipulation.flatten, "ravel": lambda self: _part(self, manipulation.flatten(self)), "argsort": _argsort, "sort": _sort,
+    "flatten": manipulation.flatten, "argsort": _argsort, "sort": _sort,
+    "ravel": _named("The elements as a vector, in row-major order.")(
+        lambda self: _part(self, manipulation.flatten(self))),
     "cumsum": _cumulative(statistical.cumulative_sum), "cumprod": _cumulative(statistical.cumulative_prod),
     "sum": _reduction(statistical.sum, "dtype"), "prod": _reduction(statistical.prod, "dtype"),
     "mean": _reduction(statistical.mean), "max": _reduction(statistical.max), "min": _reduction(statistical.min),
     "var": _reduction(statistical.var, "correction"), "std": _reduction(statistical.std, "correction"),
     "all": _reduction(utility.all), "any": _reduction(utility.any), "argmax": _reduction(searching.argmax),
     "argmin": _reduction(searching.argmin), "nonzero": searching.nonzero,
-    "clip": lambda self, min=None, max=None: _meshard.clip(self, min, max),
-    "conj": lambda self: ops.conj(self), "round": lambda self: elementwise.round(self),
-    "dot": lambda self, other: ops.matmul(self, other),
-    "repeat": lambda self, repeats, axis=None: manipulation.repeat(self, repeats, axis=axis),
-    "swapaxes": lambda self, axis1, axis2: _part(self, ops.swapaxes(self, axis1, axis2)),
-    "take": lambda self, indices, axis=None: indexing.take(self, indices, axis=axis),
+    "clip": _named("The elements, limited to `min` and `max`; with None, not limited there.")(
+        lambda self, min=None, max=None: _meshard.clip(self, min, max)),
+    "conj": _named("The complex conjugates.")(lambda self: ops.conj(self)),
+    "round": _named("The nearest integers, halves to even, in the same dtype.")(lambda self: elementwise.round(self)),
+    "dot": _named("The matrix product with `other`, as matmul().")(lambda self, other: ops.matmul(self, other)),
+    "repeat": _named("Each element along `axis` several times, as repeat().")(
+        lambda self, repeats, axis=None: manipulation.repeat(self, repeats, axis=axis)),
+    "swapaxes": _named("The tensor with two dimensions swapped.")(
+        lambda self, axis1, axis2: _part(self, ops.swapaxes(self, axis1, axis2))),
+    "take": _named("The elements at `indices` along `axis`, as take().")(
+        lambda self, indices, axis=None: indexing.take(self, indices, axis=axis)),
 }
 _METHODS |= {
     "__divmod__": lambda self, other: (self // other, self % other),

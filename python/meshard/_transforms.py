@@ -96,6 +96,20 @@ def jit(function: Function | None = None, *, static_argnums: int | Sequence[int]
     program. Anything else, such as an object of a plain class, is a TypeError. The memory of donated arguments may be used for the results; they cannot be used afterwards.
 
     Inside another trace, and inside a function that is being differentiated, the function is recorded in place.
+
+    `name` is that of the program in reports and error messages. At most `most_programs` programs are kept; with
+    `keep_on_disk`, compiled programs are also kept in the cache on disk. The result has the attribute `stats`, a
+    JitStats.
+
+        >>> @ms.jit
+        ... def scaled(x, by):
+        ...     return x * by
+        >>> scaled(ms.ones(3), 2.0).tolist()
+        [2.0, 2.0, 2.0]
+        >>> scaled.stats.traces
+        1
+
+    Raises ValueError for positions or names of arguments that the function does not have.
     """
     if function is None:
         return functools.partial(
@@ -145,6 +159,16 @@ def value_and_grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0,
 
     `function` returns a float of rank 0, or with `has_aux` the pair (value, auxiliary), and the result is then
     ((value, auxiliary), gradient). For a sequence of argnums, the gradient is a tuple.
+
+    `argnums` are the positions of the arguments to differentiate with respect to: tensors, or structures of them, of
+    floating-point or complex dtypes. A gradient has the structure, shapes and dtypes of its argument.
+
+        >>> value, gradient = ms.value_and_grad(lambda x: (x * x).sum())(ms.asarray([1.0, 2.0]))
+        >>> float(value), gradient.tolist()
+        (5.0, [2.0, 4.0])
+
+    Raises InvalidArgumentError if the value is not a float of rank 0, and ValueError if the call has no argument at a
+    position.
     """
     single = isinstance(argnums, int)
 
@@ -160,7 +184,15 @@ def value_and_grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0,
 
 
 def grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: bool = False) -> Callable[P, Any]:
-    """A function of the same arguments that returns the gradient, with `has_aux` (gradient, auxiliary)."""
+    """A function of the same arguments that returns the gradient, with `has_aux` (gradient, auxiliary).
+
+    `argnums` and `has_aux` are as for value_and_grad(), and so are the errors.
+
+        >>> ms.grad(lambda x: x**3)(2.0).item()
+        12.0
+        >>> ms.grad(ms.grad(lambda x: x**3))(2.0).item()
+        12.0
+    """
     both = value_and_grad(function, argnums, has_aux)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
@@ -172,25 +204,46 @@ def grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: 
 
 
 def vjp(function: Function, *primals: Any) -> tuple[Any, Function]:
-    """(result, pullback): the pullback maps a cotangent of the result to the tuple of the primals' cotangents."""
+    """(result, pullback): the pullback maps a cotangent of the result to the tuple of the primals' cotangents.
+
+    Unlike grad(), the result may be any structure of tensors. A cotangent has the structure and shapes of the result.
+
+        >>> result, pullback = ms.vjp(lambda x, y: x * y, ms.asarray([1.0, 2.0]), ms.asarray([3.0, 4.0]))
+        >>> [each.tolist() for each in pullback(ms.ones(2))]
+        [[3.0, 4.0], [1.0, 2.0]]
+    """
     result, pullback = _meshard.vjp(lambda inputs: function(*inputs), primals)
     return result, pullback
 
 
 def linearize(function: Function, *primals: Any) -> tuple[Any, Function]:
-    """(result, push): `push` maps tangents of the primals to the tangent of the result."""
+    """(result, push): `push` maps tangents of the primals to the tangent of the result.
+
+    >>> value, push = ms.linearize(ms.sin, 0.0)
+    >>> value.item(), push(2.0).item()
+    (0.0, 2.0)
+    """
     result, push = _meshard.linearize(lambda inputs: function(*inputs), primals)
     return result, lambda *tangents: push(tangents)
 
 
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """(result, tangent): the derivative at `primals` in the direction `tangents`, both tuples of arguments."""
+    """(result, tangent): the derivative at `primals` in the direction `tangents`, both tuples of arguments.
+
+    >>> value, tangent = ms.jvp(lambda x: x * x, (3.0,), (1.0,))
+    >>> value.item(), tangent.item()
+    (9.0, 6.0)
+    """
     result, push = linearize(function, *primals)
     return result, push(*tangents)
 
 
 def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
-    """The Hessian of a function with a scalar result, at `primals`, times `tangents`."""
+    """The Hessian of a function with a scalar result, at `primals`, times `tangents`.
+
+    >>> ms.hvp(lambda x: (x**3).sum(), (ms.asarray([1.0, 2.0]),), (ms.asarray([1.0, 0.0]),))[0].tolist()
+    [6.0, 0.0]
+    """
     gradients = grad(function, argnums=tuple(range(len(primals))))
     return jvp(gradients, primals, tangents)[1]
 
@@ -210,17 +263,34 @@ def _jacobian(function: Callable[P, Any], argnums: int | Sequence[int], forward:
 
 
 def jacrev(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
-    """A function that returns the Jacobian, by reverse mode: the structure of the result, with the argument's inside."""
+    """A function that returns the Jacobian, by reverse mode: the structure of the result, with the argument's inside.
+
+    For f from shape [n] to [m], the Jacobian is [m, n]: the dimensions of the result, then those of the argument. Best
+    for many inputs and few results.
+
+        >>> ms.jacrev(lambda x: x * x)(ms.asarray([1.0, 2.0])).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+    """
     return _jacobian(function, argnums, forward=False)
 
 
 def jacfwd(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
-    """The same by forward mode, best for few inputs and many results."""
+    """A function that returns the Jacobian, by forward mode: as jacrev(), but best for few inputs and many results.
+
+        >>> ms.jacfwd(lambda t: ms.stack([t, t * t]))(3.0).tolist()
+        [1.0, 6.0]
+    """
     return _jacobian(function, argnums, forward=True)
 
 
 def hessian(function: Callable[P, Any], argnums: int | Sequence[int] = 0) -> Callable[P, Any]:
-    """A function that returns the Hessian of a function with a scalar result."""
+    """A function that returns the Hessian of a function with a scalar result.
+
+    For an argument of shape [n] it is [n, n].
+
+        >>> ms.hessian(lambda x: (x**3).sum())(ms.asarray([1.0, 2.0])).tolist()
+        [[6.0, 0.0], [0.0, 12.0]]
+    """
     return jacfwd(jacrev(function, argnums), argnums)
 
 
@@ -235,6 +305,15 @@ def vmap(function: Callable[..., R], in_axes: Any = 0, out_axes: Any = 0, *, axi
     `in_axes` has the batch dimension of each argument: an integer, None for an argument that all members share, or a
     structure of these that follows the argument. `out_axes` is the same for the result. `mesh_axis` is the mesh axis
     that splits the batch dimension of values whose sharding the function specifies.
+
+    Without a batch dimension of 0 or more in any argument, `axis_size` is the size of the batch.
+
+        >>> dots = ms.vmap(lambda x, y: (x * y).sum(), in_axes=(0, None))
+        >>> dots(ms.asarray([[1.0, 2.0], [3.0, 4.0]]), ms.ones(2)).tolist()
+        [3.0, 7.0]
+
+    Raises InvalidArgumentError if batch dimensions have different sizes, and ValueError if `in_axes` does not follow
+    the arguments.
     """
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
@@ -262,6 +341,14 @@ def checkpoint(function: Function | None = None, *, policy: str = "nothing", nam
 
     `policy` says what is kept: `"nothing"`, `"dots"` (results of products), `"everything"`, or `"named"` (values that
     checkpoint_name gave one of `names`).
+
+    It saves memory: the values between a layer's input and output need not be kept until the backward pass.
+
+        >>> block = ms.checkpoint(lambda x: ms.sin(ms.sin(x)), policy="nothing")
+        >>> round(ms.grad(block)(0.5).item(), 4)
+        0.7786
+
+    Raises ValueError for another policy.
     """
     if function is None:
         return functools.partial(checkpoint, policy=policy, names=names)
@@ -299,6 +386,7 @@ class custom_vjp:
         self._forward, self._backward = forward, backward
 
     def __call__(self, *args: Any) -> Any:
+        """The value of the function, with its own derivative."""
         forward, backward = self._forward, self._backward
         if forward is None or backward is None:
             raise RuntimeError(f"{getattr(self, '__name__', 'the function')} has no derivative yet: call defvjp(forward, backward)")
@@ -340,33 +428,73 @@ def scan(function: Function, init: Any, xs: Any = None, *, length: int | None = 
     """Runs `function(carry, x)` for each slice of `xs` along the first dimension; it returns (carry, y).
 
     The result is the last carry, and the y of all steps stacked along a new first dimension.
+
+    `xs` is a structure of tensors that have the same first dimension, or None, with the number of steps as `length`.
+    The carry keeps its structure, shapes and dtypes. `reverse` starts with the last slice; `unroll` steps are one
+    iteration of the compiled loop.
+
+        >>> carry, sums = ms.scan(lambda total, x: (total + x, total + x), 0.0, ms.asarray([1.0, 2.0, 3.0]))
+        >>> carry.item(), sums.tolist()
+        (6.0, [1.0, 3.0, 6.0])
+
+    Raises InvalidArgumentError if a step changes the type of the carry, or first dimensions differ.
     """
     carry, ys = _meshard.scan(lambda carry, x: _pair(function(carry, x)), init, xs, reverse, length, unroll)
     return carry, ys
 
 
 def map(function: Function, xs: Any) -> Any:
-    """Applies a function to each slice of `xs` along the first dimension, one after the other, and stacks the results."""
+    """Applies a function to each slice of `xs` along the first dimension, one after the other, and stacks the results.
+
+    >>> ms.map(lambda x: x * 2, ms.asarray([1, 2, 3])).tolist()
+    [2, 4, 6]
+    """
     return scan(lambda carry, x: (None, function(x)), None, xs)[1]
 
 
 def while_loop(condition: Function, body: Function, init: Any) -> Any:
-    """Repeats `carry = body(carry)` while `condition(carry)` is true. It has no derivative."""
+    """Repeats `carry = body(carry)` while `condition(carry)` is true. It has no derivative.
+
+    The carry is a structure of tensors and keeps its shapes and dtypes.
+
+        >>> ms.while_loop(lambda x: x < 100, lambda x: x * 2, 3).item()
+        192
+
+    Raises InvalidArgumentError if `body` changes the type of the carry, or the condition is not a bool of rank 0.
+    """
     return _meshard.while_loop(condition, body, init)
 
 
 def fori_loop(low: Any, high: Any, body: Function, init: Any) -> Any:
-    """`carry = body(i, carry)` for i from low to high - 1. With bounds that are numbers it has a derivative."""
+    """`carry = body(i, carry)` for i from low to high - 1. With bounds that are numbers it has a derivative.
+
+        >>> ms.fori_loop(0, 5, lambda i, total: total + i, 0).item()
+        10
+
+    Raises InvalidArgumentError if `body` changes the type of the carry.
+    """
     return _meshard.fori_loop(low, high, body, init)
 
 
 def cond(predicate: Any, when_true: Function, when_false: Function, *operands: Any) -> Any:
-    """Calls one of two functions with the operands, depending on a bool of rank 0. Only that one runs."""
+    """Calls one of two functions with the operands, depending on a bool of rank 0. Only that one runs.
+
+    Both functions return the same structure, shapes and dtypes.
+
+        >>> ms.cond(ms.asarray(True), lambda x: x + 1, lambda x: x - 1, 5).item()
+        6
+
+    Raises InvalidArgumentError if the results have different types, or `predicate` is not a bool of rank 0.
+    """
     return _meshard.branch(predicate, [lambda given: when_false(*given), lambda given: when_true(*given)], operands, True)
 
 
 def switch_case(index: Any, functions: Sequence[Function], *operands: Any) -> Any:
-    """Calls function number `index`, which is clamped, with the operands. Only that one runs."""
+    """Calls function number `index`, which is clamped, with the operands. Only that one runs.
+
+    >>> ms.switch_case(1, [lambda x: x, lambda x: 10 * x], 7).item()
+    70
+    """
 
     def of(function: Function) -> Function:
         return lambda given: function(*given)

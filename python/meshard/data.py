@@ -134,5 +134,12 @@ def loader(source, *where, prefetch=2):
     to `prefetch` of them in advance. Each loop over the loader is a pass over `source`. It has a length if the source
     has one, so that tqdm knows it. What the source or the placement raises is raised by the loop, after the batches
     before it; leaving the loop ends the thread.
+
+        >>> mesh = ms.Mesh({"data": 2})
+        >>> batches = [np.ones((4, 2), np.float32) for _ in range(3)]
+        >>> [batch.sharding.spec for batch in ms.data.loader(batches, mesh, ms.P("data"))][0]
+        P('data', None)
+
+    Raises ValueError for a `prefetch` below 1.
     """
     return Loader(source, where, prefetch)

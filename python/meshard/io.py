@@ -35,6 +35,9 @@ def names(structure):
 
     A name is the path of the tensor: keys, indices and field names, separated by dots, as in `params.blocks.2.wq`. A
     tensor of an nn.Layers has a name for each layer, as if the layers were a list.
+
+    >>> ms.io.names({"params": {"w": ms.ones(2)}, "losses": [ms.zeros(()), ms.zeros(())]})
+    ['losses.0', 'losses.1', 'params.w']
     """
     leaves, around = tree.flatten(structure)
     return [name for path, leaf in zip(around.paths, leaves) for name in _meshard.checkpoint_names(path, leaf.shape)]
@@ -69,6 +72,10 @@ def save(path, structure, *, metadata=None, this_process_only=False):
     is a dict of strings for the file.
 
     Raises TypeError for what is neither a tensor, an array nor a number, unless it is a static field.
+
+    >>> ms.io.save("step.safetensors", {"w": ms.ones((2, 3)), "step": 7})
+    >>> ms.io.restore("step.safetensors", like={"w": ms.zeros((2, 3)), "step": 0})["step"]
+    7
     """
     _meshard.save_tensors(os.fspath(path), *_flattened(structure), {**_METADATA, **(metadata or {})}, this_process_only)
 
@@ -77,6 +84,9 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
     """As save(), in the background: returns a Saving as soon as the values are computed and copied to host memory.
 
     The tensors may be donated then. The end of the process waits for it.
+
+    >>> saving = ms.io.save_async("step.safetensors", {"w": ms.ones((2, 3))})
+    >>> saving.wait()
     """
     return _meshard.save_tensors_async(os.fspath(path), *_flattened(structure), {**_METADATA, **(metadata or {})},
                                        this_process_only)
@@ -131,6 +141,12 @@ def restore(path, like, *, rules=None, strict=True):
     Raises NotFoundError for members that the checkpoint lacks and for tensors that have no member, and
     InvalidArgumentError for members of another type, all at once with their names and the path; TypeError for what is
     neither a tensor, an array nor a number, unless it is a static field.
+
+    >>> mesh = ms.Mesh({"x": 2})
+    >>> ms.io.save("w.safetensors", {"w": ms.ones((4, 3))})
+    >>> like = {"w": ms.abstract_tensor((4, 3), "float32", mesh, ms.P("x"))}
+    >>> ms.io.restore("w.safetensors", like)["w"].sharding.spec
+    P('x', None)
     """
     weights = _opened(path, rules, strict)
     leaves, around = tree.flatten(like)
@@ -159,6 +175,11 @@ def load(path, shardings=None, *, rules=None, strict=True):
     Raises InvalidArgumentError for what does not fit the rules, all at once with the path: patterns that match nothing
     and tensors that no rule takes (both ignored with `strict=False`), tensors to join that are missing, shapes that
     cannot be joined, split or transposed, two tensors of one name, and conversions of dtypes that are read as bytes.
+
+    >>> ms.io.save("model.safetensors", {"layers": [{"weight": ms.ones((4, 3))}]})
+    >>> found = ms.io.load("model.safetensors", {"*.weight": (ms.Mesh({"x": 2}), ms.P("x"))})
+    >>> list(found), found["layers.0.weight"].shape
+    (['layers.0.weight'], (4, 3))
     """
     patterns = []
     for pattern, where in (shardings or {}).items():
@@ -168,7 +189,12 @@ def load(path, shardings=None, *, rules=None, strict=True):
 
 
 def load_npy(path):
-    """The array of a .npy file, in the memory of the mapped file."""
+    """The array of a .npy file, in the memory of the mapped file.
+
+    >>> ms.io.save_npy("x.npy", ms.arange(3))
+    >>> ms.io.load_npy("x.npy").tolist()
+    [0, 1, 2]
+    """
     return _meshard.load_npy(os.fspath(path))
 
 

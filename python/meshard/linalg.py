@@ -52,7 +52,16 @@ def _matrices(x, name):
 
 
 def solve(x1, x2, /):
-    """Solves x1 @ x = x2 for square matrices x1. A vector x2, of rank 1, gives a vector."""
+    """Solves x1 @ x = x2 for square matrices x1. A vector x2, of rank 1, gives a vector.
+
+    x1 is [..., n, n], and x2 [n] or [..., n, k]; batches broadcast. The result has the shape of x2 with the batches of
+    both. Singular matrices give infinities or NaN.
+
+        >>> ms.linalg.solve(ms.asarray([[2.0, 0.0], [0.0, 4.0]]), ms.asarray([2.0, 2.0])).tolist()
+        [1.0, 0.5]
+
+    Raises InvalidArgumentError for matrices that are not square, and sizes that do not match.
+    """
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if x1.size and x2.size:
         return ops.solve(x1, x2)
@@ -66,7 +75,15 @@ def solve(x1, x2, /):
 
 
 def inv(x, /):
-    """The inverse matrices. Singular matrices give infinities or NaN."""
+    """The inverse matrices. Singular matrices give infinities or NaN.
+
+    [..., n, n] to the same shape.
+
+        >>> ms.linalg.inv(ms.asarray([[2.0, 0.0], [0.0, 4.0]])).tolist()
+        [[0.5, 0.0], [0.0, 0.25]]
+
+    Raises InvalidArgumentError for matrices that are not square.
+    """
     x = as_tensor(x)
     return ops.inv(x) if x.size else _square(x, "inv")[...]
 
@@ -79,13 +96,28 @@ def _square(x, name):
 
 
 def cholesky(x, /, *, upper=False):
-    """The Cholesky factors of symmetric (Hermitian) positive definite matrices: lower triangular, or upper."""
+    """The Cholesky factors of symmetric (Hermitian) positive definite matrices: lower triangular, or upper.
+
+    [..., n, n] to the same shape: x = L @ L^H, or with `upper` U^H @ U. A matrix that is not positive
+    definite gives NaN.
+
+        >>> ms.linalg.cholesky(ms.asarray([[4.0, 2.0], [2.0, 5.0]])).tolist()
+        [[2.0, 0.0], [1.0, 2.0]]
+
+    Raises InvalidArgumentError for matrices that are not square.
+    """
     x = as_tensor(x)
     return ops.cholesky(x, upper) if x.size else _square(x, "cholesky")[...]
 
 
 def cross(x1, x2, /, *, axis=-1):
-    """The cross product of vectors of 3 elements along a dimension; the others broadcast."""
+    """The cross product of vectors of 3 elements along a dimension; the others broadcast.
+
+        >>> ms.linalg.cross(ms.asarray([1, 0, 0]), ms.asarray([0, 1, 0])).tolist()
+        [0, 0, 1]
+
+    Raises ValueError if the dimension has another size than 3.
+    """
     x1, x2 = as_tensor(x1), as_tensor(x2)
     for x in (x1, x2):
         if not -x.ndim <= axis < x.ndim or x.shape[axis] != 3:
@@ -94,7 +126,15 @@ def cross(x1, x2, /, *, axis=-1):
 
 
 def det(x, /):
-    """The determinants."""
+    """The determinants.
+
+    [..., n, n] to [...].
+
+        >>> ms.linalg.det(ms.asarray([[1.0, 2.0], [3.0, 5.0]])).item()
+        -1.0
+
+    Raises InvalidArgumentError for matrices that are not square.
+    """
     x = _matrices(x, "det")
     if x.dtype in COMPLEX:
         return on_host(lambda a: (numpy.linalg.det(a),), [(x.shape[:-2], x.dtype)], x)[0]
@@ -102,7 +142,16 @@ def det(x, /):
 
 
 def slogdet(x, /):
-    """The determinants as sign and logarithm of the absolute value, which do not overflow."""
+    """The determinants as sign and logarithm of the absolute value, which do not overflow.
+
+    [..., n, n] to (sign [...], logabsdet [...]). The sign of a singular matrix is 0 and the logarithm -infinity.
+
+        >>> sign, logarithm = ms.linalg.slogdet(ms.asarray([[0.0, 1.0], [1.0, 0.0]]))
+        >>> sign.item(), logarithm.item()
+        (-1.0, 0.0)
+
+    Raises InvalidArgumentError for matrices that are not square.
+    """
     x = _matrices(x, "slogdet")
     if x.dtype in COMPLEX:
         batch = x.shape[:-2]
@@ -114,19 +163,40 @@ def slogdet(x, /):
 
 
 def diagonal(x, /, *, offset=0):
-    """The elements [i, i + offset] of each matrix, along the last dimension."""
+    """The elements [i, i + offset] of each matrix, along the last dimension.
+
+    [..., m, n] to [..., min(m, n)] for offset 0.
+
+        >>> ms.linalg.diagonal(ms.asarray([[1, 2], [3, 4]])).tolist()
+        [1, 4]
+    """
     return ops.diagonal(x, offset)
 
 
 def trace(x, /, *, offset=0, dtype=None):
-    """The sum of the diagonal. Narrow integers are summed in int32 or uint32 by default."""
+    """The sum of the diagonal. Narrow integers are summed in int32 or uint32 by default.
+
+    [..., m, n] to [...].
+
+        >>> ms.linalg.trace(ms.asarray([[1, 2], [3, 4]])).item()
+        5
+    """
     if dtype is None:
         return ops.trace(x, offset)
     return ops.astype(ops.trace(ops.astype(x, dtype), offset), dtype)
 
 
 def eigh(x, /):
-    """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices."""
+    """The eigenvalues, ascending, and eigenvectors of symmetric or Hermitian matrices.
+
+    [..., n, n] to (eigenvalues [..., n], eigenvectors [..., n, n]); column i is the eigenvector of eigenvalue i.
+
+        >>> values, vectors = ms.linalg.eigh(ms.asarray([[2.0, 0.0], [0.0, 1.0]]))
+        >>> values.tolist(), abs(vectors).tolist()
+        ([1.0, 2.0], [[0.0, 1.0], [1.0, 0.0]])
+
+    Raises an error for matrices that are not square.
+    """
     x = _matrices(x, "eigh")
     if x.dtype in COMPLEX:
         return EighResult(*on_host(numpy.linalg.eigh, [(x.shape[:-1], _real(x)), (x.shape, x.dtype)], x))
@@ -136,7 +206,13 @@ def eigh(x, /):
 
 
 def eigvalsh(x, /):
-    """The eigenvalues of symmetric or Hermitian matrices, ascending."""
+    """The eigenvalues of symmetric or Hermitian matrices, ascending.
+
+    [..., n, n] to [..., n].
+
+        >>> ms.linalg.eigvalsh(ms.asarray([[2.0, 0.0], [0.0, 1.0]])).tolist()
+        [1.0, 2.0]
+    """
     x = _matrices(x, "eigvalsh")
     if x.dtype in COMPLEX:
         return on_host(lambda a: (numpy.linalg.eigvalsh(a),), [(x.shape[:-1], _real(x))], x)[0]
@@ -144,7 +220,15 @@ def eigvalsh(x, /):
 
 
 def eig(x, /):
-    """The complex eigenvalues and eigenvectors of square matrices. Computed by NumPy on the host."""
+    """The complex eigenvalues and eigenvectors of square matrices. Computed by NumPy on the host.
+
+    [..., n, n] to (eigenvalues [..., n], eigenvectors [..., n, n]).
+
+        >>> ms.linalg.eig(ms.asarray([[0.0, 1.0], [-1.0, 0.0]])).eigenvalues.tolist()
+        [1j, -1j]
+
+    Raises ValueError for matrices that are not square.
+    """
     x = _square(x, "eig")
     return EigResult(*on_host(numpy.linalg.eig, [(x.shape[:-1], _complex(x)), (x.shape, _complex(x))], x))
 
@@ -156,7 +240,13 @@ def eigvals(x, /):
 
 
 def matrix_power(x, n, /):
-    """The n-th power of square matrices; for negative n of the inverses, for 0 the identity."""
+    """The n-th power of square matrices; for negative n of the inverses, for 0 the identity.
+
+        >>> ms.linalg.matrix_power(ms.asarray([[1.0, 1.0], [0.0, 1.0]]), 3).tolist()
+        [[1.0, 3.0], [0.0, 1.0]]
+
+    Raises an error for matrices that are not square.
+    """
     x = as_tensor(x)
     return ops.matrix_power(x, n) if x.size else _square(x, "matrix_power")[...]
 
@@ -167,7 +257,15 @@ _NORMS = {"fro": "frobenius", 1: "largest_column_sum", -1: "smallest_column_sum"
 
 def matrix_norm(x, /, *, keepdims=False, ord="fro"):
     """The norms of matrices: `"fro"`, `"nuc"` (the sum of the singular values), 1, -1 (column sums), inf, -inf (row
-    sums), 2, -2 (the largest and the smallest singular value)."""
+    sums), 2, -2 (the largest and the smallest singular value).
+
+    [..., m, n] to [...], or with `keepdims` [..., 1, 1].
+
+        >>> ms.linalg.matrix_norm(ms.asarray([[3.0, 0.0], [0.0, 4.0]])).item()
+        5.0
+
+    Raises ValueError for another `ord`.
+    """
     x = _matrices(x, "matrix_norm")
     if ord in _NORMS and not (ord == 2 and x.dtype in COMPLEX):
         return ops.matrix_norm(x, keepdims, _NORMS[ord])
@@ -186,6 +284,9 @@ def vector_norm(x, /, *, axis=None, keepdims=False, ord=2):
     """The norms of vectors along dimensions, by default of all elements: the sum of abs(x)**ord, to the power 1 / ord.
 
     For infinity the largest magnitude, for -infinity the smallest, for 0 the number of nonzero elements.
+
+    >>> ms.linalg.vector_norm(ms.asarray([3.0, 4.0])).item()
+    5.0
     """
     x = as_tensor(x)
     largest = float(numpy.finfo(_real(x)).max) if x.dtype.kind in "fc" else math.inf
@@ -201,6 +302,11 @@ def matrix_rank(x, /, *, rtol=None):
     """The number of singular values above rtol times the largest. Computed by NumPy on the host.
 
     By default rtol is the larger size times the machine epsilon.
+
+    [..., m, n] to [...], int32.
+
+        >>> ms.linalg.matrix_rank(ms.asarray([[1.0, 1.0], [1.0, 1.0]])).item()
+        1
     """
     x = _matrices(x, "matrix_rank")
 
@@ -221,6 +327,11 @@ def pinv(x, /, *, rtol=None):
     """The pseudo-inverses. Singular values up to rtol times the largest count as zero. Computed by NumPy on the host.
 
     By default rtol is the larger size times the machine epsilon.
+
+    [..., m, n] to [..., n, m].
+
+        >>> ms.linalg.pinv(ms.asarray([[2.0, 0.0], [0.0, 0.0]])).tolist()
+        [[0.5, 0.0], [0.0, 0.0]]
     """
     x = _matrices(x, "pinv")
 
@@ -233,7 +344,16 @@ def pinv(x, /, *, rtol=None):
 
 
 def qr(x, /, *, mode="reduced"):
-    """The QR factors: `"reduced"` with min(m, n) orthonormal columns, or `"complete"` with m."""
+    """The QR factors: `"reduced"` with min(m, n) orthonormal columns, or `"complete"` with m.
+
+    [..., m, n] to (Q [..., m, k], R [..., k, n]), with k = min(m, n), or m for `"complete"`.
+
+        >>> q, r = ms.linalg.qr(ms.asarray([[1.0, 2.0], [0.0, 3.0], [0.0, 0.0]]))
+        >>> q.shape, r.shape
+        ((3, 2), (2, 2))
+
+    Raises ValueError for another mode.
+    """
     if mode not in ("reduced", "complete"):
         raise ValueError(f"unknown mode {mode!r} of qr: use 'reduced' or 'complete'")
     x = _matrices(x, "qr")
@@ -246,7 +366,14 @@ def qr(x, /, *, mode="reduced"):
 
 
 def svd(x, /, *, full_matrices=True):
-    """The singular value decomposition x = U diag(S) Vh, with S descending. Computed by NumPy on the host."""
+    """The singular value decomposition x = U diag(S) Vh, with S descending. Computed by NumPy on the host.
+
+    [..., m, n] to (U [..., m, m], S [..., k], Vh [..., n, n]), with k = min(m, n); without `full_matrices`, U is
+    [..., m, k] and Vh [..., k, n].
+
+        >>> ms.linalg.svd(ms.asarray([[3.0, 0.0], [0.0, 4.0]])).S.tolist()
+        [4.0, 3.0]
+    """
     x = _matrices(x, "svd")
     *batch, rows, columns = x.shape
     inner = min(rows, columns)
@@ -256,7 +383,13 @@ def svd(x, /, *, full_matrices=True):
 
 
 def svdvals(x, /):
-    """The singular values, descending. Computed by NumPy on the host."""
+    """The singular values, descending. Computed by NumPy on the host.
+
+    [..., m, n] to [..., min(m, n)].
+
+        >>> ms.linalg.svdvals(ms.asarray([[3.0, 0.0], [0.0, 4.0]])).tolist()
+        [4.0, 3.0]
+    """
     x = _matrices(x, "svdvals")
     types = [((*x.shape[:-2], min(x.shape[-2:])), _real(x))]
     return on_host(lambda a: (numpy.linalg.svd(a, compute_uv=False),), types, x)[0]

@@ -77,6 +77,13 @@ class Average:
         average = ema.init(params)
         average = ema.update(params, average)  # after each step, inside jit
         model = average.averaged(params)
+
+    >>> average = ms.optim.Average(decay=0.5)
+    >>> state = average.init({"w": ms.zeros(2)})
+    >>> state = average.update({"w": ms.ones(2)}, state)
+    >>> state = average.update({"w": 3 * ms.ones(2)}, state)
+    >>> state.averaged({"w": ms.zeros(2)})["w"].tolist()
+    [2.0, 2.0]
     """
 
     decay: float | None = _option(None)
@@ -110,6 +117,11 @@ def accumulated(function, parts: int):
     their dtype. Recording calls `function` twice.
 
     Raises InvalidArgumentError if `parts` does not divide a dimension 0.
+
+    >>> halves = ms.optim.accumulated(ms.value_and_grad(lambda w, x: (w * x).mean()), 2)
+    >>> loss, gradient = halves(ms.asarray(2.0), ms.asarray([1.0, 2.0, 3.0, 4.0]))
+    >>> loss.item(), gradient.item()
+    (5.0, 2.5)
     """
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))

@@ -41,7 +41,7 @@ runpy.run_path(program, run_name="__main__")
 def pages():
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         page = path.relative_to(ROOT)
-        if page.parts[:2] not in (("docs", "reference"), ("docs", "api")):
+        if page.parts[:2] not in (("docs", "reference"), ("docs", "api"), ("docs", "python")):
             yield page, path.read_text(encoding="utf-8")
 
 

@@ -127,7 +127,7 @@ def check(root, folder):
     programs, problems, checked = Programs(root, folder), [], 0
     for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
         page = path.relative_to(root)
-        if not path.is_file() or page.parts[:2] in (("docs", "decisions"), ("docs", "reference"), ("docs", "api")):
+        if not path.is_file() or page.parts[:2] in (("docs", "decisions"), ("docs", "reference"), ("docs", "api"), ("docs", "python")):
             continue
         for line, words in commands_of(path.read_text(encoding="utf-8")):
             found = programs.problem(words)

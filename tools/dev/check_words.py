@@ -46,7 +46,7 @@ PHRASES = [
 PHRASE = re.compile("|".join(f"(?P<p{i}>{phrase})" for i, (phrase, _) in enumerate(PHRASES)), re.IGNORECASE)
 PATTERN = re.compile("|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)
 # Generated pages repeat the sources; these files list the words.
-SKIPPED = ("third_party/", "tests/golden/", "docs/reference/", "docs/api/", "tools/dev/check_words")
+SKIPPED = ("third_party/", "tests/golden/", "docs/reference/", "docs/api/", "docs/python/", "tools/dev/check_words")
 TEXTS = (".cc", ".h", ".inc", ".in", ".py", ".md", ".txt", ".cmake", ".js", ".css", ".html", ".json")
 
 

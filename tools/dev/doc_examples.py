@@ -5,8 +5,8 @@ usage: doc_examples.py --generate OUT.cc --root ROOT   one GoogleTest program of
        doc_examples.py --program PAGE.md               the page's first example with a main
        doc_examples.py --cmake PAGE.md                 the page's first ```cmake block
 
-An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (except docs/reference/, which is
-generated), or the text between @code and @endcode in a /// comment of a header under meshard/.
+An example is a ```cpp block of README.md, CONTRIBUTING.md or docs/**/*.md (except docs/reference/, docs/api/
+and docs/python/, which are generated), or the text between @code and @endcode in a /// comment of a header under meshard/.
   ```cpp           compiled and run; the body of a function, or a program if it has a main
   ```cpp no-run    only compiled (`@code no-run` in a header)
   ```cpp from PATH a part of that file, which must contain it word for word
@@ -166,7 +166,7 @@ def collect(root):
     found = []
     for path in [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]:
         page = path.relative_to(root)
-        if path.is_file() and page.parts[:2] != ("docs", "reference"):
+        if path.is_file() and page.parts[:2] not in (("docs", "reference"), ("docs", "api"), ("docs", "python")):
             quotes = []
             found += page_examples(page, path.read_text(encoding="utf-8"), quotes)
             for line, name, text in quotes:

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Writes docs/api: every public name of the public headers, its header, and the first sentence of its comment.
+"""Writes docs/api: every public name of the public headers, its declaration, its header, and the first sentence of its comment.
 
 usage: api_index.py [--root ROOT] [--check] [FOLDER]
 
 Public are the headers that are installed: those under meshard/ that are neither in a folder `internal` nor of tests.
 Names are those at the level of a namespace, but for namespaces `internal` and `detail`, and the macros; members
 belong to their class. A name that has no comment of its own has that of the declaration above it, as in the op
-reference. --check writes nothing, names each page that is not current, and ends with 1 if there is one.
+reference; a comment may also follow the first line of a declaration (`///<`). A name without a comment is an error.
+--check writes nothing, names each page that is not current, and ends with 1 if there is one.
 Relies on the project's format: what belongs to a namespace starts in the first column.
 """
 
@@ -24,16 +25,41 @@ FUNCTION = re.compile(r"\b(operator\s*(?:\(\)|[^\s\w(]+|\"\"\s*\w+)|\w+)\s*\(")
 
 
 class Name:
-    """One row: a public name and where it is declared."""
+    """A public name: where it is declared, and the declarations of its overloads."""
 
-    def __init__(self, name, kind, header, sentence):
-        self.name, self.kind, self.header, self.sentence = name, kind, header, sentence
+    def __init__(self, name, kind, header, sentence, line):
+        self.name, self.kind, self.header, self.sentence, self.line = name, kind, header, sentence, line
+        self.declarations = []
 
 
 def public_headers(root):
     """Paths relative to `root`, in order."""
     return [str(path.relative_to(root)) for path in sorted((root / "meshard").rglob("*.h"))
             if "internal" not in path.parts and "_test" not in path.name]
+
+
+ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|et al|cf|vs|no|approx|[A-Z])\.$")
+
+
+def sentence_end(text):
+    """Index after the first sentence of `text`.
+
+    It ends at a period outside of parentheses and code, which a capital, a backtick, a bracket or nothing follows.
+    """
+    depth, code = 0, False
+    for i, char in enumerate(text):
+        if char == "`":
+            code = not code
+        elif code:
+            continue
+        elif char in "([{":
+            depth += 1
+        elif char in ")]}":
+            depth = max(depth - 1, 0)  # a range such as [0, 1)
+        elif char == "." and depth == 0 and text[i - 1:i] not in ("", ".", " ") and \
+                re.match(r"\s+[A-Z`\[({]|\s*$", text[i + 1:]) and not ABBREVIATION.search(text[:i + 1]):
+            return i + 1
+    return len(text)
 
 
 def first_sentence(comment):
@@ -45,9 +71,7 @@ def first_sentence(comment):
             break
         words.append(text)
     text = re.sub(r"\s@\w+ .*", "", " ".join(words))
-    # A period ends a sentence if a capital, a backtick or nothing follows it; `e.g. X` and `1.5` do not.
-    match = re.match(r"(.*?[^.\s][.:])(?=\s+[A-Z`\[({]|$)", text)
-    return (match[1] if match else text).rstrip(":")
+    return text[:sentence_end(text)].rstrip(":")
 
 
 def without_marks(name):
@@ -55,7 +79,7 @@ def without_marks(name):
 
 
 def statements(text):
-    """(namespaces around it, comment lines, text) of each declaration at the level of a namespace."""
+    """(namespaces around it, comment lines, text, line number) of each declaration at the level of a namespace."""
     lines, scopes, comment, fresh, i = text.splitlines(), [], [], True, 0
     while i < len(lines):
         line = lines[i]
@@ -73,14 +97,16 @@ def statements(text):
         elif line.startswith("#"):
             define = re.match(r"#define (\w+)", line)
             if define:
-                yield None, comment, line
+                yield None, comment, line, i + 1
             while line.endswith("\\"):
                 i += 1
                 line = lines[i]
             comment, fresh = [], True
         elif not line[0].isspace() and scopes:
             end = statement_end(lines, i)
-            yield scopes, comment, "\n".join(lines[i:end])
+            head = line if not line.startswith("template") else "\n".join(lines[i:i + 2])
+            after = re.search(r"///<.*", head)
+            yield scopes, [after[0]] if after else comment, "\n".join(lines[i:end]), i + 1
             i, fresh = end - 1, True
         i += 1
 
@@ -120,7 +146,7 @@ def classify(text):
     """(name, kind); None for what declares nothing of its own: specializations, friends, forward declarations."""
     if define := re.match(r"#define (\w+)", text):
         return define[1], "macro"
-    if re.match(r"template\s*<\s*>", text):
+    if re.match(r"template\s*<\s*>", text) or re.match(r"enum class \w+;", text):
         return None
     text = re.sub(r"\[\[\w+\]\]\s*", "", without_template(text))
     for pattern, kind in ((ALIAS, "type"), (CONCEPT, "concept")):
@@ -135,14 +161,68 @@ def classify(text):
     if value and "(" not in head.split("=")[0]:
         return value[1], "value"
     match = FUNCTION.search(head)
+    if match and re.search(r"\w::$", head[:match.start()]):
+        return None  # a member, defined outside of its class
     return (re.sub(r"\s", "", match[1]) if match else None, "function") if match else None
+
+
+MEMBER = re.compile(r"^  (?!using|friend|static|return|explicit|MESHARD_|//)[\w:][^()]*?\w(?:\[\])?(?:\s*=\s*[^;]*|\{[^;]*\})?;", re.MULTILINE)
+LONGEST_VALUE = 3  # lines of a constant or macro that are shown
+
+
+def members_of(text):
+    """The data members of a struct, each with its comments, as they are in the header."""
+    lines, found, comment = text.split("\n"), [], []
+    for line in lines[1:]:
+        if line.startswith("  ///"):
+            comment.append(line)
+        elif MEMBER.match(line + "\n"):
+            found += [*comment, line]
+            comment = []
+        else:
+            comment = []
+    return found
+
+
+def shown(text, kind):
+    """A declaration as the index shows it: a function without its body, a struct with its data members only."""
+    first, *rest = text.split("\n", 2 if text.startswith("template") else 1)
+    text = re.sub(r"[ \t]*///<[^\n]*", "", "\n".join([first, *rest[:-1]])) + "".join("\n" + each for each in rest[-1:])
+    if kind == "macro":
+        return text.removesuffix("\\").rstrip()
+    lines = text.split("\n")
+    if kind == "value":
+        return text if len(lines) <= LONGEST_VALUE else text.split("=")[0].split("{")[0].rstrip() + ";"
+    if kind == "concept" or text.startswith("using") or re.search(r"^(?:template <.*>\s*)?using\b", text):
+        return text
+    if re.match(r"enum class", text):
+        return text
+    if kind == "type":
+        head = text[:body_start(text)].rstrip()
+        members = members_of(text) if re.search(r"^(?:template.*\n?)?struct\b", text) else []
+        return head + (" {\n" + "\n".join(members) + "\n};" if members else ";")
+    start = body_start(text)
+    text = text if start is None else text[:start].rstrip() + ";"
+    return re.sub(r"\)\s*:\s[^;]*;$", ");", re.sub(r"^inline |^(template <[^\n]*>\n)inline ", lambda m: m[1] or "", text))
+
+
+def body_start(text):
+    """Index of the brace that opens the body of a function or class; None without one."""
+    depth = angles = 0
+    for i, char in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(char, 0)
+        if char == "{" and depth == 0:
+            return i
+        if char == ";" and depth == 0 and not angles:
+            return None
+    return None
 
 
 def names_of(header, text):
     """The public names of one header, each once, in the order of the header."""
     found = {}
     title = re.match(r"// (.+\.)$", text.split("\n", 1)[0])
-    for scopes, comment, declaration in statements(text):
+    for scopes, comment, declaration, line in statements(text):
         if scopes is not None and HIDDEN & set("::".join(scopes).split("::")):
             continue
         named, sentence = classify(declaration), first_sentence(comment)
@@ -152,11 +232,19 @@ def names_of(header, text):
             continue
         scope = "::".join(part for part in "::".join(scopes or []).split("::")[1:] if part)
         name = f"{scope}::{named[0]}" if scope else named[0]
-        if name not in found:
-            found[name] = Name(name, named[1], header, sentence)
-        elif not found[name].sentence:
-            found[name].sentence = sentence
-    return [each for each in found.values() if not each.name.endswith("_")]
+        if name.endswith("_"):
+            continue
+        each = found.setdefault(name, Name(name, named[1], header, sentence, line))
+        result = re.match(r"(\w+) \w+\(", declaration)  # a struct of results describes its function
+        each.sentence = each.sentence or sentence or (found[result[1]].sentence if result and result[1] in found else "")
+        each.declarations.append(shown(declaration, named[1]))
+    return list(found.values())
+
+
+def undocumented(folders):
+    """A line for each name without a comment."""
+    return [f"{each.header}:{each.line}: {each.name} has no comment: its first sentence is missing in docs/api"
+            for names in folders.values() for each in names if not each.sentence]
 
 
 def read(root):
@@ -169,18 +257,28 @@ def read(root):
     return {folder: names for folder, names in folders.items() if names}
 
 
-def cell(text):
-    return text.replace("|", "\\|").replace("<", "&lt;") if "`" not in text else text.replace("|", "\\|")
+SOURCE = "\n<!-- Written by `./dev docs` from the public headers; edit those. -->\n"
+
+
+def prose(text):
+    """Text as Markdown: outside of code, `<`, `*` and `_` are no marks."""
+    parts = text.split("`")
+    for i in range(0, len(parts), 2):
+        parts[i] = re.sub(r"(?<=\S)\*|\*(?=\S)", r"\\*", parts[i].replace("<", "&lt;"))
+    return "`".join(parts)
 
 
 def folder_page(folder, names):
-    """The page of one folder: a table of the names, in alphabetical order without regard to case."""
-    lines = [f"# API: {folder}", "", "Written by `./dev docs` from the public headers; edit those. "
-             f"[All folders](README.md), [what the folder is for](../concepts/{folder}.md).", "",
-             "| name | | kind | header |", "|---|---|---|---|"]
-    for each in sorted(names, key=lambda name: (name.name.lower(), name.header)):
-        lines.append(f"| `{each.name.replace('|', chr(92) + '|')}` | {cell(each.sentence)} | {each.kind} | `{each.header.removeprefix('meshard/')}` |")
-    return "\n".join(lines) + "\n"
+    """The page of one folder: a section for each header, with its names in the order of the header."""
+    lines = [f"# API: {folder}", "", f"{len(names):,} names. [All folders](README.md), "
+             f"[what the folder is for](../concepts/{folder}.md)."]
+    header = None
+    for each in names:
+        if each.header != header:
+            header = each.header
+            lines += ["", f"## `{header}`"]
+        lines += ["", f"### `{each.name}`", "", prose(each.sentence), "", "```cpp", *each.declarations, "```"]
+    return "\n".join(lines) + "\n" + SOURCE
 
 
 def pages(root):
@@ -194,13 +292,14 @@ def pages(root):
         out[f"{folder}.md"] = text
     total = sum(len(names) for names in folders.values())
     lines = ["# API index", "",
-             "Every public name of the public headers, with its header and the first sentence of its comment. Written by `./dev docs` from the",
-             "headers; edit those. The comments in the headers have the whole contract: shapes, preconditions, errors. All names are in the namespace",
-             "`meshard`. `<meshard/meshard.h>` includes what programs need, `<meshard/core.h>` what they need to compute. For the ops, the [op reference](../reference/README.md) has more.", "",
+             "Every public name of the public headers: its declaration and the first sentence of its comment. The comments in the headers",
+             "have the whole contract: shapes, preconditions, errors. All names are in the namespace `meshard`. `<meshard/meshard.h>`",
+             "includes what programs need, `<meshard/core.h>` what they need to compute. For the ops, the [op reference](../reference/README.md)",
+             "has more; the names in Python are in the [Python reference](../python/README.md).", "",
              f"{total:,} names in {len(folders)} folders:", "", "| folder | names | headers |", "|---|---|---|"]
     for folder, names in sorted(folders.items()):
         lines.append(f"| [{folder}]({folder}.md) | {len(names)} | {len({each.header for each in names})} |")
-    out["README.md"] = "\n".join(lines) + "\n"
+    out["README.md"] = "\n".join(lines) + "\n" + SOURCE
     return out
 
 
@@ -211,6 +310,10 @@ def main():
     parser.add_argument("folder", type=pathlib.Path, nargs="?")
     arguments = parser.parse_args()
     folder = arguments.folder or arguments.root / "docs/api"
+    missing = undocumented(read(arguments.root))
+    if missing:
+        print("\n".join(missing))
+        return 1
     wanted = pages(arguments.root)
     present = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
     stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))

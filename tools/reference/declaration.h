@@ -13,7 +13,9 @@ struct Declaration {
   DeclarationKind kind;
   std::string_view header;   ///< `meshard/ops/power.h`
   std::string_view title;    ///< the header's first comment line; may be empty
-  std::string_view comment;  ///< with its `///`
+  std::string_view comment;  ///< with its `///`; overloads share it
+  std::string_view prose;    ///< the comment as Markdown, without its errors
+  std::string_view errors;   ///< as Markdown; may be empty
   std::string_view text;     ///< a function without its body, a class without its members
 };
 

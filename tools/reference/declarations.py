@@ -3,9 +3,9 @@
 
 usage: declarations.py --root ROOT --out OUT.inc HEADER...
 
-Writes one `{name, kind, header, title, comment, text},` for each declaration at namespace level that has a `///`
-comment, in the order of the given headers (paths relative to ROOT). Consecutive declarations without an empty line
-share the comment above the first one. `title` is the first `//` line of the header, if there is one. Relies on the
+Writes one `{name, kind, header, title, comment, prose, errors, text},` for each declaration at namespace level that has
+a `///` comment, in the order of the given headers (paths relative to ROOT). Consecutive declarations without an empty line
+share the comment above the first one. `prose` and `errors` are the comment as Markdown (comment_text.py). `title` is the first `//` line of the header, if there is one. Relies on the
 project's format: namespaces are not indented, and their members start in the first column.
 """
 
@@ -13,6 +13,8 @@ import argparse
 import pathlib
 import re
 import sys
+
+import comment_text
 
 TYPE = re.compile(r"^(?:struct|class|enum class|using|concept)\s+(\w+)")
 FUNCTION = re.compile(r"\b(operator\s*\S+?|\w+)\(")
@@ -112,8 +114,9 @@ def main():
     try:
         for header in arguments.headers:
             for d in read(header, (pathlib.Path(arguments.root) / header).read_text(encoding="utf-8")):
+                prose, errors = comment_text.markdown(d.comment)
                 rows.append(f"{{{raw(d.name)}, DeclarationKind::{d.kind}, {raw(d.header)}, {raw(d.title)},\n"
-                            f"{raw(d.comment)},\n{raw(d.text)}}},\n")
+                            f"{raw(d.comment)},\n{raw(prose)},\n{raw(errors)},\n{raw(d.text)}}},\n")
     except ValueError as error:
         print(f"declarations: {error}", file=sys.stderr)
         return 1

@@ -4,7 +4,8 @@
 usage: field_comments.py --root ROOT --out OUT.inc HEADER...
 
 Writes one `{"MemoryUse.aliased", "The part of ..."},` for each member with a `///` comment, and one for each struct, in
-the order of the names (of bytes). A comment belongs to the declaration that follows it. Names in comments are written as
+the order of the names (of bytes). A comment belongs to the declaration that follows it, or with `///<` to the one
+before it. Names in comments are written as
 in Python: `CollectiveKind.kSend` for `CollectiveKind::kSend`.
 """
 
@@ -57,6 +58,8 @@ def read(text):
             ends = (")",) if re.match(r" MESHARD_\w*FIELDS", declaration) else (";", "{", "}")
             if not declaration.rstrip().endswith(ends):
                 continue
+            if after := re.search(r"///<(.*)", stripped):
+                comment = comment or [after[1]]
             if comment:
                 for name in names(declaration):
                     comments.setdefault(f"{scopes[-1][1]}.{name}", sentence(comment))

@@ -32,6 +32,7 @@ struct Box {
   /// Not a member's.
 
   int other = 0;
+  int area = 0;  ///< width times height
 
   MESHARD_FIELDS(name, corners, from, to,
                  sizes, other, total())
@@ -58,6 +59,7 @@ class FieldComments(unittest.TestCase):
             "Box.from": "From where, and to where.",
             "Box.to": "From where, and to where.",
             "Box.sizes": "By key.",
+            "Box.area": "Width times height.",
             "Box.total": "Name + other.",
             "Box.rest": "The rest, in words.",
         })

@@ -16,6 +16,9 @@ namespace meshard::tool {
 namespace {
 
 constexpr std::string_view kComposites = "meshard/ops/composite/";
+constexpr std::string_view kSource =
+    "\n<!-- Written by `./dev docs` from the definitions of the ops and their headers; edit those. "
+    "-->\n";
 constexpr std::string_view kDimensionNumbers = "meshard/stablehlo/types.h";
 
 std::string block(std::string_view language, std::string_view text) {
@@ -23,19 +26,32 @@ std::string block(std::string_view language, std::string_view text) {
   return cat("```", language, "\n", text, "\n```\n");
 }
 
-// Formats declarations below their shared comment.
-std::string declarations_text(const std::vector<const Declaration*>& declarations) {
+// Each comment as prose, and below it the declarations that share it; with a heading, such as
+// `###`, before each, which names the first of them.
+std::string documented(const std::vector<const Declaration*>& declarations,
+                       std::string_view heading = {}, bool with_errors = true) {
   std::string out;
-  std::string_view last;
-  for (const Declaration* declaration : declarations) {
-    if (declaration->comment != last) {
-      if (!out.empty()) out += '\n';
-      out += cat(declaration->comment, "\n");
-    }
-    last = declaration->comment;
-    out += cat(declaration->text, "\n");
+  for (std::size_t first = 0; first < declarations.size();) {
+    const Declaration& head = *declarations[first];
+    std::string text;
+    for (; first < declarations.size() && declarations[first]->comment == head.comment; ++first)
+      text += cat(declarations[first]->text, "\n");
+    if (!out.empty()) out += '\n';
+    if (!heading.empty()) out += cat(heading, " ", head.name, "\n\n");
+    if (!head.prose.empty()) out += cat(head.prose, "\n\n");
+    out += block("cpp", text);
+    if (with_errors && !head.errors.empty()) out += cat("\nErrors: ", head.errors, "\n");
   }
-  if (!out.empty()) out.pop_back();
+  return out;
+}
+
+// The errors of all functions of an op, each once.
+std::string errors_of(const std::vector<const Declaration*>& functions) {
+  std::string out;
+  std::set<std::string_view> seen;
+  for (const Declaration* function : functions)
+    if (!function->errors.empty() && seen.insert(function->errors).second)
+      out += cat(out.empty() ? "" : " ", function->errors);
   return out;
 }
 
@@ -47,21 +63,25 @@ std::vector<const Declaration*> functions_named(std::string_view name) {
   return found;
 }
 
+// Ends at a period outside of parentheses and code, before a space.
 std::string first_sentence(std::string_view text) {
-  for (std::size_t i = 0; i + 1 < text.size(); ++i)
-    if (text[i] == '.' && text[i + 1] == ' ') return std::string(text.substr(0, i + 1));
+  int depth = 0;
+  bool code = false;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '`') code = !code;
+    if (code) continue;
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] == '.' && text[i + 1] == ' ' && depth == 0)
+      return std::string(text.substr(0, i + 1));
+  }
   return std::string(text);
 }
 
-// The text of a comment, without its marks.
-std::string plain(std::string_view comment) {
-  std::string out;
-  while (!comment.empty()) {
-    std::string_view line = comment.substr(0, comment.find('\n'));
-    comment.remove_prefix(std::min(line.size() + 1, comment.size()));
-    line.remove_prefix(std::min(line.find_first_not_of("/ "), line.size()));
-    out += cat(out.empty() ? "" : " ", line);
-  }
+// Text in one line.
+std::string one_line(std::string_view text) {
+  std::string out(text);
+  std::replace(out.begin(), out.end(), '\n', ' ');
   return out;
 }
 
@@ -69,7 +89,7 @@ std::string plain(std::string_view comment) {
 std::string summary(const OpDef& op) {
   if (!op.doc.empty()) return first_sentence(op.doc);
   for (const Declaration* function : functions_named(op.name))
-    if (!function->comment.empty()) return first_sentence(plain(function->comment));
+    if (!function->prose.empty()) return first_sentence(one_line(function->prose));
   throw InternalError(cat("no header describes ", op.name));
 }
 
@@ -140,12 +160,15 @@ std::string op_page(const OpDef& op) {
   if (functions.empty()) throw InternalError(cat("no public header declares ", op.name));
   std::string out = cat("# ", op.name, "\n\n");
   if (!op.doc.empty()) out += cat(op.doc, "\n\n");
-  out += block("cpp", declarations_text(functions));
-  if (!types.empty()) out += "\n" + block("cpp", declarations_text(types));
+  out += documented(functions, {}, /*with_errors=*/false);
+  if (!types.empty()) out += "\n" + documented(types);
   out += cat("\n`#include \"", functions[0]->header, "\"`, or `<meshard/meshard.h>`\n\n");
   out += cat("- operands: ", op.operands.empty() ? "none" : cat("`", op.operands, "`"), "\n");
   out += cat("- attributes: ", attributes(node), "\n");
-  out += cat("- derivative: ", derivative(op, node), "\n\n## Example\n\n");
+  out += cat("- derivative: ", derivative(op, node), "\n");
+  if (std::string errors = errors_of(functions); !errors.empty())
+    out += cat("- errors: ", one_line(errors), "\n");
+  out += "\n## Example\n\n";
   out += cat("With `x` and `y` of type `f32[2,3]`,\n\n", block("cpp", op.example));
   out += cat("\nis recorded as\n\n", block("text", to_string(graph)));
   out += cat("\nand reaches the compiler as\n\n", block("mlir", stablehlo_lines(graph)));
@@ -159,10 +182,9 @@ std::string declaration_page(std::string_view name) {
   for (const Declaration& declaration : all_declarations())
     if (declaration.name == name) found.push_back(&declaration);
   if (found.empty()) return {};
-  std::string out = cat("# ", name, "\n\n", block("cpp", declarations_text(found)));
+  std::string out = cat("# ", name, "\n\n", documented(found));
   if (found[0]->kind == DeclarationKind::kFunction)
-    if (auto types = types_of(found); !types.empty())
-      out += "\n" + block("cpp", declarations_text(types));
+    if (auto types = types_of(found); !types.empty()) out += "\n" + documented(types);
   return out + cat("\n`#include \"", found[0]->header, "\"`, or `<meshard/meshard.h>`\n");
 }
 
@@ -184,20 +206,19 @@ std::string composites_page() {
     std::string_view file = header.substr(kComposites.size());
     out += cat("\n## ", file.substr(0, file.find('.')), "\n\n");
     if (!title.empty()) out += cat(first_sentence(title), "\n\n");
-    out += block("cpp", declarations_text(here));
+    out += documented(here, "###");
   }
-  return out;
+  return out += kSource;
 }
 
 std::string index_page() {
   std::string out =
       "# Reference\n\n"
-      "Written by `./dev docs` from the definitions of the ops; edit those. Each primitive has a "
-      "page; functions made of\nprimitives are on [one page](composites.md). `meshard op NAME` "
-      "prints the same.\n\n| primitive | |\n|---|---|\n";
+      "Each primitive has a page; functions made of primitives are on [one page](composites.md). "
+      "`meshard op NAME`\nprints the same.\n\n| primitive | |\n|---|---|\n";
   for (const OpDef* op : all_ops())
     out += cat("| [", op->name, "](", op->name, ".md) | ", summary(*op), " |\n");
-  return out;
+  return out += kSource;
 }
 
 std::string list_of_names() {

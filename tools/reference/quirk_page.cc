@@ -30,7 +30,6 @@ std::string rows_of(QuirkEffect effect, bool only_slow) {
 std::string quirks_page() {
   return cat(
       "# Quirks of compilers and plugins\n\n"
-      "Written by `./dev docs` from `meshard/quirks/quirk_list.inc`; edit that. "
       "[What the table is for](../concepts/quirks.md).\n\n"
       "`meshard doctor --quirks` lists those that count for a plugin. "
       "`MESHARD_QUIRKS=-window-fills` turns one off.\n\n## Programs with wrong values, or that end "
@@ -38,7 +37,8 @@ std::string quirks_page() {
       rows_of(QuirkEffect::kModule, false), "\n## Slow programs\n",
       rows_of(QuirkEffect::kModule, true), "\n## Options of the compiler\n",
       rows_of(QuirkEffect::kCompile, false), "\n## Launches\n",
-      rows_of(QuirkEffect::kLaunch, false));
+      rows_of(QuirkEffect::kLaunch, false),
+      "\n<!-- Written by `./dev docs` from `meshard/quirks/quirk_list.inc`; edit that. -->\n");
 }
 
 }  // namespace meshard::tool

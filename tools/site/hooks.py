@@ -13,7 +13,7 @@ sys.path.insert(0, str(HERE))
 import pages  # noqa: E402
 
 LOG = logging.getLogger("mkdocs.hooks")  # --strict counts its warnings
-SECTIONS = {"Ops": "reference", "C++ API": "api", "Decisions": "decisions"}
+SECTIONS = {"Ops": "reference", "Python reference": "python", "C++ API": "api", "Decisions": "decisions"}
 STYLE = {"site.css": "assets/site.css", "worker_of_file.js": "assets/worker_of_file.js"}
 
 

@@ -39,7 +39,7 @@ struct Complex {
     return a.real == b.real && a.imag == b.imag;
   }
 };
-
+/// An element of c64, or of c128.
 using Complex64 = Complex<float>;
 using Complex128 = Complex<double>;
 

@@ -33,7 +33,7 @@ namespace dtypes {
 /// The dtypes used when only the kind (integer, float) is known, as in JAX without 64-bit mode.
 inline constexpr DType kDefaultInteger = DType::i32;
 inline constexpr DType kDefaultFloat = DType::f32;
-
+/// i8 to i64, or u8 to u64.
 constexpr bool is_signed_integer(DType d) { return d >= DType::i8 && d < DType::u8; }
 constexpr bool is_unsigned_integer(DType d) { return d >= DType::u8 && d < DType::f16; }
 /// Signed or unsigned; bool is not an integer (array API kinds).
@@ -75,7 +75,7 @@ Result<DType> parse_dtype(std::string_view text);
 
 /// The name of the element type in StableHLO text: `f32`, `i1`, `ui8`, `f8E4M3FN`.
 std::string_view stablehlo_name(DType d);
-/// @error invalid argument if the text is not the StableHLO name of a DType.
+/// The DType of a name. @error invalid argument if the text is not the StableHLO name of a DType.
 Result<DType> parse_stablehlo_dtype(std::string_view text);
 
 namespace internal {
@@ -161,7 +161,7 @@ struct IntegerLimits {
   std::int64_t min;
   std::uint64_t max;
 };
-/// @pre `d` is bool or an integer type
+/// The smallest and the largest value. @pre `d` is bool or an integer type
 IntegerLimits integer_limits(DType d);
 
 /// Properties of a floating-point type.
@@ -172,7 +172,7 @@ struct FloatLimits {
   double smallest_normal;  ///< smallest positive normal number
   bool has_infinity;
 };
-/// @pre `d` is a real floating-point type
+/// The limits of a type. @pre `d` is a real floating-point type
 FloatLimits float_limits(DType d);
 
 }  // namespace meshard

@@ -136,7 +136,7 @@ class SmallFloat {
 
   Bits bits_ = 0;
 };
-
+/// An element of the dtype with this name; of f16: Half.
 using Half = SmallFloat<std::uint16_t, 5, 10, 15, SpecialCodes::kIeee>;
 using BFloat16 = SmallFloat<std::uint16_t, 8, 7, 127, SpecialCodes::kIeee>;
 using Float8E4M3FN = SmallFloat<std::uint8_t, 4, 3, 7, SpecialCodes::kFinite>;

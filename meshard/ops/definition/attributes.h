@@ -20,11 +20,13 @@ namespace meshard {
 
 // Elements, and their places.
 
+/// Attributes of the op constant.
 struct ConstantAttributes {
   HostArray value;
   MESHARD_FIELDS(value)
 };
 
+/// Attributes of the op iota.
 struct IotaAttributes {
   DType dtype = DType::i32;
   Shape shape;
@@ -32,57 +34,68 @@ struct IotaAttributes {
   MESHARD_FIELDS(dtype, shape, dimension)
 };
 
+/// Attributes of the op bitcast_convert.
 struct BitcastConvertAttributes {
   DType dtype = DType::f32;
   MESHARD_FIELDS(dtype)
 };
 
+/// Attributes of the op reshape.
 struct ReshapeAttributes {
   Shape shape;
   MESHARD_FIELDS(shape)
 };
 
+/// Attributes of the op broadcast_in_dim.
 struct BroadcastInDimAttributes {
   Shape shape;
   Dimensions dimensions;  ///< the result's dimension for each dimension of the operand
   MESHARD_FIELDS(shape, dimensions)
 };
 
+/// Attributes of the op permute_dims.
 struct PermuteDimsAttributes {
   Dimensions permutation;  ///< dimension i of the result is dimension permutation[i] of the operand
   MESHARD_FIELDS(permutation)
 };
 
+/// Attributes of the op flip.
 struct FlipAttributes {
   Dimensions dimensions;  ///< ascending, not negative
   MESHARD_FIELDS(dimensions)
 };
 
+/// Attributes of the op concat.
 struct ConcatAttributes {
   std::int64_t dimension = 0;
   MESHARD_FIELDS(dimension)
 };
 
+/// Attributes of the op pad.
 struct PadAttributes {
   Dimensions low, high, interior;
   MESHARD_FIELDS(low, high, interior)
 };
 
+/// Attributes of the op slice.
 struct SliceAttributes {
   Dimensions start, stop, stride;
   MESHARD_FIELDS(start, stop, stride)
 };
 
+/// Attributes of the op dynamic_slice.
 struct DynamicSliceAttributes {
   Dimensions sizes;
   MESHARD_FIELDS(sizes)
 };
 
+/// Attributes of the op layer_slice.
 struct LayerSliceAttributes {
   std::int64_t layer = 0;
   MESHARD_FIELDS(layer)
 };
 
+/// Attributes of the op gather.
 struct GatherAttributes : GatherDimensions {
   Dimensions slice_sizes;
   bool indices_are_sorted = false;
@@ -99,6 +112,7 @@ struct ScatterAttributes : ScatterDimensions {
                  indices_are_sorted, unique_indices)
 };
 
+/// Attributes of the op sort.
 struct SortAttributes {
   std::int64_t dimension = 0;
   bool descending = false;
@@ -121,11 +135,13 @@ struct CumulativeAttributes {
   MESHARD_FIELDS(dimension, reverse)
 };
 
+/// Attributes of the op reduce_window.
 struct ReduceWindowAttributes {
   Dimensions window, strides, low, high, base_dilation, window_dilation;
   MESHARD_FIELDS(window, strides, low, high, base_dilation, window_dilation)
 };
 
+/// Attributes of the op dot_general.
 struct DotGeneralAttributes : DotDimensions {
   DType result_dtype = DType::f32;
   std::optional<Sharding> result_sharding;  ///< over a mesh with explicit axes
@@ -133,6 +149,7 @@ struct DotGeneralAttributes : DotDimensions {
                  result_sharding)
 };
 
+/// Attributes of the op convolution.
 struct ConvolutionAttributes {
   /// Order: batch, feature, spatial; for the kernel: output feature, input feature, spatial.
   Dimensions input, kernel, result;
@@ -142,12 +159,14 @@ struct ConvolutionAttributes {
                  feature_groups, batch_groups)
 };
 
+/// Attributes of the op fft.
 struct FftAttributes {
   FftKind kind = FftKind::kFft;
   Dimensions lengths;  ///< of the last 1 to 3 dimensions, which are transformed
   MESHARD_FIELDS(kind, lengths)
 };
 
+/// Attributes of the op rng_bit_generator.
 struct RngBitGeneratorAttributes {
   RngAlgorithm algorithm = RngAlgorithm::kDefault;
   DType dtype = DType::u32;
@@ -171,6 +190,7 @@ struct ShardToFullAttributes {
   MESHARD_FIELDS(sharding, shape)
 };
 
+/// Attributes of the op all_gather.
 struct AllGatherAttributes {
   AxisList axes;
   std::int64_t size = 1;
@@ -179,6 +199,7 @@ struct AllGatherAttributes {
   MESHARD_FIELDS(axes, size, dimension, invariant)
 };
 
+/// Attributes of the op all_reduce.
 struct AllReduceAttributes {
   AxisList axes;
   std::int64_t size = 1;
@@ -186,6 +207,7 @@ struct AllReduceAttributes {
   MESHARD_FIELDS(axes, size, kind)
 };
 
+/// Attributes of the op all_to_all.
 struct AllToAllAttributes {
   AxisList axes;
   std::int64_t size = 1;
@@ -194,6 +216,7 @@ struct AllToAllAttributes {
   MESHARD_FIELDS(axes, size, split, concat)
 };
 
+/// Attributes of the op collective_permute.
 struct CollectivePermuteAttributes {
   AxisList axes;
   std::int64_t size = 1;
@@ -201,6 +224,7 @@ struct CollectivePermuteAttributes {
   MESHARD_FIELDS(axes, size, sources, targets)
 };
 
+/// Attributes of the op reduce_scatter.
 struct ReduceScatterAttributes {
   AxisList axes;
   std::int64_t size = 1;
@@ -210,6 +234,7 @@ struct ReduceScatterAttributes {
 
 // Calls of this process.
 
+/// Attributes of the op debug_print.
 struct DebugPrintAttributes {
   std::string format;
   /// True: prints nothing, but the result needs the values.
@@ -217,6 +242,7 @@ struct DebugPrintAttributes {
   MESHARD_FIELDS(format, silent)
 };
 
+/// Attributes of the op pure_callback.
 struct PureCallbackAttributes {
   std::int64_t function = 0;  ///< its number in this process
   std::string results;        ///< the results' types, as `f32[4,8] i32[]`
@@ -225,6 +251,7 @@ struct PureCallbackAttributes {
 
 // Bodies: loops, branches and checkpoint.
 
+/// Attributes of the op scan.
 struct ScanAttributes {
   /// A single body: from carries, slices and captured values to carries and slices.
   std::vector<Body> bodies;
@@ -239,6 +266,7 @@ struct ScanAttributes {
   MESHARD_FIELDS(bodies, length, num_carries, num_sliced, reverse, unroll, extends)
 };
 
+/// Attributes of the op while_loop.
 struct WhileAttributes {
   /// Two: from carries and captured values to whether to continue, and to the next carries.
   std::vector<Body> bodies;
@@ -246,6 +274,7 @@ struct WhileAttributes {
   MESHARD_FIELDS(bodies, num_carries)
 };
 
+/// Attributes of the op switch.
 struct SwitchAttributes {
   /// One per case: from the arguments and captured values to the results.
   std::vector<Body> bodies;
@@ -254,6 +283,7 @@ struct SwitchAttributes {
   MESHARD_FIELDS(bodies, num_arguments, extends)
 };
 
+/// Attributes of the op checkpoint.
 struct CheckpointAttributes {
   /// A single body: from the arguments and captured values to the results.
   std::vector<Body> bodies;

@@ -488,7 +488,18 @@ void bind_tensor(nb::module_& module) {
                          slot(Py_tp_hash, PyObject_HashNotImplemented),
                          {0, nullptr}};
   nb::class_<Tensor> type(module, "Tensor", nb::type_slots(slots), nb::is_weak_referenceable(),
-                          nb::dynamic_attr());
+                          nb::dynamic_attr(),
+                          "A value on devices or on the host, or a step of a program that computes "
+                          "it when it is read.\n\n"
+                          "It has a shape, a dtype and a sharding, and never changes: assignments "
+                          "to its elements replace what the name refers to. Operators and methods "
+                          "are those of NumPy arrays, and record ops. `numpy()`, `tolist()`, "
+                          "`item()` and printing compute the value and read it. Arrays of other "
+                          "libraries become tensors by asarray(), and tensors become arrays by "
+                          "`numpy.asarray` or DLPack.\n\n"
+                          "    >>> x = ms.arange(6).reshape(2, 3)\n"
+                          "    >>> x.shape, x.dtype, float(x.sum())\n"
+                          "    ((2, 3), dtype('int32'), 15.0)");
   tensor_type = reinterpret_cast<PyTypeObject*>(type.ptr());
   type.attr("__module__") = "meshard";
   type.attr("__array_priority__") = 100;  // NumPy's operators leave tensors to ours

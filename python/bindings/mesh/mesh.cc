@@ -376,6 +376,12 @@ sharded. Positions 0 to size-1 enumerate the axes in row-major order. A mesh mad
 a root; the operations derive meshes that share its devices. A slice, which has dropped axes,
 has several rows.
 
+    >>> mesh = ms.Mesh({"data": 2, "model": 4})
+    >>> mesh.size, mesh.shape, mesh.axis_names
+    (8, (2, 4), ('data', 'model'))
+    >>> print(ms.Mesh({"data": 2, "model": 2}, [4, 5, 6, 7]))
+    mesh<data=2, model=2; devices=[4,5,6,7]>
+
 Error: an invalid or repeated axis name; a size below 1; the number of ids is not the product of
 the sizes; an id is negative or repeated.)");
   bind_equality(type);

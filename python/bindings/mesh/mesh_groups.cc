@@ -173,7 +173,7 @@ void bind_global_mesh(nb::module_& module) {
              "The mesh of this thread's innermost MeshScope, else the process's mesh, else None.");
   module.def(
       "require_global_mesh", [] { return require_global_mesh(SourceLocation{}); },
-      "The same, but without a mesh it is an error.\n\nError: failed precondition: there is no "
+      "The global mesh; without one, an error.\n\nError: failed precondition: there is no "
       "global mesh.");
   module.def("set_global_mesh", &set_global_mesh, nb::arg("mesh").none(),
              "Sets the process's mesh; None removes it. All threads see the change at once, except "

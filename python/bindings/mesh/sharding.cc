@@ -99,7 +99,13 @@ void bind_spec(nb::module_& module) {
     P(("x", UNCONSTRAINED))      # "x" and what the compiler adds
 
 It may be shorter than the tensor's rank: the remaining dimensions are not split. `P` is short
-for PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").)");
+for PartitionSpec. P("x") and P("x", None) differ, and so do P(0) and P("x").
+
+    >>> spec = ms.P(("data", "model"), None)
+    >>> spec.axes(0), len(spec), spec[1]
+    (('data', 'model'), 2, None)
+
+Error: a dimension that is none of these; UNCONSTRAINED that is not the last of its tuple.)");
   bind_value(type);
   bind_items(
       type, [](const PartitionSpec& spec, std::size_t i) { return dimension_object(spec[i]); },
@@ -400,6 +406,13 @@ void bind_sharding(nb::module_& module) {
 
 A dimension that is split into n tiles has shards of its size divided by n, rounded up; the last
 ones may be shorter or empty.
+
+    >>> mesh = ms.Mesh({"data": 2, "model": 4})
+    >>> sharding = ms.Sharding(mesh, ms.P("data", None))
+    >>> sharding
+    Sharding(Mesh({'data': 2, 'model': 4}), P('data', None))
+    >>> sharding.num_replicas, sharding.is_fully_replicated
+    (4, False)
 
 Error: an axis that the mesh does not have, or that is used twice; a sub-axis that does not
 divide its axis; a spec longer than `ndim`.)");

@@ -205,7 +205,8 @@ void bind_conversions(nb::module_& module) {
   module.def(
       "axis_tile_assignment", [](const Sharding& it) { return axis_tile_assignment(it); },
       nb::arg("sharding"),
-      "The same, spelled out axis by axis: the V2 form that torch_xla passes to XLA.");
+      "The tile assignment of a sharding, spelled out axis by axis: the V2 form that torch_xla "
+      "passes to XLA.");
   module.def(
       "sharding_from_tiles",
       [](const Mesh& mesh, const TileAssignment& tiles, std::size_t ndim) {
@@ -341,7 +342,7 @@ void bind_replica_groups(nb::module_& module) {
       [](const Mesh& mesh, const std::vector<Integers>& groups) {
         return axes_of_groups(mesh, groups);
       },
-      nb::arg("mesh"), nb::arg("groups"), "The same for groups as lists.");
+      nb::arg("mesh"), nb::arg("groups"), "For groups as lists.");
 }
 
 void bind_texts(nb::module_& module) {

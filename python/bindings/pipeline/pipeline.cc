@@ -113,10 +113,11 @@ void bind_schedule(nb::module_& pipelines) {
           nb::arg("orders"), nb::arg("name") = "custom",
           "A schedule of one's own, from the actions of each worker in order: Actions or their "
           "texts. Raises as parse() does.")
-      .def_prop_ro("name", [](const Schedule& s) { return s.name(); })
-      .def_prop_ro("stages", &Schedule::stages)
-      .def_prop_ro("workers", &Schedule::workers)
-      .def_prop_ro("microbatches", &Schedule::microbatches)
+      .def_prop_ro(
+          "name", [](const Schedule& s) { return s.name(); }, "The name of the schedule.")
+      .def_prop_ro("stages", &Schedule::stages, "The number of stages.")
+      .def_prop_ro("workers", &Schedule::workers, "The number of workers.")
+      .def_prop_ro("microbatches", &Schedule::microbatches, "The number of microbatches.")
       .def_prop_ro("splits_gradients", &Schedule::splits_gradients,
                    "Whether the gradients of inputs and parameters are separate actions for some "
                    "microbatch.")
@@ -129,7 +130,7 @@ void bind_schedule(nb::module_& pipelines) {
             check_place(stage, s.stages(), "stage");
             return s.worker_of(stage);
           },
-          nb::arg("stage"))
+          nb::arg("stage"), "The worker that runs a stage.")
       .def(
           "order",
           [](const Schedule& s, int worker) {

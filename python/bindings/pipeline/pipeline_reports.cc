@@ -218,7 +218,9 @@ void bind_planning(nb::module_& pipelines) {
   nb::class_<Plan> plans(pipelines, "Plan",
                          "What plan() found. print() shows the best candidates.");
   add_fields<Plan>(plans, "PipelinePlan");
-  plans.def_prop_ro("anything_fits", &Plan::anything_fits)
+  plans
+      .def_prop_ro("anything_fits", &Plan::anything_fits,
+                   "True if a candidate fits into the memory of the devices.")
       .def_prop_ro("given_is_best", &Plan::given_is_best, comment_of("PipelinePlan.given_is_best"))
       .def(
           "reason",
@@ -231,7 +233,7 @@ void bind_planning(nb::module_& pipelines) {
           nb::arg("index"), "Why the candidate is where it is.")
       .def(
           "to_json", [](const Plan& p, std::size_t indent) { return to_json(p, indent); },
-          nb::arg("indent") = 0)
+          nb::arg("indent") = 0, "The plan as JSON.")
       .def("__str__", [](const Plan& p) { return p.to_string(); })
       .def("__repr__", [](const Plan& p) {
         return cat("<meshard.pipeline.Plan: ", p.ranking.size(), " candidates explained>");

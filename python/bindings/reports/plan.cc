@@ -424,7 +424,7 @@ void bind_plan(nb::module_& module) {
       .def(
           "to_string",
           [](const FoundPlans& f, std::size_t most) { return f.result.to_string(most); },
-          nb::arg("most") = 5)
+          nb::arg("most") = 5, "The text, with at most this many candidates.")
       .def("_repr_html_", page_of)
       .def("__str__", [](const FoundPlans& f) { return f.result.to_string(); })
       .def("__repr__", [](const FoundPlans& f) {

@@ -210,10 +210,16 @@ void bind_diff(nb::module_& module) {
   nb::class_<ReportDiff> changes(module, "ReportDiff", comment_of("ReportDiff"));
   add_fields<ReportDiff>(changes, "ReportDiff", "before after reshards buffers");
   changes.def_prop_ro("same", &ReportDiff::same, comment_of("ReportDiff.same"))
-      .def("to_string", &ReportDiff::to_string, nb::arg("most_lines") = 12)
-      .def("to_json", [](const ReportDiff& d) { return to_json(d); })
-      .def("to_dict", [](const ReportDiff& d) { return json_object(to_json(d)); })
-      .def("to_html", [](const ReportDiff& d) { return to_html(d); })
+      .def("to_string", &ReportDiff::to_string, nb::arg("most_lines") = 12,
+           "The text, with at most this many lines in each section.")
+      .def(
+          "to_json", [](const ReportDiff& d) { return to_json(d); }, "All differences as JSON.")
+      .def(
+          "to_dict", [](const ReportDiff& d) { return json_object(to_json(d)); },
+          "The same as dicts and lists.")
+      .def(
+          "to_html", [](const ReportDiff& d) { return to_html(d); },
+          "A self-contained page, which makes no requests.")
       .def(
           "over_limits",
           [](const ReportDiff& d, const std::string& limits) {

@@ -94,22 +94,22 @@ void publish(const Processes& run, const std::string& key, nb::handle value) {
 
 void bind_values(nb::module_& module) {
   nb::class_<ProcessInfo>(module, "ProcessInfo", "One process of a run.")
-      .def_ro("rank", &ProcessInfo::rank)
-      .def_ro("host", &ProcessInfo::host)
-      .def_ro("pid", &ProcessInfo::pid)
+      .def_ro("rank", &ProcessInfo::rank, "The number of the process, from 0.")
+      .def_ro("host", &ProcessInfo::host, "The name of its machine.")
+      .def_ro("pid", &ProcessInfo::pid, "Its process id on that machine.")
       .def_ro("local_devices", &ProcessInfo::local_devices,
               "How many devices of the run it has; their ids begin with first_device.")
-      .def_ro("first_device", &ProcessInfo::first_device)
+      .def_ro("first_device", &ProcessInfo::first_device, "The id of its first device.")
       .def("__repr__", [](const ProcessInfo& info) { return info.to_string(); });
   nb::class_<ProcessLoss>(module, "ProcessLoss", "A process of the run that is gone.")
-      .def_ro("rank", &ProcessLoss::rank)
+      .def_ro("rank", &ProcessLoss::rank, "The number of the process, from 0.")
       .def_prop_ro(
           "kind", [](const ProcessLoss& loss) { return std::string(to_string(loss.kind)); },
           "\"died\", \"stopped\", \"failed\", \"out of step\", \"gave up\", \"ended\" or \"waits "
           "elsewhere\".")
       .def_ro("status", &ProcessLoss::status, "The exit status of one that failed.")
-      .def_ro("host", &ProcessLoss::host)
-      .def_ro("pid", &ProcessLoss::pid)
+      .def_ro("host", &ProcessLoss::host, "The name of its machine.")
+      .def_ro("pid", &ProcessLoss::pid, "Its process id on that machine.")
       .def_ro("activity", &ProcessLoss::activity, "What it was in; empty if unknown.")
       .def("__repr__", [](const ProcessLoss& loss) { return loss.to_string(); });
 }

@@ -172,31 +172,44 @@ void bind_devices(nb::module_& module) {
 // --- counters and memory -----------------------------------------------------------------------
 
 template <class Class, class Value>
-void bind_fields(nb::class_<Class>& bound,
-                 std::initializer_list<std::pair<const char*, Value Class::*>> fields) {
-  for (auto [name, field] : fields) bound.def_ro(name, field);
+struct Field {
+  const char* name;
+  Value Class::*field;
+  const char* doc;
+};
+
+template <class Class, class Value>
+void bind_fields(nb::class_<Class>& bound, std::initializer_list<Field<Class, Value>> fields) {
+  for (auto [name, field, doc] : fields) bound.def_ro(name, field, doc);
 }
 
 void bind_counters(nb::module_& module) {
   nb::class_<RuntimeCounters> counters(
       module, "RuntimeCounters",
       "Totals of the runtime's work. The difference of two is what happened between them.");
-  bind_fields<RuntimeCounters, std::uint64_t>(counters,
-                                              {{"buffers_sent", &RuntimeCounters::buffers_sent},
-                                               {"bytes_sent", &RuntimeCounters::bytes_sent},
-                                               {"bytes_aliased", &RuntimeCounters::bytes_aliased},
-                                               {"buffers_read", &RuntimeCounters::buffers_read},
-                                               {"bytes_read", &RuntimeCounters::bytes_read},
-                                               {"buffers_moved", &RuntimeCounters::buffers_moved},
-                                               {"bytes_moved", &RuntimeCounters::bytes_moved},
-                                               {"compiles", &RuntimeCounters::compiles},
-                                               {"retargets", &RuntimeCounters::retargets},
-                                               {"cache_hits", &RuntimeCounters::cache_hits},
-                                               {"part_loads", &RuntimeCounters::part_loads},
-                                               {"disk_hits", &RuntimeCounters::disk_hits},
-                                               {"disk_misses", &RuntimeCounters::disk_misses},
-                                               {"launches", &RuntimeCounters::launches},
-                                               {"nodes_run", &RuntimeCounters::nodes_run}});
+  bind_fields<RuntimeCounters, std::uint64_t>(
+      counters,
+      {{"buffers_sent", &RuntimeCounters::buffers_sent,
+        "Buffers created on devices from host data."},
+       {"bytes_sent", &RuntimeCounters::bytes_sent, "Their bytes."},
+       {"bytes_aliased", &RuntimeCounters::bytes_aliased,
+        "Of bytes_sent, the bytes that the device uses in place, without a copy."},
+       {"buffers_read", &RuntimeCounters::buffers_read, "Shards read back to the host."},
+       {"bytes_read", &RuntimeCounters::bytes_read, "Their bytes."},
+       {"buffers_moved", &RuntimeCounters::buffers_moved, "Buffers copied between devices."},
+       {"bytes_moved", &RuntimeCounters::bytes_moved, "Their bytes."},
+       {"compiles", &RuntimeCounters::compiles, "Programs compiled."},
+       {"retargets", &RuntimeCounters::retargets,
+        "Programs loaded from a serialized program for other devices."},
+       {"cache_hits", &RuntimeCounters::cache_hits, "Programs found in the cache in memory."},
+       {"part_loads", &RuntimeCounters::part_loads,
+        "Small programs without collectives loaded once more, as a program for each device, "
+        "because they are called often."},
+       {"disk_hits", &RuntimeCounters::disk_hits, "Programs loaded from the cache on disk."},
+       {"disk_misses", &RuntimeCounters::disk_misses,
+        "Programs looked for in the cache on disk without success."},
+       {"launches", &RuntimeCounters::launches, "Launches of compiled programs."},
+       {"nodes_run", &RuntimeCounters::nodes_run, "Recorded nodes that they computed."}});
   counters.def("__sub__", [](const RuntimeCounters& a, const RuntimeCounters& b) { return a - b; })
       .def("__eq__",
            [](const RuntimeCounters& a, nb::handle b) {
@@ -207,15 +220,21 @@ void bind_counters(nb::module_& module) {
   module.def("reset_runtime_counters", reset_runtime_counters);
 
   nb::class_<MemoryStats> stats(module, "MemoryStats", "The memory of one device, in bytes.");
-  bind_fields<MemoryStats, std::int64_t>(stats,
-                                         {{"device", &MemoryStats::device},
-                                          {"live_bytes", &MemoryStats::live_bytes},
-                                          {"peak_live_bytes", &MemoryStats::peak_live_bytes}});
+  bind_fields<MemoryStats, std::int64_t>(
+      stats, {{"device", &MemoryStats::device, "The id of the device."},
+              {"live_bytes", &MemoryStats::live_bytes,
+               "The live buffers that this process has on the device, without temporary memory of "
+               "running programs."},
+              {"peak_live_bytes", &MemoryStats::peak_live_bytes, "The most so far."}});
   bind_fields<MemoryStats, std::optional<std::int64_t>>(
-      stats, {{"bytes_in_use", &MemoryStats::bytes_in_use},
-              {"peak_bytes_in_use", &MemoryStats::peak_bytes_in_use},
-              {"bytes_limit", &MemoryStats::bytes_limit},
-              {"largest_free_block", &MemoryStats::largest_free_block}});
+      stats,
+      {{"bytes_in_use", &MemoryStats::bytes_in_use,
+        "What the plugin's allocator reports; None if it reports nothing, as on CPU devices."},
+       {"peak_bytes_in_use", &MemoryStats::peak_bytes_in_use,
+        "The most so far, as the plugin reports it."},
+       {"bytes_limit", &MemoryStats::bytes_limit, "The memory that the plugin may use."},
+       {"largest_free_block", &MemoryStats::largest_free_block,
+        "The largest free block, as the plugin reports it."}});
   stats.def("__repr__", [](const MemoryStats& all) { return all.to_string(); });
   module.def(
       "memory_stats",

@@ -51,12 +51,15 @@ void bind_traces(nb::module_& module) {
       .def_ro("start", &TraceEvent::start, "In microseconds since the trace began.")
       .def_ro("duration", &TraceEvent::duration, "In microseconds.")
       .def_ro("bytes", &TraceEvent::bytes, "For transfers, placements and gathers.")
-      .def_ro("failed", &TraceEvent::failed)
+      .def_ro("failed", &TraceEvent::failed, "True if the work ended with an error.")
       .def("__repr__", [](const TraceEvent& event) {
         return cat("TraceEvent(", name_of(event.track), " ", event.number, ": ", event.category,
                    " ", event.what, ", ", event.duration, " us)");
       });
-  nb::class_<TraceHandle>(module, "TraceSession")
+  nb::class_<TraceHandle>(
+      module, "TraceSession",
+      "A trace of the runtime's work, which start_trace() begins and stop() or the end of a "
+      "`with` block ends.")
       .def("__enter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__exit__",
            [](const TraceHandle& handle, nb::args) {

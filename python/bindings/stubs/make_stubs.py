@@ -93,7 +93,8 @@ def completed(text, known, results):
     text = re.sub(r"\bmeshard\._meshard\.(?:\w+\.)*([A-Z]\w*)", r"\1", text)
     text = text.replace(OPERAND, "ArrayLike")
     if "class Tensor:" in text:
-        text = re.sub(r"(?<=[\[ ])slice(?=[,\]])", "builtins.slice", text)  # also the name of a method
+        in_types = re.compile(r"(?<=[\[ ])slice(?=[,\]])")  # also the name of a method
+        text = re.sub(r"(?m)^.*\bdef .*$", lambda line: in_types.sub("builtins.slice", line[0]), text)
         text = "import builtins\nfrom typing import TypeAlias\nimport numpy\n" + with_operators(text) + "\n" + ARRAY_LIKE
     text = with_full_types(text)
     code = re.sub(r'""".*?"""', "", text, flags=re.DOTALL)
@@ -164,7 +165,7 @@ def main():
         known.update(dict.fromkeys(declared(text), ".".join(["meshard", *parts])))
     results = split_classes(arguments.results.read_text(encoding="utf-8"))
     for file, text in texts.items():
-        text = text.replace("class Tensor:\n", "class Tensor:\n" + methods)
+        text = re.sub(r'(?s)class Tensor:\n(?:    """.*?"""\n)?', lambda match: match[0] + methods, text, count=1)
         file.write_text(completed(text, known, results), encoding="utf-8")
     for module, text in python_stubs.items():
         parts = module.__name__.split(".")[1:]

@@ -7,6 +7,7 @@ and otherwise anything. What a file makes while it is imported (`add = ops.add`)
 import ast
 import importlib
 import inspect
+import textwrap
 
 HEAD = "import typing\nfrom typing import Any\nfrom meshard._meshard import Tensor as Tensor\n"
 KEPT_DECORATORS = {"overload", "property", "staticmethod", "classmethod", "setter", "dataclass", "contextmanager",
@@ -33,6 +34,15 @@ def last_name(node):
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
+def shown_default(node):
+    """A default as it is in a stub: a number, a text, a name of a constant; `...` for anything else."""
+    try:
+        ast.literal_eval(node)
+    except ValueError:
+        return ast.Constant(...)
+    return node
+
+
 class Signatures:
     """The stub of one Python file."""
 
@@ -52,8 +62,8 @@ class Signatures:
         for argument in [*every, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]:
             if argument is not None and argument.annotation is None and argument.arg != first:
                 argument.annotation = ast.Name("Any")
-        arguments.defaults = [ast.Constant(...) for _ in arguments.defaults]
-        arguments.kw_defaults = [None if each is None else ast.Constant(...) for each in arguments.kw_defaults]
+        arguments.defaults = list(map(shown_default, arguments.defaults))
+        arguments.kw_defaults = [None if each is None else shown_default(each) for each in arguments.kw_defaults]
         result = ast.unparse(node.returns) if node.returns else self.result(node.name, in_class)
         for decorator in node.decorator_list:
             if last_name(decorator) in KEPT_DECORATORS:
@@ -189,10 +199,14 @@ def method_lines(tensor, tensors):
         parameters = []
         for i, parameter in enumerate(inspect.signature(function).parameters.values()):
             annotation = inspect.Parameter.empty if i == 0 else Any_
-            default = parameter.default if parameter.default is parameter.empty else Ellipsis_
+            default = parameter.default
+            if default is not parameter.empty and not isinstance(default, (bool, int, float, str, type(None))):
+                default = Ellipsis_
             parameters.append(parameter.replace(annotation=annotation, default=default))
         result = RESULTS.get(name) or ("Tensor" if name in tensors else "Any")
-        lines.append(f"    def {name}{inspect.Signature(parameters)} -> {result}: ...")
+        lines.append(f"    def {name}{inspect.Signature(parameters)} -> {result}:")
+        doc = textwrap.indent(inspect.getdoc(value) or "", " " * 8).strip()
+        lines.append(f'        """{doc}"""\n' if doc else "        ...\n")
         delattr(tensor, name)
     return "".join(line + "\n" for line in lines)
 

@@ -234,8 +234,9 @@ std::vector<std::string> texts_of(const std::vector<Entry>& entries) {
 
 void bind_jit(nb::module_& module) {
   nb::class_<JitStats>(module, "JitStats", "Statistics of a jitted function.")
-      .def_ro("calls", &JitStats::calls)
-      .def_ro("traces", &JitStats::traces)
+      .def_ro("calls", &JitStats::calls, "How often the function was called.")
+      .def_ro("traces", &JitStats::traces,
+              "How often it was traced: once for each signature of its arguments.")
       .def_ro("reasons", &JitStats::reasons,
               "Why each trace after the first was needed: all differences from the nearest earlier "
               "signature.")

@@ -27,6 +27,10 @@ def dropout(x, rate: float, key, broadcast_axes: int | typing.Sequence[int] = ()
     drops whole features of a sample (spatial dropout; Tompson et al., 2015), 0 the same elements of all samples.
 
     Raises InvalidArgumentError unless 0 <= rate <= 1, and OutOfRangeError for an axis that x does not have.
+
+    >>> kept = ms.nn.dropout(ms.ones(1000), 0.25, ms.random.key(0))
+    >>> bool(((kept == 0) | (abs(kept - 4 / 3) < 1e-6)).all())
+    True
     """
     if key is None:
         return x

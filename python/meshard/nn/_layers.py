@@ -32,7 +32,12 @@ class Linear:
 
 def make_linear(make: Maker, inputs: int, outputs: int, *, names: tuple[str, str] = ("embed", "hidden"),
                 bias: bool = True, weight: InitializerLike = init.lecun_normal()) -> Linear:
-    """Creates a Linear. `names` are those of the weight's dimensions, for AxisRules; the bias starts as zeros."""
+    """Creates a Linear. `names` are those of the weight's dimensions, for AxisRules; the bias starts as zeros.
+
+    >>> layer = ms.nn.create(None, 1, lambda make: ms.nn.make_linear(make, 4, 8))
+    >>> layer(ms.ones((2, 3, 4))).shape
+    (2, 3, 8)
+    """
     first, second = names
     return Linear(*_nn.make_linear(make, inputs, outputs, first, second, bias, weight))
 
@@ -56,7 +61,12 @@ class Embedding:
 
 
 def make_embedding(make: Maker, words: int, width: int, table: InitializerLike = init.normal(0.02)) -> Embedding:
-    """Creates an Embedding. The dimension names are "vocabulary" and "embed"."""
+    """Creates an Embedding. The dimension names are "vocabulary" and "embed".
+
+    >>> embedding = ms.nn.create(None, 1, lambda make: ms.nn.make_embedding(make, 100, 16))
+    >>> embedding(ms.asarray([[3, 1, 4]])).shape
+    (1, 3, 16)
+    """
     return Embedding(*_nn.make_embedding(make, words, width, table))
 
 
@@ -73,7 +83,12 @@ class LayerNorm:
 
 
 def make_layer_norm(make: Maker, width: int) -> LayerNorm:
-    """Creates a LayerNorm of ones and zeros. The dimension name is "embed"."""
+    """Creates a LayerNorm of ones and zeros. The dimension name is "embed".
+
+    >>> norm = ms.nn.create(None, 1, lambda make: ms.nn.make_layer_norm(make, 2))
+    >>> norm(ms.asarray([[0.0, 2.0]])).round().tolist()
+    [[-1.0, 1.0]]
+    """
     return LayerNorm(*_nn.make_layer_norm(make, width))
 
 
@@ -111,6 +126,10 @@ def make_mlp(make: Maker, width: int, hidden: int, *, bias: bool = True, up: Ini
 
     The dimension names are "embed" and "hidden". With a rule for "hidden" the first weight is split by columns and the
     second by rows, so that one all-reduce combines the parts.
+
+    >>> mlp = ms.nn.create(None, 1, lambda make: ms.nn.make_mlp(make, 4, 16))
+    >>> mlp.up.weight.shape, mlp.down.weight.shape
+    ((4, 16), (16, 4))
     """
     return Mlp(*(Linear(*each) for each in _nn.make_mlp(make, width, hidden, bias, up, down)))
 
@@ -244,6 +263,10 @@ def make_attention(make: Maker, width: int, *, heads: int = 1, key_heads: int = 
     keys, which start as ones.
 
     Raises InvalidArgumentError if the heads do not divide the width, or key heads the heads.
+
+    >>> attention = ms.nn.create(None, 1, lambda make: ms.nn.make_attention(make, 8, heads=2))
+    >>> attention.query.shape, attention(ms.ones((1, 5, 8))).shape
+    ((8, 2, 4), (1, 5, 8))
     """
     return Attention(*_nn.make_attention(make, width, heads, key_heads, size, bias, memory_width,
                                          qk_norm, weight, out))

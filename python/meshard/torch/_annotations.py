@@ -79,7 +79,19 @@ def spec_of(placements, mesh, rank):
 
 
 def distribute_tensor(tensor, device_mesh, placements):
-    """Marks a tensor as DTensor's function of this name would distribute it. Returns it: it stays one whole tensor."""
+    """Marks a tensor as DTensor's function of this name would distribute it. Returns it: it stays one whole tensor.
+
+    `device_mesh` is a mesh of meshard or a torch.distributed.DeviceMesh, and `placements` has a Shard or Replicate of
+    PyTorch for each of its axes.
+
+        >>> from torch.distributed.tensor import Replicate, Shard
+        >>> mesh = ms.Mesh({"data": 2, "model": 2})
+        >>> weight = mt.distribute_tensor(torch.ones(4, 8), mesh, [Replicate(), Shard(1)])
+        >>> mt.sharding_of(weight).spec
+        P(None, 'model')
+
+    Raises ValueError for another number of placements.
+    """
     mesh = mesh_of(device_mesh)
     return mark_sharding(tensor, mesh, spec_of(placements, mesh, tensor.ndim))
 
@@ -98,6 +110,11 @@ def shard(module, mesh, specs):
     `*`, `?` and `[abc]` are as in fnmatch; of several patterns that match a name, the last one decides.
 
     Raises ValueError for a pattern that matches nothing, and InvalidArgumentError for a spec that does not fit.
+
+    >>> model = torch.nn.Linear(4, 8)
+    >>> _ = mt.shard(model, ms.Mesh({"model": 4}), {"weight": ms.P("model", None)})
+    >>> mt.sharding_of(model.weight).spec
+    P('model', None)
     """
     mesh = mesh_of(mesh)
     tensors = {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers())}
@@ -122,6 +139,12 @@ def fully_shard(module, mesh, axis=None):
     It splits the first dimension that the axis divides and that no other axis splits; a parameter without one, or that
     the axis splits already, stays as it is. The compiler gathers a parameter where it is used and scatters its
     gradient. `axis` may be left out for a mesh with one axis. The batch is the caller's to mark.
+
+        >>> model = mt.fully_shard(torch.nn.Linear(4, 8), ms.Mesh({"data": 4}))
+        >>> mt.sharding_of(model.weight).spec, mt.sharding_of(model.bias).spec
+        (P('data', None), P('data'))
+
+    Raises ValueError if `axis` is missing for a mesh with several axes, or is not one of the mesh's.
     """
     mesh, axis = with_axis(mesh, axis)
     for parameter in module.parameters():

@@ -471,5 +471,10 @@ def compile(what):
     Tensors may also be in lists, dictionaries and objects among the arguments, such as the caches of `transformers`,
     and may change there; they stay on the devices. Methods of a module, such as `mt.compile(model).generate(...)`, run
     in Python, and the forward passes in them as compiled programs.
+
+    >>> model = torch.nn.Linear(4, 2)
+    >>> y = mt.compile(model)(torch.ones(3, 4))
+    >>> tuple(y.shape), torch.allclose(y, model(torch.ones(3, 4)), atol=1e-5)
+    ((3, 2), True)
     """
     return Compiled(what.module() if isinstance(what, torch.export.ExportedProgram) else what)

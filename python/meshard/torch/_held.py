@@ -104,12 +104,14 @@ class Held(torch.Tensor):
             self.value = value
 
     def numpy(self, *, force=False):
+        """The elements as a NumPy array."""
         return self._sides.lent().numpy()
 
     def __array__(self, *args, **kwargs):
         return self._sides.lent().__array__(*args, **kwargs)
 
     def tolist(self):
+        """The elements as nested lists of Python numbers."""
         return self._sides.on_host().tolist()
 
     def __dlpack__(self, **kwargs):

@@ -84,6 +84,13 @@ def mark_sharding(tensor, mesh, spec):
     Programs place a marked tensor or parameter so, once, until PyTorch writes to it; of one that is on the devices, the
     elements are moved now. Inside a function that is captured, the result is a value that is constrained to the
     sharding, and so is its gradient.
+
+        >>> weight = mt.mark_sharding(torch.ones(4, 8), ms.Mesh({"model": 4}), ms.P(None, "model"))
+        >>> mt.sharding_of(weight).spec
+        P(None, 'model')
+
+    Raises InvalidArgumentError for a spec with more dimensions than the tensor, and NotFoundError for an axis that the
+    mesh lacks.
     """
     if torch.compiler.is_dynamo_compiling():
         return sharding_constraint(tensor, _constant_number(mesh, spec, tensor.ndim))

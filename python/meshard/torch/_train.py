@@ -505,6 +505,12 @@ def train_step(model, loss, optimizer, *, before_update=None, accumulate=1, scal
 
     Raises ValueError for an optimizer whose parameters are not the model's, and NotImplementedError at the first call
     for one that counts steps with numbers of Python.
+
+    >>> model = torch.nn.Linear(4, 2)
+    >>> step = mt.train_step(model, torch.nn.functional.mse_loss, torch.optim.SGD(model.parameters(), lr=0.1))
+    >>> first, second = (float(step(torch.ones(3, 4), torch.zeros(3, 2))) for _ in range(2))
+    >>> second < first
+    True
     """
     model = model._what if isinstance(model, Compiled) else model
     return TrainStep(model, loss, optimizer, before_update, accumulate, scaler)

@@ -273,11 +273,13 @@ class DeviceTensor(torch.Tensor):
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
     def numpy(self, *, force=False):
+        """The elements as a NumPy array if `force` is true; otherwise a TypeError, as for any device."""
         if not force:
             raise TypeError(f"can't convert a tensor on the device \"{DEVICE.type}\" to numpy: call .cpu() first")
         return self.detach().cpu().numpy()
 
     def tolist(self):
+        """The elements as nested lists of Python numbers."""
         return self.host().tolist()
 
     def __coerce_same_metadata_as_tangent__(self, expected_metadata, expected_type=None):
