@@ -1,6 +1,7 @@
 """Interrupted waits, ends of the interpreter, forks, and runs of several processes, each in a process of its own."""
 
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,8 @@ import pytest
 
 import meshard as ms
 from meshard import _meshard
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 BEGIN = """
 import gc, os, signal, sys, threading, time
@@ -284,6 +287,20 @@ def test_two_processes_give_what_one_gives(tmp_path):
                          capture_output=True, text=True, timeout=120, env=environment())
     assert one.returncode == 0 and two.returncode == 0, one.stderr + two.stderr
     assert one.stdout == two.stdout != ""
+
+
+@pytest.mark.skipif(not mpi_is_there(), reason="no mpirun, or no libmeshard_mpi.so")
+def test_the_tutorial_of_mpirun_prints_in_two_processes_what_its_page_says(tmp_path):
+    sys.path.insert(0, str(ROOT / "tools" / "dev"))
+    doc_examples = pytest.importorskip("doc_examples", reason="the source tree is not here")
+    page = ROOT / "docs/tutorials/mpirun.md"
+    [program] = doc_examples.python_examples(page.name, page.read_text(encoding="utf-8"))
+    (tmp_path / program.file).write_text(program.text, encoding="utf-8")
+    start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, program.file]
+    first, resumed = (subprocess.run([*start, *more], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment())
+                      for more in ([], ["--resume"]))
+    assert (first.stdout, first.returncode) == (program.output + "\n", 0), first.stderr
+    assert (resumed.stdout, resumed.returncode) == ("", 0), resumed.stderr  # no step is left
 
 
 def test_processes_find_each_other_by_a_socket(tmp_path):
