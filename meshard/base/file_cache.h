@@ -106,7 +106,7 @@ class FileCache {
     std::uint64_t bytes = 0;  // of all entries at the last listing, and those written since
     int writes = 0;           // until the next listing
   };
-  // Removes what does not fit. Returns the size of the rest.
+  // Removes entries that do not fit. Returns the size of the rest.
   std::uint64_t shrink() const;
 
   std::string folder_, extension_, format_;

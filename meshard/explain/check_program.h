@@ -34,8 +34,8 @@ struct ProgramDifference {
   Dimensions index;
   /// The device that has it.
   int device = -1;
-  /// Its value there, and on one device; of an op that one device cannot compute, on the first
-  /// device that holds the same part.
+  /// Its value there, and on one device; for an op that one device cannot compute, its value on the
+  /// first device that holds the same part.
   double partitioned = 0, expected = 0;
   /// Their distance in ULPs of the largest value; infinite if only one of them is NaN or infinite,
   /// or if integers differ.
@@ -53,8 +53,8 @@ struct ProgramCheck {
   /// The largest distance among the results, in ULPs. If it is large and there is no difference,
   /// rounding explains it.
   double ulps = 0;
-  /// The ops that one device cannot compute, `sdy.manual_computation at model.py:7`: what they
-  /// return is taken from the partitioned program.
+  /// The ops that one device cannot compute, `sdy.manual_computation at model.py:7`: their results
+  /// are taken from the partitioned program.
   std::vector<std::string> not_compared;
   /// None if the program is right.
   std::optional<ProgramDifference> difference;

@@ -72,7 +72,7 @@ ShardedCheck check_sharded(std::span<const Tensor> arguments, const TensorFuncti
 /// and the first difference is reported with its source line. f is traced once, as by jit; both
 /// programs compute the same graph.
 ///
-/// Distributed sums are rounded differently, and what follows them may amplify that. By default,
+/// Distributed sums are rounded differently, and later ops may amplify the difference. By default,
 /// results that are more than 16 ULPs apart are therefore checked op by op: each op whose results
 /// differ runs again, without shardings, on the operands of the sharded run. If these agree up to
 /// what the op's own rounding explains (explained_by_rounding(), which considers the length of its

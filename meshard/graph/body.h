@@ -146,8 +146,8 @@ class Replay {
 std::vector<Tensor> inlined(const Body& body, std::span<const Tensor> arguments);
 
 /// While alive, this thread records outside of the bodies inside the region that is `depth` deep:
-/// where the function of that manual region itself is recorded. What is recorded there is captured
-/// by the bodies that use it.
+/// where the function of that manual region itself is recorded. Nodes that are recorded there are
+/// captured by the bodies that use them.
 class OutsideBodiesScope {
  public:
   explicit OutsideBodiesScope(std::size_t depth);

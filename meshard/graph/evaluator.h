@@ -41,7 +41,7 @@ class CompiledProgram {
   CompiledProgram(const CompiledProgram&) = delete;
   CompiledProgram& operator=(const CompiledProgram&) = delete;
 
-  /// What was compiled: the recorded program, with its leaves on the devices that it runs on.
+  /// The compiled program: the recorded one, with its leaves on the devices that it runs on.
   const Program& source() const { return source_; }
   /// Runs the program. `arguments` are the graph's parameters in order; the program holds the
   /// captured values. The results are computed tensors.

@@ -111,7 +111,7 @@ enum class DTypeDomain : std::uint8_t {
   kBool,
 };
 
-/// What it costs to compute the results of an op again instead of storing them.
+/// The cost of computing the results of an op again instead of storing them.
 enum class Recomputation : std::uint8_t {
   kNever,       ///< too much, or not the same: products, reductions, random bits, exchanges
   kFree,        ///< nothing: the elements of an operand under another name, shape or type
@@ -132,7 +132,7 @@ struct OpTraits {
   /// Sums of products, the work of a matrix unit. `checkpoint` policies keep them, and reports
   /// attribute the permutations of an overlapped product to them.
   bool is_product = false;
-  /// Its results are constants to derivatives, whatever its operands depend on.
+  /// Derivatives treat its results as constants, even if its operands are not.
   bool stops_gradient = false;
   /// The program itself exchanges values between devices. Reports do not call this inserted.
   bool is_collective = false;
@@ -158,7 +158,7 @@ struct OpReading {
 };
 
 /// The definition of one primitive. A value with static storage; nodes refer to it by address.
-/// Element-wise ops are made by element_wise::define, which sets what they have in common.
+/// Element-wise ops are made by element_wise::define, which sets their common fields.
 struct OpDef {
   /// The public name, in C++ and in all language bindings: that of the array API standard if it has
   /// one.

@@ -22,7 +22,7 @@ inline bool is_of_model(ProgramPhase phase) {
   return phase == ProgramPhase::kForward || phase == ProgramPhase::kBackward;
 }
 
-/// The phases by the derivatives that the program took: nodes that were recorded by a derivative
+/// Classifies nodes as forward, backward or optimizer: nodes that were recorded by a derivative
 /// are the backward pass; what depends on their results is the optimizer; what they are computed
 /// from, and what else follows from that, is the forward pass. Nodes that have nothing to do with a
 /// derivative are in no phase. A node in a body of another node has that node's phase, unless the

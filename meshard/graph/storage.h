@@ -77,7 +77,8 @@ class Storage {
   /// Why the value is gone (donated or deleted, and where); empty while it is available.
   virtual std::string gone() const { return {}; }
 
-  /// What the runtime keeps with a value: its copies on other devices. Owned by the storage.
+  /// The data that the runtime keeps with a value: its copies on other devices. Owned by the
+  /// storage.
   struct Attachment {
     virtual ~Attachment() = default;
   };

@@ -67,8 +67,8 @@ concept Stacked = HasFields<T> && requires {
   typename T::StackedPart;
 };
 
-/// A structure that holds its tensors in one sequence and describes what is around them itself:
-/// values of another language, whose types do not exist in C++.
+/// A structure that holds its tensors in one sequence and describes the containers around them
+/// itself: values of another language, whose types do not exist in C++.
 template <class T>
 concept Flattened = requires(T& value, std::vector<std::uint64_t>& form) {
   value.leaves().begin();

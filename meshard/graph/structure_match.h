@@ -1,5 +1,5 @@
-// Structures whose tensors correspond to each other by path: parameters and gradients, what enters
-// a loop and what its body returns, results and cotangents.
+// Structures whose tensors correspond to each other by path: parameters and gradients, carries and
+// results of a loop body, results and cotangents.
 #pragma once
 #include <span>
 #include <string>

@@ -44,7 +44,8 @@ struct HloShape {
   /// Bytes in device memory, including the padding of the layout's tiles: `f32[2,100]` in tiles of
   /// (8,128) takes 4 KiB. Without a layout, the same as byte_size().
   std::int64_t padded_byte_size() const;
-  /// True unless the layout specifies another memory space. For a tuple, that of its first part.
+  /// True unless the layout specifies another memory space. For a tuple, the value for its first
+  /// part.
   bool in_main_memory() const;
   /// `f32[2,3]`, `(f32[2], s32[])`
   std::string to_string() const;

@@ -3,7 +3,8 @@
 // A checkpoint is a safetensors file, or one for each process of a run and an index. The name of a
 // tensor is its path: the field names of MESHARD_FIELDS, indices and keys, separated by dots, as in
 // `params.blocks.2.wq`. Numbers are stored as tensors of rank 0; Static members are not stored. The
-// layers of an nn::Layers are stored as those of a vector are, `params.blocks.2.wq`; either can be
+// layers of an nn::Layers are stored like the layers of a vector, `params.blocks.2.wq`; either can
+// be
 // restored from the other's checkpoint.
 //
 //     io::save("step.safetensors", state).value();

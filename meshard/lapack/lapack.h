@@ -13,7 +13,8 @@ class Lapack {
  public:
   /// Opens MESHARD_LAPACK_LIBRARY, otherwise the first of libopenblas.so.0, libflexiblas.so.3 and
   /// liblapack.so.3 that the dynamic linker finds. Later calls give the same result.
-  /// @error not found, naming what was tried, what the dynamic linker said, and what to install;
+  /// @error not found, with the names that were tried, the message of the dynamic linker, and the
+  /// package to install;
   /// permission denied if others can write the file of MESHARD_LAPACK_LIBRARY (check_file_trust())
   static Result<const Lapack*> open();
 

@@ -114,7 +114,7 @@ class Operands {
     return to;
   }
 
-  /// An attribute that is a letter. @param allowed what it may be
+  /// An attribute that is a letter. @param allowed the valid letters
   char letter(std::string_view name, std::string_view allowed) const {
     auto found = std::ranges::find(call_.letters, name, &std::pair<std::string_view, char>::first);
     if (found == call_.letters.end()) fail(cat("there is no attribute ", name));

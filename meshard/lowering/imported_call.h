@@ -27,7 +27,7 @@ struct ImportedBody {
   std::int64_t devices = 1;
   /// Its meshes over all devices, by their names in the text.
   std::vector<std::pair<std::string, Mesh>> meshes = {};
-  /// Whether it depends on the order of its devices, which those of `meshes` have: it has
+  /// Whether it depends on the order of its devices, which is the order of `meshes`: it has
   /// collectives or manual axes.
   bool has_device_order = false;
   /// The number of the platform, if that is the first argument of `main`.

@@ -63,8 +63,8 @@ struct LowerOptions {
   /// Adds checks for NaNs after all operations and for the results.
   bool check_nans = false;
   /// The quirks of the compiler for the devices of a mesh, or for the one device that runs a
-  /// program without a mesh. Default: those of all platforms, quirks_of(""). Called once; if it
-  /// throws, so does lower().
+  /// program without a mesh. Default: those of all platforms, quirks_of(""). Called once; lower()
+  /// rethrows its error.
   std::function<QuirkSet(const std::optional<Mesh>&)> quirks = {};
 };
 

@@ -22,7 +22,7 @@ Result<TensorType> module_tensor_type(
     std::string_view text,
     FunctionRef<Result<DType>(std::string_view)> element_type = parse_stablehlo_dtype);
 
-/// The number of devices that a module is for: as it says, otherwise that of its largest mesh or
+/// The number of devices of a module: its attribute, otherwise the number of its largest mesh or
 /// sharding.
 std::int64_t devices_of_module(const stablehlo::ModuleFacts& module);
 

@@ -17,7 +17,8 @@ class TextScanner;
 /// A value: distinct, non-negative device ids for positions 0..size()-1.
 ///
 /// A strided map is first + layout(position), for example a progression or the identity. It takes a
-/// few integers, whatever its size. All other maps refer to a shared list with a shared inverse. A
+/// few integers, independent of its size. All other maps refer to a shared list with a shared
+/// inverse. A
 /// list that is strided is stored as a strided map. Equal maps compare equal however they were
 /// made.
 class RankMap {

@@ -23,8 +23,8 @@ Tensor slice(In x, Dimensions start, Dimensions stop, Dimensions stride = {});
 Tensor dynamic_slice(In x, const std::vector<In>& starts, Dimensions sizes);
 
 /// `x` with the box that begins at `starts` replaced by `update`. Starts are integers of rank 0,
-/// one per dimension, or numbers. A start is clamped so that the box fits inside. The dtype is that
-/// of x.
+/// one per dimension, or numbers. A start is clamped so that the box fits inside. The dtype is the
+/// dtype of x.
 /// @error ranks differ; a start that is not an integer of rank 0; an update larger than x.
 Tensor dynamic_update_slice(In x, In update, const std::vector<In>& starts);
 

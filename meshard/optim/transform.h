@@ -96,7 +96,7 @@ template <class T>
 concept TransformOptions =
     std::convertible_to<const T&, Transform> && !internal::kIsAdam<T> && !std::same_as<T, Sgd>;
 
-// What transforms are made of.
+// The parts of transforms.
 
 /// Applies transforms after each other: each gets the changes of the one before, the first the
 /// gradients. Usually the last one is an optimizer, which turns them into a descent:

@@ -50,7 +50,7 @@ struct CollectiveCall {
   std::span<const std::int32_t> sizes = {};
   /// Whether the last operand and result are the value that orders the calls of a program.
   bool chained = false;
-  /// What the program calls it, and its source line.
+  /// Its name in the program, and its source line.
   std::string_view where = {};
 
   /// The attributes as text, as `backend_config` of a custom call: an MLIR dictionary.

@@ -39,8 +39,9 @@ class LaunchHistory {
   /// Records a launch, in the order of the launches of this process.
   void add(Track& track, std::shared_ptr<const Step> step, SourceLocation where);
 
-  /// A collective of a launch begins or ends, or another wait for processes that have to take the
-  /// newest step. `where` is what the program calls it, with its source line, if known.
+  /// A collective of a launch begins or ends, or another wait begins or ends for processes that
+  /// have to take the newest step. `where` is its name in the program, with its source line, if
+  /// known.
   void begin_collective(std::string_view kind, std::string_view where);
   void end_collective();
 

@@ -18,7 +18,7 @@ struct PipelineOptions {
   double clip_norm = 0;
 };
 
-/// What a pipeline has done.
+/// The counts and times of a pipeline.
 struct PipelineStats {
   /// Programs launched for the work of stages, and tensors sent from one stage to another.
   std::uint64_t launches = 0, sends = 0;

@@ -85,7 +85,7 @@ struct PipelineStageOptions {
 
 namespace internal {
 
-/// What a stage does, without its C++ types.
+/// The function of a stage, without its C++ types.
 class StageFunction {
  public:
   virtual ~StageFunction() = default;

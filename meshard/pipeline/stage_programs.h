@@ -100,7 +100,8 @@ class StagePrograms {
     std::vector<Tensor> residuals;
     /// The cotangents, between the input gradient and the weight gradient.
     std::vector<Tensor> cotangents;
-    /// What the program of the input gradient hands over to that of the weight gradient.
+    /// The values that the program of the input gradient hands over to the program of the weight
+    /// gradient.
     std::vector<Tensor> handed_over;
   };
 

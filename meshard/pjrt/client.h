@@ -65,7 +65,7 @@ class Client {
   /// Creates a client, which the process calls `name`. An empty name means the plugin's name for
   /// its platform. `run`, if not null: the plugin has only the devices of this process, and the
   /// client also has those of the others. `store`, if not null: where a plugin that supports
-  /// several processes exchanges what it needs with those of the others; the client keeps it.
+  /// several processes exchanges data with the plugins of the other processes; the client keeps it.
   /// @error invalid argument for options that check_client_options rejects; failed precondition if
   /// the client has no devices; invalid argument if `run` has another number of devices for this
   /// process than the plugin, and for a text in MESHARD_QUIRKS that quirks_of() rejects; otherwise

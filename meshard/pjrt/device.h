@@ -33,7 +33,7 @@ class DeviceDescription {
   /// `cpu`, `TPU v5 lite`, ... @error the plugin's error
   Result<std::string> kind() const;
   /// `coords`, `core_on_chip`, `slice_index`, ... Empty if the plugin does not implement it.
-  /// @error what the plugin answers
+  /// @error the plugin's error
   Result<std::vector<NamedValue>> attributes() const;
   /// The plugin's short text for the device; `device 3` if it provides none.
   std::string to_string() const;

@@ -62,7 +62,7 @@ inline Result<void> accept_host_calls(const Client& client, HostCallFunction fun
 
 /// Lets the client compile programs that call `target`, which this process does not have: what
 /// handles it is elsewhere, as a Python callback of JAX is. A call fails when it runs.
-/// @error as accept_host_calls(), without its limit; that of the plugin if it has such a target
+/// @error as accept_host_calls(), without its limit; the plugin's error if it has such a target
 Result<void> accept_missing_target(const Client& client, std::string_view target);
 
 }  // namespace meshard::pjrt

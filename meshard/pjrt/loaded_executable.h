@@ -55,7 +55,7 @@ class LoadedExecutable {
   Result<Launch> execute(std::span<const BufferList* const> arguments,
                          std::span<BufferList> outputs, const LaunchOptions& options = {}) const;
 
-  /// Runs a program for one device on buffers whose owners may have others besides, such as one
+  /// Runs a program for one device on buffers whose owners may have further buffers, such as one
   /// shard of a list. `outputs` has output_count() entries.
   /// @pre the owners of the arguments are neither moved nor destroyed during the call
   /// @error failed precondition if the program runs on several devices, or consumes arguments; as

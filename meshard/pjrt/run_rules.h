@@ -1,5 +1,5 @@
-// Plugins in several processes: how they learn of each other, what they exchange, whose devices are
-// whose.
+// Rules for plugins in several processes: discovery, exchanged values, and the process of each
+// device.
 #pragma once
 #include <chrono>
 #include <optional>
@@ -15,7 +15,7 @@
 namespace meshard::pjrt {
 
 /// The store behind the key-value callbacks of PJRT_Client_Create: plugins that communicate between
-/// processes publish there which devices they have, and meet there before they connect. Keys and
+/// processes publish their devices there, and meet there before they connect. Keys and
 /// values may hold any bytes. Implementations are thread-safe; the plugin calls them from several
 /// threads, as long as its client exists.
 class KeyValueStore {

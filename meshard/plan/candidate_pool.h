@@ -23,8 +23,8 @@ class CandidatePool {
   /// Adds a candidate. Does nothing if it is there already.
   /// @return its number
   std::size_t add(PlannedCandidate one);
-  /// Adds the neighbors of a candidate that are not there: those that differ in the spec of one
-  /// value, and those with other meshes of `meshes` and the same specs, as far as they divide. A
+  /// Adds the missing neighbors of a candidate: candidates that differ in the spec of one value,
+  /// and candidates with other meshes of `meshes` and the same specs, as far as they divide. A
   /// candidate with open dimensions has no neighbors.
   /// @return the numbers of the new ones
   std::vector<std::size_t> add_neighbors(std::size_t number,

@@ -53,7 +53,7 @@ struct ChosenSharding {
   std::string constraint = {};
   /// The same where the axes are explicit, or of a DTensor; empty if there is no such form.
   std::string other_constraint = {};
-  /// Of one that is not offered: what changes with it.
+  /// If the sharding is not offered: what changes with it.
   std::string difference = {};
 
   MESHARD_FIELDS(part, file, line, op, phase, type, spec, count, source, constraint,
@@ -70,7 +70,7 @@ struct ExplicitShardings {
   std::vector<ChosenSharding> offered = {};
   /// Choices that, written down, would change the collectives.
   std::vector<ChosenSharding> dropped = {};
-  /// The number of values whose sharding follows from what the program says.
+  /// The number of values whose sharding follows from the program.
   std::int64_t determined = 0;
   /// The number of logical collectives, which the program and the constrained one share.
   std::int64_t collectives = 0;
@@ -106,8 +106,8 @@ struct ExplicitShardingsOptions {
 ///
 /// Left out is what is determined: a sharding that the arguments, results and constraints of the
 /// program give, and one that the op's sharding rule infers from the shardings of its operands, as
-/// along explicit axes (Propagating::kInfer). So is what no argument influences: constants, and
-/// what is made of constants and scalars.
+/// along explicit axes (Propagating::kInfer). Values that depend on no argument (constants, and
+/// values computed from them and from scalars) are left out, too.
 ///
 /// The program with the constraints is compiled again. If its collectives differ (kind, axes,
 /// bytes, executions), the constraints that make the difference are searched for by halves, and

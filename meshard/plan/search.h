@@ -61,7 +61,7 @@ struct EnumNames<TimeBasis> {
       {kUnknown, "unknown"}, {kRoofline, "roofline"}, {kSchedule, "schedule"}};
 };
 
-/// Value type: what compiling a candidate showed.
+/// Value type: the result of compiling a candidate.
 struct PlanVerdict {
   PlanOutcome outcome = PlanOutcome::kFits;
   /// Bytes that one device needs; 0 if unknown.
@@ -71,7 +71,7 @@ struct PlanVerdict {
   /// Estimated time of one run: seconds_of() the report, and `return_seconds`. 0 if the hardware's
   /// figures are unknown.
   double seconds = 0;
-  /// What `seconds` is taken from.
+  /// The source of `seconds`.
   TimeBasis basis = TimeBasis::kUnknown;
   /// By the schedule: the part of `seconds` that waits for transfers between devices. 0 without a
   /// schedule.
@@ -96,7 +96,7 @@ struct PlanVerdict {
 /// bound still differ. 0 if the hardware's figures are unknown.
 double seconds_of(const ProgramReport& report);
 
-/// What seconds_of() the report is taken from.
+/// The source of seconds_of() the report.
 TimeBasis time_basis_of(const ProgramReport& report);
 
 /// The verdict for a report. @param margin the fraction of memory that must stay free
@@ -105,7 +105,7 @@ PlanVerdict verdict_of(const ProgramReport& report, double margin);
 /// True if `a` ranks above `b`: it fits; takes less time; moves fewer bytes; needs less memory.
 bool better(const PlanVerdict& a, const PlanVerdict& b);
 
-/// Value type: what it takes to bring results to other shardings after a run.
+/// Value type: the cost of bringing results to other shardings after a run.
 struct ReturnCost {
   double seconds = 0;
   std::int64_t bytes = 0;
@@ -132,7 +132,7 @@ struct PlanProblem {
   std::function<std::string(const PlanCandidate&)> program_key = {};
   /// Compiles a candidate. An error with code resource exhausted means that it does not fit.
   std::function<Result<ProgramReport>(const PlanCandidate&)> compile = {};
-  /// What a program costs between two runs. Default: nothing.
+  /// The cost of a program between two runs. Default: nothing.
   std::function<ReturnCost(const ProgramReport&)> return_cost = {};
 
   /// The program as it was given: compiled first, and always part of the result. Its specs may have

@@ -44,7 +44,7 @@ class BackgroundMessages {
 
   /// @pre the communicator lives longer. The thread starts with the first message.
   BackgroundMessages(ProcessCommunicator& communicator, BackgroundMessagesOptions options);
-  /// Gives up what is received. What is being sent has to end first.
+  /// Gives up what is received. Messages that are being sent must be complete first.
   ~BackgroundMessages();
   BackgroundMessages(const BackgroundMessages&) = delete;
   BackgroundMessages& operator=(const BackgroundMessages&) = delete;

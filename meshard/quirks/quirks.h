@@ -1,4 +1,4 @@
-// What XLA, Shardy and plugins get wrong, and what meshard does about it: one table.
+// Faults of XLA, Shardy and plugins, and their workarounds: one table.
 #pragma once
 #include <climits>
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Quirk : std::uint8_t {
 #include "meshard/quirks/quirk_names.inc"
 };
 
-/// What meshard changes because of a quirk.
+/// The workaround of a quirk.
 enum class QuirkEffect {
   kModule,   ///< the text of programs
   kCompile,  ///< the options of the compiler

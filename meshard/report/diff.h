@@ -111,7 +111,7 @@ std::string to_json(const ReportDiff& diff);
 /// The diff as a self-contained HTML page, side by side, without scripts or network requests.
 std::string to_html(const ReportDiff& diff);
 
-/// What a limit is about.
+/// The quantity that a limit bounds.
 enum class DiffLimitPart {
   kCollectives,  ///< bytes of each kind of collective over each combination of axes
   kBytes,        ///< bytes of all collectives together

@@ -7,11 +7,11 @@
 namespace meshard::internal {
 
 /// Calls `work`, which compiles the program of this name and puts it into the cache, once; on this
-/// thread or on another one. Returns when `work` has returned, and throws what it throws; or throws
-/// something else before that, and `work` goes on: it owns what it uses.
+/// thread or on another one. Returns when `work` has returned, and rethrows its error. May throw
+/// another error earlier; `work` then continues, so it must own everything it uses.
 using CompileRunner = void (*)(const std::string& name, std::function<void()> work);
 
-/// What runs the compiles of all threads. Default: null, the thread that needs the program.
+/// The runner of the compiles of all threads. Default: null, the thread that needs the program.
 inline constinit std::atomic<CompileRunner> compile_runner{nullptr};
 
 }  // namespace meshard::internal

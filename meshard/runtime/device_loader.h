@@ -30,7 +30,7 @@ class BackgroundQueue {
   BackgroundQueue& operator=(const BackgroundQueue&) = delete;
 
   /// Returns the next item, waiting if necessary. Null after the last item.
-  /// @error what `make` threw: rethrown once, after the items that were made before.
+  /// @error the error of `make`: rethrown once, after the items that were made earlier.
   Item take();
 
  private:

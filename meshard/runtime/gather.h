@@ -39,7 +39,8 @@ std::vector<int> processes_of_run(std::span<const Mesh> meshes);
 /// processes and those of the value, at the same place in the program.
 /// @error as transfer()
 Tensor in_each_process(In x, std::span<const int> processes);
-/// Says that this process will not do what others wait for. They get an error that contains this
+/// Reports that this process failed in a step that others wait for. They get an error that contains
+/// this
 /// one; later launches and transfers of this process that communicate fail until the runtime is
 /// restarted.
 void give_up_across_processes(const Error& error);

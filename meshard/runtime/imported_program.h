@@ -55,8 +55,9 @@ struct ImportedValue {
 /// is compiled at its first call, and kept on disk like any program.
 ///
 /// In a function that jit, grad or a loop records, a call is a part of the program, with the
-/// module's shardings. It runs on the mesh of on(), otherwise on that of the first argument that
-/// has one of its size, otherwise on the first devices. Its derivative is vjp(). vmap, manual(),
+/// module's shardings. It runs on the mesh of on(); without it, on the mesh of the first argument
+/// whose mesh has the right size; otherwise on the first devices. Its derivative is vjp(). vmap,
+/// manual(),
 /// and a derivative that was not exported are errors.
 ///
 /// ```
@@ -207,8 +208,8 @@ class ImportedProgram {
 /// Refused with their reason: sizes that are variables, effects that need an order (printing),
 /// programs for several replicas; and, when the platform is known, before compiling: calls of
 /// Python, and of functions that neither the plugin nor LAPACK has.
-/// @error not found and the system's errors; data loss: the file is damaged; unimplemented: what is
-/// refused, with the op and its line
+/// @error not found and the system's errors; data loss: the file is damaged; unimplemented: an
+/// unsupported op, with its line
 Result<ImportedProgram> load_program(const std::string& path,
                                      SourceLocation where = SourceLocation::current());
 /// The same from the contents of a file.

@@ -98,7 +98,7 @@ class LoadedProgram {
   }
 
   /// Whether the executable was loaded from bytes. The CPU plugin serializes such an executable
-  /// without its functions, so that what is loaded from that fails when it runs.
+  /// without its functions, so that a program that is loaded from it fails when it runs.
   virtual bool is_from_bytes() const { return false; }
 
   const LoweredModule& lowered() const { return lowered_; }
@@ -111,7 +111,7 @@ class LoadedProgram {
   }
   /// Calls `look` with the program for all its devices, as one process would run it; for reports.
   /// It is compiled for that if the devices belong to several processes.
-  /// @error the compiler's; that of `look`
+  /// @error the compiler's error; the error of `look`
   virtual Result<void> look_at_whole(
       const std::function<Result<void>(const pjrt::LoadedExecutable&)>& look) const;
   const ChosenShardings& shardings() const { return chosen_; }

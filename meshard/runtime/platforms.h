@@ -65,8 +65,8 @@ class Platforms {
 
   /// The recorded values that launches compute.
   LaunchedResults& launched_results() const { return *launched_; }
-  /// Waits until it is known which launches have failed, and forgets what they should have
-  /// computed. Called before the error of a failed launch is thrown.
+  /// Waits until it is known which launches have failed, and forgets their results. Called before
+  /// the error of a failed launch is thrown.
   void handle_failure() const;
 
  private:

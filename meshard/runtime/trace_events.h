@@ -33,8 +33,8 @@ struct TraceEvent {
   std::string category;
   /// The subject of the operation: the program's name, `main`, or the value's type, `f32[8,4]`.
   std::string what;
-  /// The user's source line. For a program, that of its jit() or of the read that required it; for
-  /// a send or a read, that of the placement or read that it belongs to. Empty: none.
+  /// The user's source line. For a program, the line of its jit() or of the read that required it;
+  /// for a send or a read, the line of the placement or read that it belongs to. Empty: none.
   std::string place;
   /// For the host, the thread's number (0 is the one that began the trace); otherwise the device's
   /// id.

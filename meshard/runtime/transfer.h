@@ -39,7 +39,7 @@ inline Tensor device_put(In x, const Mesh& mesh, const PartitionSpec& spec) {
 /// Move-only owner of a transfer that has begun.
 class StartedTransfer {
  public:
-  /// What is left to do.
+  /// The remaining steps.
   class Rest {
    public:
     virtual ~Rest() = default;

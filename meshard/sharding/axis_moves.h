@@ -10,12 +10,13 @@
 
 namespace meshard {
 
-/// The axes over which a value is the sum of what the devices hold: those that are unreduced by
-/// sums. Along axes that are unreduced by a maximum or a minimum, every device holds the same part
+/// The axes over which a value is the sum of the parts on the devices: the axes that are unreduced
+/// by sums. Along axes that are unreduced by a maximum or a minimum, every device holds the same
+/// part
 /// of the value, which is the maximum and the minimum of its copies.
 AxisList summed_axes(const Sharding& sharding);
 
-/// A value: axes over which devices exchange what one operand holds.
+/// A value: axes over which devices exchange the parts of one operand.
 struct AxisMove {
   AxisList axes;
   std::size_t operand = 0;
@@ -24,7 +25,7 @@ struct AxisMove {
 };
 
 /// The axes over which devices exchange data when an op is computed for these results. A device
-/// that takes a part of what it holds exchanges nothing. An axis of size 1 may be listed.
+/// that takes a part of its own shard exchanges nothing. An axis of size 1 may be listed.
 ///
 /// An axis of an operand moves if it splits a dimension that the op sums over, needs whole or
 /// shifts; if the result is not split so; or if the operand is a sum over it, and the result is

@@ -47,8 +47,8 @@ struct EnumNames<UnreducedKind> {
 /// A value: how one tensor is distributed over a mesh. Holds the mesh, the axes that split each
 /// dimension (in order, open or closed), the explicitly replicated axes, and the unreduced axes,
 /// over which the shards are not combined yet. Immutable; copies share one state, and comparing a
-/// sharding with its copy compares pointers. So do equal shardings that a thread makes shortly one
-/// after another.
+/// sharding with its copy compares pointers. Equal shardings that a thread makes shortly one after
+/// another share it, too.
 ///
 /// Axes of a derived mesh (sliced, flattened or unflattened) are stored as axes and sub-axes of its
 /// base, so that all shardings of one root can be combined; mesh() is the base. If axes cannot be

@@ -8,7 +8,7 @@
 
 namespace meshard::stablehlo {
 
-/// The text with these shardings for arguments of `main`, whatever it says about them. An argument
+/// The text with these shardings for arguments of `main`, in place of its own. An argument
 /// that shares its memory with a result of another sharding can no longer do so; it is donated.
 /// @param shardings by position: `#sdy.sharding<@mesh, [{"x"}]>`
 /// @param meshes lines of additional meshes, `sdy.mesh @other = <["x"=2]>`; empty: none

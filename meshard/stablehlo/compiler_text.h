@@ -12,7 +12,7 @@ namespace meshard::stablehlo {
 /// A value: module text that a compiler of StableHLO accepts, as far as names are concerned.
 struct CompilerText {
   std::string text;
-  /// What was changed, for the user: attributes that were removed, reductions that come earlier.
+  /// The changes, for the user: attributes that were removed, reductions that come earlier.
   std::vector<std::string> notes = {};
 };
 

@@ -21,7 +21,7 @@ struct FlatValue {
   std::string type;
 };
 
-/// What one device can say about an op.
+/// How one device computes an op.
 enum class FlatKind {
   kComputed,  ///< it computes its results from its operands
   kConstant,  ///< stablehlo.constant
@@ -39,7 +39,8 @@ struct FlatOp {
   FlatKind kind = FlatKind::kComputed;
   /// Without its location; all names are unique in the program.
   std::string text;
-  /// The same for one device: without shardings; what only changes a sharding returns its operand.
+  /// The same for one device, without shardings: an op that only changes a sharding returns its
+  /// operand.
   std::string unsharded;
   std::vector<FlatValue> results;
   /// The values from outside of it that it uses, also in its regions, each once.

@@ -111,7 +111,7 @@ struct WorkerWatch {
   std::function<void()> on_tick = {};
 };
 
-/// Value type: what came of a job.
+/// Value type: the result of a job.
 struct WorkerAnswer {
   /// For deserialize_answer(); none if the process ended or was stopped before it answered.
   std::optional<std::string> bytes = std::nullopt;

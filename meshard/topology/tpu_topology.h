@@ -23,7 +23,7 @@ enum class TpuBoardOrder : std::uint8_t {
 struct TpuGeneration {
   /// In the names of topologies and targets: `v5e`.
   std::string_view name;
-  /// The kinds of its devices: what libtpu calls them, and what else they are called.
+  /// The kinds of its devices: libtpu's names, and other names.
   std::vector<std::string_view> kinds;
   /// The directions of its grid, 2 or 3.
   std::size_t directions = 2;

@@ -172,8 +172,8 @@ constexpr bool is_permutation(CollectiveKind kind) {
          kind == CollectiveKind::kReceive;
 }
 
-/// Value type: a shift in which every device sends to the device `by` positions further. The
-/// positions are those along `axes`, flattened into one axis whose last axis runs fastest. At the
+/// Value type: a shift in which every device sends to the device `by` positions further. Positions
+/// count along `axes`, flattened into one axis whose last axis runs fastest. At the
 /// end, the shift wraps around or stops.
 struct AxisShift {
   AxisList axes;

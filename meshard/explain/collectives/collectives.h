@@ -134,7 +134,7 @@ std::vector<Reshard> find_reshards(const HloModule& compiled,
 /// (xla/service/spmd/spmd_partitioner.cc).
 std::vector<Reshard> rematerializations_in_log(std::string_view log);
 
-/// The collectives with what they move:
+/// The collectives with the values that they move:
 /// - Collective::tensor: of a reshard, the value's full type. Otherwise what the collective's first
 ///   place names in the graph: an argument, or an op with its result type; for a module from
 ///   elsewhere, the intermediate with the place's name. Empty if none of these is known.

@@ -50,7 +50,7 @@ std::vector<Collective> whole_collectives(const std::vector<LogicalCollective>& 
 
 /// Value type: the collectives of one layer in one phase that serve one purpose.
 struct LayerTraffic {
-  /// `MLP/b0_up`, `loop/attn`; empty: those outside every layer, or whose layer is unknown.
+  /// `MLP/b0_up`, `loop/attn`; empty: collectives outside every layer, or with an unknown layer.
   std::string layer;
   ProgramPhase phase = ProgramPhase::kUnknown;
   PurposeKind purpose = PurposeKind::kUnknown;

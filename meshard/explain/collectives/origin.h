@@ -122,9 +122,8 @@ class OriginFinder {
 
   /// The same for a module of another framework. XLA's partitioner marks what it inserts with the
   /// frontend attribute `is_spmd_generated`, or `from-cross-replica-sharding`. A compiler may lose
-  /// the mark; then the ops decide: the program requested what comes from a collective that it
-  /// calls
-  /// (`psum`, `ppermute`), and no other op requests one. If the ops are not certain, it is unknown,
+  /// the mark; then the ops decide: collectives of an op that is one itself (`psum`, `ppermute`)
+  /// were requested by the program, all others were not. If the ops are not certain, it is unknown,
   /// unless the program calls no collective at all, or its text has no locations: each of its ops
   /// then has the line of the text, so that an instruction without one is the compiler's, which
   /// names it after the op that needs it.
@@ -156,8 +155,8 @@ class OriginFinder {
   std::vector<bool> marked_;  // by node number: true if a sharding mark uses the node
 };
 
-/// Tells the phase of an op by its name in a compiled module: with a graph, that of the node it
-/// names; without one, what the name says (phase_of_op).
+/// Finds the phase of an op by its name in a compiled module: with a graph, the phase of the node
+/// that it names; without one, the phase in the name (phase_of_op).
 class ProgramPhases {
  public:
   /// For modules of JAX, and files of modules that meshard lowered.

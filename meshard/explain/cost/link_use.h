@@ -30,8 +30,8 @@ using ChipGroups = std::vector<std::vector<std::int64_t>>;
 ///   which k are in the box, these bytes leave the box, for a collective of b bytes
 ///   (Collective::bytes()): all-gather b k/n, since the others need all parts in the box;
 ///   reduce-scatter b (n-k)/n, the sums that the others need; all-reduce b; all-to-all b k(n-k)/n;
-///   broadcast b if the source is in the box. The bytes that enter it are those that leave the
-///   other chips.
+///   broadcast b if the source is in the box. The bytes that enter it equal the bytes that leave
+///   the other chips.
 /// - All links of some directions. The links that bring one byte of an all-gather, a broadcast or a
 ///   reduce-scatter to its members connect all of them. If the members are at c places along these
 ///   directions, these are at least c-1 links. An all-reduce without reduction in the network

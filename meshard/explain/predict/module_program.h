@@ -31,7 +31,7 @@ struct StatedCollective {
 /// Value type: what a prediction says about an op.
 struct RuledOpFacts {
   OriginPlace origin = {};
-  /// What requests the op's moves: `the mark`, `the manual function`; empty if nothing does.
+  /// The cause of the op's moves: `the mark`, `the manual function`; empty if nothing does.
   std::string_view asked_by = {};
   /// The index of the region that the op is in.
   std::size_t region = 0;
@@ -102,7 +102,7 @@ struct WalkedModule {
   RuledProgram rules;
   /// Numbers of values; none for one that is not a tensor of known shape.
   std::vector<std::optional<std::size_t>> arguments, results;
-  /// Values that are replicated, and those that the text gives a sharding, with that text.
+  /// Values that are replicated, and values with a sharding in the text, with that text.
   std::vector<std::size_t> replicated;
   std::vector<std::pair<std::size_t, std::string>> constraints;
   /// Values inside manual computations, with the index of the manual axes.

@@ -17,8 +17,8 @@ struct JointSave {
   std::map<std::string, std::string> metadata;
   /// The number of this save among those of this process: all processes do the same saves.
   int number = 0;
-  /// What this process saves, or why it cannot: it takes part all the same, so that the others
-  /// learn of it.
+  /// The entries that this process saves, or why it cannot save: it takes part in either case, so
+  /// that the others receive the error.
   std::variant<SaveItems, Error> items;
   SourceLocation where;
 };

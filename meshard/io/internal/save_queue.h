@@ -61,7 +61,7 @@ class SaveQueue {
   void wait_for_all();
   /// Waits for all saves. @error the first that were not retrieved
   Result<void> finish();
-  /// As finish(), without those that wait for other processes, which fail.
+  /// As finish(), but saves that wait for other processes fail.
   Result<void> finish_without_others();
 
  private:

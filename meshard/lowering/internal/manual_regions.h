@@ -18,7 +18,7 @@ struct RegionCrossing {
   /// The value outside. Empty for a local value that is carried from one region to another.
   Value full;
   Sharding sharding;
-  /// The type inside the border: that of `local`, or of the value that carries it.
+  /// The type inside the border: the type of `local`, or of the value that carries it.
   TensorType type;
 };
 

@@ -66,7 +66,7 @@ inline constexpr NewAxisType newaxis{};
 /// In x[...]: all remaining dimensions, `...`.
 inline constexpr EllipsisType ellipsis{};
 
-/// A value: what x[...] does with one dimension.
+/// A value: how x[...] indexes one dimension.
 class IndexItem {
  public:
   enum class Kind : std::uint8_t { kNumber, kRange, kNewAxis, kEllipsis };

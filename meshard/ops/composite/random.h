@@ -29,8 +29,8 @@ Tensor key(std::int64_t seed, SourceLocation where = SourceLocation::current());
 /// Derives `count` new keys. @error invalid argument if count is negative, or `key` is not a key.
 std::vector<Tensor> split(In key, std::int64_t count = 2);
 
-/// Derives one new key per element of `shape`, as one tensor u32[shape..., 2]. They are the same
-/// keys as those of `split`, in row-major order.
+/// Derives one new key per element of `shape`, as one tensor u32[shape..., 2]. They equal the keys
+/// of `split`, in row-major order.
 Tensor split_into(In key, Shape shape);
 
 /// Derives a key from this key and a number, such as a step, a layer, a rank. The number may be a

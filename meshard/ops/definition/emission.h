@@ -24,8 +24,8 @@ class BodyWriter {
                                       std::span<const stablehlo::Value> arguments) {
     return write_taken(which, arguments, std::nullopt);
   }
-  /// The same for a body that all devices run although only some of them take it: those where the
-  /// bool `taken` is true. Empty: as the call itself.
+  /// The same for a body that all devices run although only some take it (where the bool `taken` is
+  /// true). Empty: as the call itself.
   virtual std::vector<stablehlo::Value> write_taken(std::size_t which,
                                                     std::span<const stablehlo::Value> arguments,
                                                     std::optional<stablehlo::Value> taken) = 0;

@@ -75,8 +75,7 @@ TensorFactors own_factors(ShardingRuleBuilder& builder, const Shape& shape,
                           FactorKind kind = FactorKind::kPassThrough);
 /// The rule of an op that needs all dimensions of all operands and results whole.
 ShardingRule whole_rule(const OpCall& call);
-/// The rule of an op whose operands and results have one shape, of whose dimensions d is of
-/// `kind(d)`.
+/// The rule of an op whose operands and results have one shape; dimension d has the kind `kind(d)`.
 template <class Kind>
 ShardingRule one_shape_rule(const OpCall& call, Kind kind) {
   ShardingRuleBuilder builder;
@@ -87,8 +86,8 @@ ShardingRule one_shape_rule(const OpCall& call, Kind kind) {
   for (std::size_t i = 0; i < call.results.size(); ++i) builder.result(factors);
   return builder.build();
 }
-/// The same, of whose dimensions one is needed whole, which field `at` of the attributes T names,
-/// and all others pass through.
+/// The same for an op that needs one dimension whole, named by field `at` of the attributes T; all
+/// other dimensions pass through.
 template <class T, std::int64_t T::*at>
 ShardingRule along_rule(const OpCall& call) {
   return one_shape_rule(call, [&](int d) {

@@ -73,8 +73,8 @@ WindowFactors window_factors(ShardingRuleBuilder& builder, const Windows& window
 HostArray padding_array(const Windows& windows);
 
 /// The padding for the transposed window operation, which slides over a cotangent dilated by the
-/// stride. Its windows have the same extent; window i covers what element i of the operand
-/// contributed to. `sizes` of the operand, `counts` of windows.
+/// stride. Its windows have the same extent; window i covers the results that element i of the
+/// operand contributed to. `sizes` of the operand, `counts` of windows.
 void transpose_padding(const Windows& windows, const Dimensions& sizes, const Dimensions& counts,
                        Dimensions& low, Dimensions& high);
 

@@ -48,7 +48,7 @@ struct EditedComputation {
   const EditedInstruction* find(std::int64_t instruction) const;
 };
 
-/// Move-only: a module. It holds the bytes of a HloModuleProto and what they say.
+/// Move-only: a module. It holds the bytes of a HloModuleProto and the parsed fields.
 struct EditedModule {
   /// @error data loss if the bytes are damaged, refer to instructions or computations that do not
   /// precede, or use an id twice

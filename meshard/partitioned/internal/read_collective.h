@@ -30,7 +30,7 @@ struct Placement {
 /// The two halves of an asynchronous collective are separate instructions.
 enum class CollectivePart { kWhole, kStart, kDone };
 
-/// What an instruction does between processes.
+/// The communication of an instruction between processes.
 struct FoundCollective {
   CollectiveCallKind kind = CollectiveCallKind::kAllReduce;
   CollectivePart part = CollectivePart::kWhole;

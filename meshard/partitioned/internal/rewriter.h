@@ -28,7 +28,7 @@ class Rewriter {
   enum class Entry { kParameter, kState, kCondition };
   // One computation that is being rewritten.
   struct Scope;
-  // A start half, until its done half.
+  // A started collective, until its done instruction.
   struct Started {
     std::int64_t call;
     std::size_t first;

@@ -21,7 +21,7 @@ struct FailedAction {
 class ActionLog {
  public:
   void clear() { entries_.clear(), events_.clear(); }
-  /// Remembers what an action has launched. Takes one call of the plugin for each shard.
+  /// Records the launches of an action. Takes one call of the plugin for each shard.
   /// @param result of the launch or transfer; undefined: nothing is remembered
   void add(const PipelineAction& action, const Tensor& result);
   /// The first action that is known to have failed; does not wait. Actions are added in an order in

@@ -63,8 +63,9 @@ class PipelineSchedule {
   }
   /// True if gradients of inputs and parameters are separate actions for some microbatch.
   bool splits_gradients() const { return state_->splits_gradients; }
-  /// For each stage, the largest number of microbatches that it keeps activations of at the same
-  /// time: those whose forward has begun, and whose backward or weight gradient has not ended.
+  /// For each stage, the largest number of microbatches in progress at the same time, whose
+  /// activations it keeps: the forward has begun, and the backward or weight gradient has not
+  /// ended.
   const std::vector<int>& peak_activations() const { return state_->peak_activations; }
 
   /// One line for each worker, as parse() reads it.

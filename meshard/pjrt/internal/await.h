@@ -15,7 +15,7 @@ namespace meshard::pjrt::internal {
 
 struct ClientState;
 
-/// What a wait is for.
+/// The purpose of a wait.
 struct Awaited {
   /// Describes the wait in stall reports; called when one is due.
   std::string (*describe)(const void* subject) = nullptr;

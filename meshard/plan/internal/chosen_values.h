@@ -10,7 +10,7 @@
 
 namespace meshard::internal {
 
-/// Value type: a choice, and what it is of.
+/// Value type: a choice, and the value that it is for.
 struct ChosenValue {
   Sharding sharding;
   ChosenSharding shown = {};
@@ -29,7 +29,7 @@ struct ChosenValues {
 /// @param module the text that was compiled
 /// @param compiled, numbered the module, and its text with numbered ops (stablehlo/
 /// value_shardings.h)
-/// @param report that of `compiled`
+/// @param report the report of `compiled`
 /// @error data loss: what the compiler wrote cannot be parsed. unimplemented: it does not write the
 /// module after propagation
 Result<ChosenValues> find_chosen_values(const ModuleTemplate& module,

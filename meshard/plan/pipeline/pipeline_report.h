@@ -35,7 +35,8 @@ struct PipelineStageMemory {
   /// The sums of the parameters' gradients over the microbatches.
   std::int64_t gradients = 0;
   std::int64_t optimizer_state = 0;
-  /// What one microbatch keeps from its forward to its backward pass, without parameters.
+  /// The memory that one microbatch keeps from its forward to its backward pass, without
+  /// parameters.
   std::int64_t activations_of_microbatch = 0;
   /// The most microbatches that are kept at the same time.
   int kept_microbatches = 0;

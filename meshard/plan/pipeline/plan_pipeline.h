@@ -167,10 +167,10 @@ struct PlannedPipeline {
   bool fits() const { return report && report->fits(); }
 };
 
-/// Value type: what plan_pipeline() found.
+/// Value type: the result of plan_pipeline().
 struct PipelinePlan {
-  /// Best first: what fits, by the time of a step (the given one first if it is as good); then what
-  /// does not fit, by the memory that is missing; then what cannot run.
+  /// Best first: candidates that fit, by the time of a step (the given one first if it is as good);
+  /// then candidates that do not fit, by the missing memory; then candidates that cannot run.
   std::vector<PlannedPipeline> ranking;
   /// The number of candidates that were considered.
   std::size_t considered = 0;
@@ -201,8 +201,8 @@ PipelinePlan planned(const Target& target, const PipelineLayers& layers, const A
 /// Searches for the way to run a model as a pipeline on all devices of a target. For each number of
 /// workers and each shape of their submeshes, the layers are compiled one by one, and divided into
 /// stages of equal time (balanced_layers()). The schedules are run with these times, for each
-/// number of microbatches. The most promising candidates are then judged by explain_pipeline():
-/// what their own programs take decides, not the sums over layers. Equal programs are compiled
+/// number of microbatches. The most promising candidates are then judged by explain_pipeline(),
+/// which measures their own programs instead of sums over layers. Equal programs are compiled
 /// once.
 ///
 /// @code

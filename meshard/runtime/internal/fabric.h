@@ -19,7 +19,7 @@ class Platforms;
 
 /// A lowered program to load on the devices of its mesh.
 struct ProgramToLoad {
-  /// What it was lowered from, for messages.
+  /// Its source, for messages.
   const Program& program;
   LoweredModule& lowered;
   /// The device assignment (device_assignment.h).
@@ -85,8 +85,8 @@ class Fabric {
   /// @error thrown: that they are not; deadline exceeded
   virtual void check_equal_data(const HostArray&, const Mesh&, SourceLocation) {}
 
-  /// Says that this process will not do what others wait for: they get an error that contains this
-  /// one. Later launches and transfers of this process that communicate fail.
+  /// Reports that this process failed in a step that others wait for: they get an error that
+  /// contains this one. Later launches and transfers of this process that communicate fail.
   virtual void give_up(const Error&) {}
   /// Before the process ends: waits until what others receive from this process is being sent.
   virtual void finish() {}

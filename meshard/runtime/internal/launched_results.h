@@ -19,8 +19,8 @@ class LaunchedResults {
   /// Guards changes of recorded nodes.
   std::mutex& mutex() { return mutex_; }
 
-  /// Whether settling skips failed launches, whose errors have not been read yet, or forgets what
-  /// they should have computed.
+  /// Whether settling skips failed launches, whose errors have not been read yet, or forgets their
+  /// results.
   enum class Failed { kForget, kLeave };
   /// Processes the launches that are done. @pre mutex() is held
   void settle_locked(Failed what);

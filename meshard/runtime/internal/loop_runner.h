@@ -61,7 +61,7 @@ class LoopRunner {
   void choose(internal::RecordLog& log, PartEvaluator& evaluator, SourceLocation where);
   void begin_loop(internal::RecordLog& log, PartEvaluator& evaluator, SourceLocation where);
   void go_on(internal::RecordLog& log, PartEvaluator& evaluator, SourceLocation where);
-  // The number of nodes since boundary_ that repeat those one period before.
+  // The number of nodes since boundary_ that repeat the nodes of the previous period.
   std::uint64_t repeated(const internal::RecordLog& log) const;
   // Computes `periods` periods from boundary_ on.
   void run_periods(std::uint64_t periods, PartEvaluator& evaluator, SourceLocation where);

@@ -19,7 +19,7 @@ struct MoveTarget {
   Box box;
 };
 
-/// What one place gives to a target.
+/// The piece that one place sends to a target.
 struct Move {
   /// The position of the source's mesh whose tile has the piece.
   std::int64_t from = 0;
@@ -44,11 +44,11 @@ std::vector<Move> plan_moves(const Tiling& source, std::span<const int> places,
 /// A step on the way of a value to another sharding.
 struct MoveStep {
   enum class Way : std::uint8_t {
-    /// On its devices, which exchange what they need.
+    /// On its devices, which exchange the missing parts.
     kReshard,
     /// To other devices that this process reaches: views, copies, and pieces that are assembled.
     kCarry,
-    /// To devices of other processes, which are sent what they lack.
+    /// To devices of other processes, which receive the missing parts.
     kReceive,
     /// To devices of other processes, each of which reads the whole value.
     kReadAndPlace,

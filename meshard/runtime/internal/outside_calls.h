@@ -7,8 +7,8 @@
 
 namespace meshard {
 
-/// Checks that a module calls nothing but what compilers for this client have, and LAPACK on CPUs,
-/// whose calls the client then takes.
+/// Checks that a module calls only functions that compilers for this client have, and LAPACK on
+/// CPUs, whose calls the client then handles.
 /// @param module text or bytecode
 /// @param several_platforms the module also has code for other platforms, which does not run
 /// @error unimplemented, with the op, its source line and what would help; not found, with the

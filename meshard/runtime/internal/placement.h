@@ -30,8 +30,8 @@ void remember_copy(const Storage& value, StoragePtr copy);
 std::size_t num_copies(const Storage& value);
 
 /// The storage or copy of `value` from which a value with `target`'s sharding needs the least
-/// traffic. In order of preference: one that has the tiles in place; one whose tiles in place
-/// contain them; one on the same devices; one on the same platform; the value itself.
+/// traffic. In order of preference: a copy that has the tiles in place; a copy whose tiles in place
+/// contain them; a copy on the same devices; a copy on the same platform; the value itself.
 /// @pre `value` is stored
 StoragePtr nearest_copy(const Value& value, const Sharding& target);
 

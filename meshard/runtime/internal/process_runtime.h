@@ -1,4 +1,4 @@
-// What runs programs in this process.
+// The runtime of this process.
 #pragma once
 #include "meshard/runtime/internal/program_cache.h"
 #include "meshard/runtime/internal/transfer_by_pieces.h"

@@ -21,7 +21,7 @@ class ProgramHere : public LoadedProgram {
   Result<pjrt::Launch> launch(Arrays arguments, std::span<Tensor> results, SourceLocation where,
                               bool track = false) const override;
   bool is_from_bytes() const override { return is_from_bytes_; }
-  /// @param bytes those that it was loaded from
+  /// @param bytes the serialized program that it was loaded from
   /// @pre it was not launched yet
   virtual void set_from_bytes(std::string) { is_from_bytes_ = true; }
 

@@ -44,7 +44,7 @@ struct PreparedTransfer {
     /// elsewhere, was cut, or may be a view.
     std::shared_ptr<const LoadedProgram> assemble = {};
   };
-  /// What one position of the source cuts from its shard.
+  /// The piece that one position of the source cuts from its shard.
   struct Cuts {
     std::vector<Box> boxes = {};  // all different
     /// Null if there are none, or the only one is the whole shard.
@@ -93,8 +93,8 @@ class PreparedTransfers {
 /// and nothing is waited for.
 ///
 /// Every launch is of a program for one device, so that the devices do not wait for each other.
-/// What the receiving devices do is a part of its own: their programs wait for the pieces, and so
-/// does everything that they are given later.
+/// The receiving devices have a part of their own: their programs wait for the pieces, and
+/// everything launched on them later waits, too.
 class PiecesUnderWay final : public StartedTransfer::Rest {
  public:
   /// Launches the cuts and the copies.

@@ -29,7 +29,7 @@ void set_boundary_attribute(std::string_view name, std::string_view text, Module
 inline constexpr std::string_view kDeviceMesh = "meshard.mesh", kPlace = "meshard.place",
                                   kOwnType = "meshard.type", kCaptured = "meshard.captured";
 
-/// Records one attribute of the module: what it says about the framework that wrote it.
+/// Records one attribute of the module about the framework that wrote it.
 /// @param text as for set_boundary_attribute
 /// @error throws data loss
 void set_module_attribute(std::string_view name, std::string_view text, ModuleFacts& facts);

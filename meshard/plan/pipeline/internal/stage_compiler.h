@@ -51,7 +51,8 @@ class StageCompiler {
   int compiled_ = 0;
 };
 
-/// What a transfer between two submeshes loads, as a permutation in which each device of one sends
+/// The links that a transfer between two submeshes loads, as a permutation in which each device of
+/// one sends
 /// to its counterpart of the other. If one has more devices, each device of the other sends or
 /// receives for several.
 class StageLink {
@@ -76,7 +77,7 @@ std::int64_t device_bytes(const std::vector<Tensor>& tensors);
 struct StageNeeds {
   /// Parameters, gradients and optimizer state.
   std::int64_t always = 0;
-  /// What a microbatch keeps after its forward, and after its input gradient.
+  /// The memory that a microbatch keeps after its forward, and after its input gradient.
   std::int64_t after_forward = 0, after_input_gradient = 0;
   /// What comes from the previous stage and from the next one for a microbatch. It waits in memory
   /// until it is used.

@@ -60,7 +60,7 @@ class AcrossProcesses final : public SharedFabric {
   AcrossProcesses(const Platforms& platforms, Processes run, const pjrt::Client& client)
       : SharedFabric(platforms, run, client), order_(client) {}
   std::string failure_key(int rank) const;
-  // What a process has reported of its failure.
+  // The failure that a process has reported.
   Result<std::optional<std::string>> reported_failure(int rank) const;
   // Why nothing more comes from a process.
   std::optional<Error> failure_of(int rank) const;

@@ -12,7 +12,7 @@
 
 namespace meshard {
 
-/// What one process is about to do together with others.
+/// The next joint step of one process.
 struct Intention {
   /// The processes that take part, ascending; this one is among them.
   std::vector<int> ranks;
@@ -49,7 +49,7 @@ Result<void> announce(Store& store, const std::string& announced_as,
                       const Result<std::string>& result);
 
 /// The answer that other processes have agreed on, or one has announced, under
-/// `intention.announced_as`, for a process that does not take part but needs what came of it. The
+/// `intention.announced_as`, for a process that does not take part but needs the result. The
 /// key and the details are not used.
 /// @error that of the others; deadline exceeded if they have not agreed within `limit`; the store's
 Result<std::string> result_of_others(Store& store, const Intention& intention,

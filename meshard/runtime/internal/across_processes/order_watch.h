@@ -15,8 +15,9 @@ namespace meshard {
 
 /// A thread that compares the launches of this process with those of others, once a second. If
 /// they differ, collectives of different programs meet, which hang or give wrong results; the other
-/// process then counts as lost (LossKind::kOutOfStep). So does one that has failed while this one
-/// waits in a collective (kGaveUp), because nothing else ends that. Launches themselves cost no
+/// process then counts as lost (LossKind::kOutOfStep). A process that has failed while this one
+/// waits in a collective (kGaveUp) counts, too, because nothing else ends that wait. Launches
+/// themselves cost no
 /// more than their record in the history.
 class OrderWatch {
  public:

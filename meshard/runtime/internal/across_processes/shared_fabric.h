@@ -32,8 +32,8 @@ class SharedFabric : public Fabric {
   /// The key in the store of the next step that the processes `ranks` take together: each set of
   /// processes counts its own.
   std::string next_step(const std::vector<int>& ranks);
-  /// The key under which these processes announce what they have made, to others that do not take
-  /// part. `what` is equal in all processes.
+  /// The key under which these processes announce their result to processes that do not take part.
+  /// `what` is equal in all processes.
   std::string announcement(const std::vector<int>& ranks, std::string_view what) const;
 
  private:
