@@ -55,6 +55,9 @@ def expect(what: Any, expectations: str | Expectations, *args: Any, **options: A
     all-to-all` and `any collective-permutes` count the collectives of a kind; collectives of kinds that are not listed
     are errors, unless `others allowed`. `no collectives`; `no full replication above 64 KiB except "p['pos']"`; `fits
     with 10% spare`.
+
+    >>> x = ms.abstract_tensor((8, 1024), "float32", ms.Mesh({"x": 4}), ms.P(None, "x"))
+    >>> report = ms.expect(lambda x: x.sum(), "1 all-reduce over x, at most 4 B", x, topology="cpu:4")
     """
     expected = _parsed(expectations)
     report = explain(what, *args, **options)

@@ -411,6 +411,12 @@ class Lamb(_Transforming):
     The direction of Adam with decoupled decay, scaled for each parameter (each layer, in an nn.Layers) to the norm of
     the parameter; a norm of 0 leaves it unscaled. `epsilon_root` is added to the corrected mean of the squares, before
     the root. State: `mean`, `square`.
+
+    >>> optimizer = ms.optim.Lamb(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-3)
@@ -430,6 +436,12 @@ class RmsProp(_Transforming):
     instead of sqrt(v) + epsilon. `centered` subtracts the square of the mean of the gradients from v (Graves, 2013),
     `corrected` corrects the means for their initial values, as Adam does, and `momentum` adds up the steps, as Momentum
     does. State: `square`, and if they are used `mean` and `velocity`.
+
+    >>> optimizer = ms.optim.RmsProp(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-3)
@@ -448,6 +460,12 @@ class Adagrad(_Transforming):
     """Adagrad (Duchi, Hazan and Singer: Adaptive Subgradient Methods, 2011): rate * g / sqrt(s + epsilon).
 
     s is `first` plus the sum of the squares of the gradients g; where it is 0, nothing changes. State: `square`.
+
+    >>> optimizer = ms.optim.Adagrad(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-2)
@@ -466,6 +484,12 @@ class Adafactor(_Transforming):
     rate, as ClipByBlock does (0: no limit). `momentum` is the decay of a running mean of the steps. `weight_decay`
     times the parameter is subtracted in each step, not multiplied by the rate. State: `row` and `column`, or `square`;
     `velocity` with momentum.
+
+    >>> optimizer = ms.optim.Adafactor(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-2)
@@ -492,6 +516,12 @@ class Muon(_Transforming):
     root mean square of a step before the rate: the step is multiplied by sqrt(max(rows, columns)) * rms (Liu et al.:
     Muon is Scalable for LLM Training, 2025, which uses 0.2); 0 multiplies it by sqrt(max(1, columns / rows)). State:
     `mean`, and `square` for the parameters of AdamW.
+
+    >>> optimizer = ms.optim.Muon(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(2e-2)
@@ -518,6 +548,12 @@ class Shampoo(_Transforming):
     H_d^(-1/2k). Dimensions that are larger than `largest` are left out, and not counted in k. The roots are computed in
     each step by eigh(); its time grows with the cube of the dimension. `weight_decay` times the parameter is added to
     the gradient. State: `factor_0`, `factor_1`, ... by dimension of a layer; `velocity` with momentum.
+
+    >>> optimizer = ms.optim.Shampoo(rate=0.1)
+    >>> params = {"w": ms.ones((2, 2))}
+    >>> params, state = optimizer.update(params, {"w": ms.ones((2, 2))}, optimizer.init(params))
+    >>> bool((params["w"] < 1).all())
+    True
     """
 
     rate: float | Schedule | typing.Callable = _option(1e-1)

@@ -42,7 +42,11 @@ def restart_runtime():
 
 
 def devices(device_type="", *, local=False):
-    """The devices of a platform (by default of the default one), with `local` only those of this process."""
+    """The devices of a platform (by default of the default one), with `local` only those of this process.
+
+    >>> len(ms.devices()) == len(ms.devices(local=True))
+    True
+    """
     return _meshard.devices(device_type, local)
 
 
@@ -62,6 +66,11 @@ def runtime_counters():
         before = runtime_counters()
         step(params, batch)
         print(runtime_counters() - before)
+
+    >>> before = ms.runtime_counters()
+    >>> _ = (ms.ones(3) + 1).numpy()
+    >>> (ms.runtime_counters() - before).launches
+    1
     """
     return _meshard.runtime_counters()
 
@@ -137,6 +146,11 @@ def block_until_ready(*values):
 
     Without arguments it waits until every program launched so far has finished. Ctrl-C ends the wait; the programs run
     on in the background.
+
+    >>> x = ms.ones(3) + 1
+    >>> ms.block_until_ready(x)
+    >>> x.is_recorded
+    False
     """
     if values:
         _meshard.sync_tree(values)

@@ -35,6 +35,14 @@ def asarray(obj, /, *, dtype=None, device=None, copy=None):
 
     Python numbers get the default dtype of their kind: int32 (int64 for integers that need it), float32, complex64.
     Memory of read-only NumPy arrays is used in place unless `copy` is True; with `copy` False it must be possible.
+
+        >>> ms.asarray([[1, 2], [3, 4]])
+        Tensor([[1, 2],
+                [3, 4]], dtype=int32)
+        >>> ms.asarray(np.arange(3.0), dtype="bfloat16").dtype
+        dtype(bfloat16)
+
+    Raises ValueError with `copy=False` if a copy is needed.
     """
     check_device(device)
     if isinstance(obj, Tensor):
@@ -133,6 +141,9 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
     """start, start + step, ... below stop; 0, 1, ... below `start` if it is the only number.
 
     The default dtype is int32 (int64 if needed) for integers, otherwise float32.
+
+    >>> ms.arange(5).tolist(), ms.arange(1, 2, 0.5).tolist()
+    ([0, 1, 2, 3, 4], [1.0, 1.5])
     """
     check_device(device)
     if stop is None:
@@ -178,7 +189,11 @@ def arange(start, /, stop=None, step=1, *, dtype=None, device=None):
 
 
 def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
-    """`num` evenly spaced numbers from start to stop, which is included unless `endpoint` is False."""
+    """`num` evenly spaced numbers from start to stop, which is included unless `endpoint` is False.
+
+    >>> ms.linspace(0, 1, 5).tolist()
+    [0.0, 0.25, 0.5, 0.75, 1.0]
+    """
     check_device(device)
     is_complex = isinstance(start, complex) or isinstance(stop, complex)
     if dtype is None:
@@ -214,7 +229,11 @@ def empty(shape, *, dtype=None, device=None):
 
 
 def full(shape, fill_value, *, dtype=None, device=None):
-    """A tensor of equal elements: a number, or a tensor of rank 0. The default dtype is that of `fill_value`."""
+    """A tensor of equal elements: a number, or a tensor of rank 0. The default dtype is that of `fill_value`.
+
+    >>> ms.full((2, 2), 7).tolist()
+    [[7, 7], [7, 7]]
+    """
     check_device(device)
     if isinstance(fill_value, bool | int | float):  # a constant, also while a function is traced
         return ops.full(shape, fill_value, asarray(fill_value).dtype if dtype is None else dtype)
@@ -252,7 +271,11 @@ def _diagonal(k, rows, columns):
 
 
 def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on diagonal k, zeros elsewhere; diagonal 1 is just above the main one."""
+    """Ones on diagonal k, zeros elsewhere; diagonal 1 is just above the main one.
+
+    >>> ms.eye(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    """
     check_device(device)
     k = _diagonal(k, n_rows, n_rows if n_cols is None else n_cols)
     return ops.eye(n_rows, n_cols, k, DEFAULT_FLOAT if dtype is None else dtype)
@@ -266,7 +289,11 @@ def tri(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def tril(x, /, *, k=0):
-    """The elements of each matrix on diagonal k and below; the others are zero."""
+    """The elements of each matrix on diagonal k and below; the others are zero.
+
+    >>> ms.tril(ms.ones((2, 2))).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
     return ops.tril(x, _diagonal(k, *x.shape[-2:]) if x.ndim > 1 else k)
 
 

@@ -18,7 +18,11 @@ _MASK = ("an index with a traced mask: the number of elements is not known; use 
 
 
 def take(x, indices, /, *, axis=None):
-    """The slices at `indices`, which may be negative, along a dimension; x has one dimension if none is given."""
+    """The slices at `indices`, which may be negative, along a dimension; x has one dimension if none is given.
+
+    >>> ms.take(ms.asarray([10, 20, 30]), ms.asarray([2, 0])).tolist()
+    [30, 10]
+    """
     x = as_tensor(x)
     if axis is None:
         if x.ndim != 1:
@@ -29,7 +33,11 @@ def take(x, indices, /, *, axis=None):
 
 
 def take_along_axis(x, indices, /, *, axis=-1):
-    """The elements x[i, ..., indices[i, ..., k], ..., n] along a dimension. Indices may be negative."""
+    """The elements x[i, ..., indices[i, ..., k], ..., n] along a dimension. Indices may be negative.
+
+    >>> ms.take_along_axis(ms.asarray([[10, 20], [30, 40]]), ms.asarray([[1], [0]])).tolist()
+    [[20], [30]]
+    """
     x = as_tensor(x)
     return ops.take_along_axis(x, as_tensor(indices), axis)
 

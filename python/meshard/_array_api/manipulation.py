@@ -31,7 +31,13 @@ broadcast_to = ops.broadcast_to
 
 
 def concat(arrays, /, *, axis=0):
-    """The tensors, one after the other along a dimension; with `axis` None of all elements in row-major order."""
+    """The tensors, one after the other along a dimension; with `axis` None of all elements in row-major order.
+
+        >>> ms.concat([ms.zeros((1, 2)), ms.ones((2, 2))]).shape
+        (3, 2)
+
+    Raises InvalidArgumentError if the other dimensions differ.
+    """
     arrays = [as_tensor(each) for each in arrays]
     if axis is None:
         arrays, axis = [ops.flatten(each) for each in arrays], 0
@@ -39,7 +45,11 @@ def concat(arrays, /, *, axis=0):
 
 
 def expand_dims(x, /, axis=0):
-    """The tensor with new dimensions of size 1, at a place or at several places of the result."""
+    """The tensor with new dimensions of size 1, at a place or at several places of the result.
+
+    >>> ms.expand_dims(ms.ones((2, 3)), 1).shape
+    (2, 1, 3)
+    """
     if isinstance(axis, int):
         rank = as_tensor(x).ndim + 1
         if not -rank <= axis < rank:
@@ -71,7 +81,11 @@ def moveaxis(x, source, destination, /):
 
 
 def permute_dims(x, /, axes):
-    """The tensor with its dimensions in another order."""
+    """The tensor with its dimensions in another order.
+
+    >>> ms.permute_dims(ms.ones((2, 3, 4)), (2, 0, 1)).shape
+    (4, 2, 3)
+    """
     x = as_tensor(x)
     return ops.permute_dims(x, axes_of(axes, x.ndim))
 
@@ -91,6 +105,9 @@ def repeat(x, repeats, /, *, axis=None):
     """Each element `repeats` times, next to each other along a dimension; without one in row-major order.
 
     `repeats` is an integer or a vector with a number for each element along the dimension, which is read.
+
+    >>> ms.repeat(ms.asarray([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
     """
     x = as_tensor(x)
     if isinstance(repeats, int):
@@ -101,12 +118,22 @@ def repeat(x, repeats, /, *, axis=None):
 
 
 def reshape(x, /, shape, *, copy=None):
-    """The same elements in row-major order in another shape; one size may be -1."""
+    """The same elements in row-major order in another shape; one size may be -1.
+
+        >>> ms.reshape(ms.arange(6), (2, -1)).tolist()
+        [[0, 1, 2], [3, 4, 5]]
+
+    Raises InvalidArgumentError if the shapes have different numbers of elements.
+    """
     return ops.reshape(x, shape)
 
 
 def roll(x, /, shift, *, axis=None):
-    """Shifts elements along dimensions, wrapping around; without one in row-major order."""
+    """Shifts elements along dimensions, wrapping around; without one in row-major order.
+
+    >>> ms.roll(ms.arange(4), 1).tolist()
+    [3, 0, 1, 2]
+    """
     if isinstance(shift, int) and (axis is None or isinstance(axis, int)):
         return ops.roll(x, shift, axis)
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
@@ -129,12 +156,20 @@ def squeeze(x, /, axis):
 
 
 def stack(arrays, /, *, axis=0):
-    """Tensors of one shape along a new dimension."""
+    """Tensors of one shape along a new dimension.
+
+    >>> ms.stack([ms.zeros(2), ms.ones(2)], axis=1).tolist()
+    [[0.0, 1.0], [0.0, 1.0]]
+    """
     return ops.stack([as_tensor(each) for each in arrays], axis)
 
 
 def tile(x, repetitions, /):
-    """Copies of the tensor next to each other along each dimension."""
+    """Copies of the tensor next to each other along each dimension.
+
+    >>> ms.tile(ms.asarray([1, 2]), (2, 1)).tolist()
+    [[1, 2], [1, 2]]
+    """
     return ops.tile(x, shape_tuple(repetitions))
 
 

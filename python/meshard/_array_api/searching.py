@@ -7,7 +7,11 @@ __all__ = ["argmax", "argmin", "count_nonzero", "nonzero", "searchsorted", "wher
 
 
 def argmax(x, /, *, axis=None, keepdims=False):
-    """The index of the largest element along a dimension, of equal ones the first; without one in row-major order."""
+    """The index of the largest element along a dimension, of equal ones the first; without one in row-major order.
+
+    >>> ms.argmax(ms.asarray([[1, 5], [7, 2]]), axis=1).tolist()
+    [1, 0]
+    """
     return ops.argmax(x, axis, keepdims)
 
 
@@ -36,10 +40,18 @@ def nonzero(x, /):
 
 
 def searchsorted(x1, x2, /, *, side="left", sorter=None):
-    """The index at which each element of x2 is inserted into the ascending vector x1: before or after equal ones."""
+    """The index at which each element of x2 is inserted into the ascending vector x1: before or after equal ones.
+
+    >>> ms.searchsorted(ms.asarray([1, 3, 5]), ms.asarray([3, 4])).tolist()
+    [1, 2]
+    """
     return ops.searchsorted(x1, x2, side, sorter)
 
 
 def where(condition, x1, x2, /):
-    """The elements of x1 where the condition is true, otherwise those of x2."""
+    """The elements of x1 where the condition is true, otherwise those of x2.
+
+    >>> ms.where(ms.asarray([True, False]), 1.0, ms.asarray([5.0, 6.0])).tolist()
+    [1.0, 6.0]
+    """
     return ops.where(condition, x1, x2)

@@ -16,7 +16,13 @@ def _reduced(op, x, dtype, axis, keepdims):
 
 
 def sum(x, /, *, axis=None, dtype=None, keepdims=False):
-    """The sum of the elements. Bools and narrow integers are summed in int32 or uint32 by default."""
+    """The sum of the elements. Bools and narrow integers are summed in int32 or uint32 by default.
+
+    `axis` is a dimension, a tuple of them, or None for all; `keepdims` keeps them with size 1.
+
+        >>> ms.sum(ms.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+        [4, 6]
+    """
     return _reduced(ops.sum, x, dtype, axis, keepdims)
 
 
@@ -26,7 +32,11 @@ def prod(x, /, *, axis=None, dtype=None, keepdims=False):
 
 
 def max(x, /, *, axis=None, keepdims=False):
-    """The largest element; NaN if any is NaN."""
+    """The largest element; NaN if any is NaN.
+
+    >>> ms.max(ms.asarray([[1, 2], [3, 4]]), axis=1, keepdims=True).tolist()
+    [[2], [4]]
+    """
     return ops.max(x, axis, keepdims)
 
 
@@ -36,12 +46,20 @@ def min(x, /, *, axis=None, keepdims=False):
 
 
 def mean(x, /, *, axis=None, keepdims=False):
-    """The mean of the elements."""
+    """The mean of the elements.
+
+    >>> ms.mean(ms.asarray([[1.0, 2.0], [3.0, 4.0]]), axis=1).tolist()
+    [1.5, 3.5]
+    """
     return ops.mean(x, axis, keepdims)
 
 
 def var(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The variance: the mean square distance to the mean, divided by n - correction."""
+    """The variance: the mean square distance to the mean, divided by n - correction.
+
+    >>> ms.var(ms.asarray([1.0, 3.0])).item(), ms.var(ms.asarray([1.0, 3.0]), correction=1).item()
+    (1.0, 2.0)
+    """
     return ops.var(x, axis, correction, keepdims)
 
 
@@ -67,7 +85,11 @@ def _cumulative(op, x, axis, dtype, include_initial, initial):
 
 
 def cumulative_sum(x, /, *, axis=None, dtype=None, include_initial=False):
-    """The sums of the first elements along a dimension; with `include_initial` beginning with 0."""
+    """The sums of the first elements along a dimension; with `include_initial` beginning with 0.
+
+    >>> ms.cumulative_sum(ms.asarray([1, 2, 3])).tolist()
+    [1, 3, 6]
+    """
     return _cumulative(ops.cumulative_sum, x, axis, dtype, include_initial, 0)
 
 
