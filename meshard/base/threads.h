@@ -1,4 +1,4 @@
-// Threads of the library: starting them, waiting briefly, and what each of them has of its own.
+// Threads of the library: starting them, waiting briefly, and thread-local data.
 #pragma once
 #include <pthread.h>
 #include <sched.h>

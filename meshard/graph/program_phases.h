@@ -38,7 +38,7 @@ class GraphPhases {
   Graph graph_;
   bool takes_derivatives_ = false;
   std::vector<ProgramPhase> phases_;  // by position in graph_.nodes()
-  // Of the bodies that take derivatives, by the path of the body, `7.0`.
+  // The phases inside bodies that take derivatives, by the path of the body, `7.0`.
   std::map<std::string, GraphPhases, std::less<>> bodies_;
 };
 

@@ -133,7 +133,7 @@ class ImportedProgram {
 
   /// The devices of on(); none: the first ones.
   const std::optional<Mesh>& mesh() const { return place_.mesh; }
-  /// The module as text. Of a program for several platforms, as on the default one; the first
+  /// The module as text. A program for several platforms is lowered for the default one; the first
   /// argument of its main function is then the platform's position in platforms().
   /// @error as load_program(); invalid argument: it was not exported for the default platform
   std::string module_text(SourceLocation where = SourceLocation::current()) const;

@@ -125,7 +125,7 @@ struct Prediction {
 };
 
 /// Predicts the collectives that the partitioner will insert into a program, without compiling.
-/// Reads the module that the compiler would be given (ModuleProgram): shardings spread by the ops'
+/// Reads the module that would be compiled (ModuleProgram): shardings spread by the ops'
 /// sharding rules, and into the bodies of loops, branches and checkpoints; plan_reshard() gives the
 /// moves where an op needs an operand sharded differently. The collectives of manual functions are
 /// listed too.

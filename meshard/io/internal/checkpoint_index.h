@@ -108,7 +108,7 @@ struct CheckpointIndex {
   /// @error invalid argument for anything that is not an index, including a split tensor whose
   /// parts overlap or leave gaps; unimplemented for a newer version
   static Result<CheckpointIndex> parse(std::string_view text, std::string_view place);
-  /// As parse(), for what one of several writers has written: parts may be missing.
+  /// As parse(), for the index of one of several writers: parts may be missing.
   static Result<CheckpointIndex> parse_of_writer(std::string_view text, std::string_view place);
   /// The text of an index of ours.
   std::string to_json() const;

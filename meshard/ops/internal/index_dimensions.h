@@ -69,7 +69,7 @@ ShardingRule indexing_rule(const IndexDimensions& dims, const Shape& operand, co
                            const Shape& windows, bool scatter,
                            FactorKind of_updates = FactorKind::kReduction);
 
-/// The indices clamped as gather does it, so that windows of these sizes fit inside.
+/// The indices, clamped as in gather, so that windows of these sizes fit inside.
 Tensor clamp_indices(const Tensor& indices, const IndexDimensions& dims, const Shape& operand,
                      const Dimensions& window_sizes);
 

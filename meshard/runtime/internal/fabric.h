@@ -88,7 +88,7 @@ class Fabric {
   /// Reports that this process failed in a step that others wait for: they get an error that
   /// contains this one. Later launches and transfers of this process that communicate fail.
   virtual void give_up(const Error&) {}
-  /// Before the process ends: waits until what others receive from this process is being sent.
+  /// Before the process ends: waits until all messages from this process to others are being sent.
   virtual void finish() {}
   /// The end of its services, before another client takes its place. Launches in flight go on.
   virtual void stop() {}
