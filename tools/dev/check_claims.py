@@ -125,7 +125,7 @@ CONSTANTS = [
     ("virtual devices of a CPU target", "meshard/target/target.cc", "kMostCpus", 1,
      [r"virtual devices of the CPU plugin, at most <N>"]),
     ("candidates of a placement in rings", "meshard/topology/ring_placement.cc", "kMostCandidates", 1,
-     [r"up to <N> candidates"]),
+     [r"orders, up to <N> candidates"]),
     ("alignment of host memory", "meshard/array/host_array.h", "kHostAlignment", 1,
      [r"Blocks that meshard allocates are aligned to <N> bytes"]),
     ("bytes of a huge block", "meshard/array/host_array.h", "kHugeBlockBytes", MIB, [r"Blocks of <N> MiB and more"]),
