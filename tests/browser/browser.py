@@ -115,9 +115,9 @@ class Page:
                 raise TimeoutError(f"{path} is not ready: {self.complaints()}")
             time.sleep(0.02)
 
-    def run(self, expression):
-        """The value of a JavaScript expression. Waits for promises."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)
+    def run(self, expression, limit=20):
+        """The value of a JavaScript expression. Waits for promises, at most `limit` seconds."""
+        answer = self.call("Runtime.evaluate", limit=limit, expression=expression, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
         return answer["result"].get("value")

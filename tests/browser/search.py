@@ -31,7 +31,7 @@ ASK = """(async (queries) => {
 
 def first_hits(page, queries):
     """The pages that the site's search finds for each query, best first. `page` shows a page at the root of the site, from a server."""
-    return page.run(f"{ASK}({json.dumps(list(queries))})")
+    return page.run(f"{ASK}({json.dumps(list(queries))})", limit=300)  # a busy machine reads the index for long
 
 
 def clicks(folder, first="index.html"):
