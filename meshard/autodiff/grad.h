@@ -15,7 +15,7 @@ namespace meshard {
 
 namespace internal {
 
-/// A tensor of the same value on which no recorded value depends, as the input of a derivative.
+/// A fresh copy to differentiate with respect to; no recorded value depends on it.
 /// @error invalid argument unless floating-point or complex; `path` names it.
 Tensor differentiation_input(const Tensor& argument, const std::string& path, SourceLocation where);
 /// A recorded tensor of the same value and sharding; the compiler removes the node.

@@ -113,7 +113,7 @@ enum class DTypeDomain : std::uint8_t {
 
 /// The cost of computing the results of an op again instead of storing them.
 enum class Recomputation : std::uint8_t {
-  kNever,       ///< too much, or not the same: products, reductions, random bits, exchanges
+  kNever,       ///< too expensive or not reproducible: products, random bits, exchanges
   kFree,        ///< nothing: the elements of an operand under another name, shape or type
   kArithmetic,  ///< a few instructions per element, or moving it
   kFunction,    ///< tens of instructions per element: divisions, roots, exp, tanh

@@ -132,7 +132,8 @@ class ProcessCommunicator : public Communicator {
   virtual Result<void> exchange(std::span<const OutgoingMessage> sent,
                                 std::span<const IncomingMessage> received) = 0;
 
-  /// Starts a message, without waiting for it. Started messages never meet those of exchange().
+  /// Starts a message, without waiting for it. Started messages are never matched with messages of
+  /// exchange().
   /// Those of one tag from one process to another arrive in the order in which they were started.
   /// Any thread may call.
   virtual Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage& message) = 0;

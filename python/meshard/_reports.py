@@ -137,7 +137,7 @@ def foreign_module(what, args, kwargs, donate=None):
     if module is None:
         return None
     if args or kwargs:
-        raise TypeError("a compiled or lowered program takes no arguments here: it has the types of its own")
+        raise TypeError("explain() takes no arguments for a lowered or compiled program: its types are fixed")
     if donate is not None:
         raise ValueError("[explain] the module says which arguments are donated")
     return module

@@ -95,8 +95,8 @@ struct PipelineTransfer {
   /// How long one transfer is under way, with the links for itself: a lower bound. 0 if the
   /// hardware's figures are unknown.
   double time = 0;
-  /// How much shorter a step would be if these transfers took no time: what they do not hide behind
-  /// other microbatches' work.
+  /// Transfer time that other microbatches' work does not overlap: how much shorter a step would be
+  /// if these transfers took no time.
   double exposed = 0;
   /// The fraction of a step in which the links carry these transfers. Above 1, they cannot.
   double link_use = 0;

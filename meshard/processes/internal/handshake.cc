@@ -82,7 +82,7 @@ Message ServerHandshake::receive(const Message& message) {
                      cat("process 0 runs another version of meshard: ", kMessageVersion));
     if (message.number < 0 || message.number >= size_ || message.value.size() != kChallengeBytes)
       return refusal(ErrorCode::kInvalidArgument,
-                     cat("process 0 has no process ", message.number, " in a run of ", size_));
+                     cat("rank ", message.number, " is out of range for a run of ", size_));
     rank_ = static_cast<int>(message.number);
     member_challenge_ = message.value;
     return {.kind = MessageKind::kChallenge, .value = challenge_};
