@@ -1,4 +1,4 @@
-"""The errors that the how-to pages quote are those of the library: each quoted text is part of the message of a call."""
+"""The errors that the how-to pages quote are the library's: each quoted text is part of the message of a call."""
 
 import pathlib
 import re
@@ -76,19 +76,23 @@ def started():
 
 # What raises the errors of each page.
 CALLS = {
-    "accumulate-gradients": [lambda _: optim.accumulated(ms.value_and_grad(loss_of), 3)(ms.ones((8, 2)), ms.ones((16, 8)))],
-    "batch-per-process": [lambda _: ms.from_callback((8, 2), ms.Sharding(FOUR, P("x")), lambda index: np.zeros((3, 2), np.float32),
-                                                     np.float32)],
+    "accumulate-gradients": [
+        lambda _: optim.accumulated(ms.value_and_grad(loss_of), 3)(ms.ones((8, 2)), ms.ones((16, 8)))],
+    "batch-per-process": [lambda _: ms.from_callback((8, 2), ms.Sharding(FOUR, P("x")),
+                                                     lambda index: np.zeros((3, 2), np.float32), np.float32)],
     "choose-a-mesh-automatically": [lambda _: ms.plan(
         lambda x, w: x @ w, ms.abstract_tensor((64, 32), "float32", MESH, P("data")),
         ms.abstract_tensor((32, 64), "float32", MESH, P()), topology="cpu:8", free=["q"], progress=False)],
-    "collectives-by-hand": [lambda _: ms.manual(FOUR, P("x"), P(), ms.sum)(ms.ones((8,))), lambda _: ms.all_reduce(ms.ones((8,)), "x")],
+    "collectives-by-hand": [lambda _: ms.manual(FOUR, P("x"), P(), ms.sum)(ms.ones((8,))),
+                            lambda _: ms.all_reduce(ms.ones((8,)), "x")],
     "collectives-of-a-jax-program": [lambda _: ms.explain(MODULE, topology="v5e:4x4")],
     "donate-buffers": [lambda _: donated(shape=(8, 2))],
-    "fail-ci-on-a-collective": [lambda _: ms.expect(ms.sum, "no collectives", ms.mark_sharding(ms.ones((8,)), FOUR, P("x")))],
+    "fail-ci-on-a-collective": [
+        lambda _: ms.expect(ms.sum, "no collectives", ms.mark_sharding(ms.ones((8,)), FOUR, P("x")))],
     "gradient-checkpointing": [lambda _: ms.checkpoint(ms.tanh, policy="dot")],
     "load-safetensors-sharded": [lambda tmp_path: io.load(kept_file(tmp_path), {"block.*.w": (MESH, P())})],
-    "missing-op": [lambda _: ms.grad(lambda x: ms.sum(ms.pure_callback(np.sort, ms.abstract_tensor((3,), np.float32), x)))(ms.ones((3,)))],
+    "missing-op": [lambda _: ms.grad(
+        lambda x: ms.sum(ms.pure_callback(np.sort, ms.abstract_tensor((3,), np.float32), x)))(ms.ones((3,)))],
     "numpy-jax-pytorch-arrays": [lambda _: np.from_dlpack(ms.mark_sharding(ms.ones((8,)), FOUR, P("x")), copy=False)],
     "pipeline-parallelism": [
         lambda _: pipeline.Pipeline([pipeline.Stage(FOUR, ms.ones((4,)), lambda w, x: x)] * 2, pipeline.gpipe(3, 4)),
@@ -114,7 +118,8 @@ IN_SOURCES = {
     "compile-cache": ("meshard/base/file_cache.cc", ["[files] ", " is not trusted"]),
     "nvidia-gpu": ("meshard/pjrt/plugin_search.cc", ["[plugin] no plugin for platform ", " was found"]),
     "out-of-memory": ("meshard/report/expect.cc", ["expected the program to fit into a device's memory"]),
-    "run-under-mpirun": ("meshard/runtime/internal/across_processes/agreement.cc", ["the processes are about to do different things"]),
+    "run-under-mpirun": ("meshard/runtime/internal/across_processes/agreement.cc",
+                         ["the processes are about to do different things"]),
 }
 FROM_PLUGINS = ["bfloat16-and-loss-scaling"]  # a CPU without F16C is needed
 
