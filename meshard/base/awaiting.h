@@ -12,7 +12,8 @@
 
 namespace meshard::internal {
 
-/// A value: a step that several processes take together. Those of a channel are numbered from 1.
+/// A value: a step that several processes take together. The steps of a channel are numbered from
+/// 1.
 struct SharedStep {
   std::string channel;
   std::uint64_t number = 0;

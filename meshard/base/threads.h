@@ -12,7 +12,8 @@ namespace meshard::internal {
 
 // The number of cores that the process may use.
 
-/// Those of the calling thread's affinity, which containers and `taskset` restrict; CPU_SETSIZE if
+/// The cores of the calling thread's affinity mask, which containers and `taskset` restrict;
+/// CPU_SETSIZE if
 /// the machine has more than a cpu_set_t holds.
 inline int usable_cores() {
   cpu_set_t set;

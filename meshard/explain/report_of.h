@@ -21,7 +21,7 @@ struct CompiledModule {
 };
 
 /// Compiles a module for a target, as explain_module() does.
-/// @error those of explain_module() that do not come from the compiler
+/// @error the errors of explain_module() that do not come from the compiler
 Result<CompiledModule> compile_module(std::string_view module, const Target& target,
                                       const ExplainForOptions& options = {});
 

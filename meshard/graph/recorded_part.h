@@ -14,7 +14,7 @@ struct RecordedPart {
   /// The nodes that are not computed, but needed for a value to which something outside of the
   /// recorded nodes refers, in the order of recording, with their numbers in the log.
   std::vector<std::pair<std::uint64_t, Value>> nodes;
-  /// Those of `nodes` to which something outside of them refers: a handle, or a node that was
+  /// The members of `nodes` to which something outside of them refers: a handle, or a node that was
   /// recorded later.
   std::vector<Value> wanted;
 };

@@ -23,8 +23,8 @@ concept Synced = !std::convertible_to<T, SourceLocation>;
 /// device, as after JAX's function of this name. `value` is a tensor or a structure of tensors,
 /// such as the result of a jitted function. Recorded values are computed in one program.
 /// @error invalid argument for a tensor without a value; failed precondition for one that is
-/// traced, or was donated or deleted; errors of the compiler or the plugin, and what failed while
-/// the programs ran.
+/// traced, or was donated or deleted; errors of the compiler or the plugin, and of programs that
+/// failed while they ran.
 template <internal::Synced T>
 void block_until_ready(const T& value, SourceLocation where = SourceLocation::current()) {
   internal::sync_tensors(structure::tensors(value), where);

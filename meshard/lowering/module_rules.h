@@ -11,8 +11,8 @@
 
 namespace meshard {
 
-/// The mnemonics that have a rule. Those of ops with regions that run (loops, branches, calls) are
-/// not among them.
+/// The mnemonics that have a rule. Ops with regions that run (loops, branches, calls) have no rule
+/// here.
 std::span<const std::string_view> ruled_mnemonics();
 
 /// The sharding rule of an op. It is the rule of the primitive that is lowered to this mnemonic,

@@ -39,7 +39,7 @@ class ProgramMeshes {
   std::vector<Mesh> all() const;
   /// A sharding inside the program: `<@mesh, [{"data"}, {}]>`; empty if it has only one device.
   std::string sharding_text(const Sharding& sharding) const;
-  /// Those of several values: `#sdy.sharding_per_value<[...]>`.
+  /// The shardings of several values: `#sdy.sharding_per_value<[...]>`.
   std::string shardings_text(const std::vector<Sharding>& shardings) const;
   /// A sharding at the program's boundary: the same in the device order of its own mesh.
   std::string border_text(const Sharding& sharding) const;

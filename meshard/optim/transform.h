@@ -21,7 +21,8 @@ namespace meshard::optim {
 /// The state of a Transform.
 template <class Params>
 struct TransformState {
-  /// Tensors for each parameter, by name, in the structure of the parameters: `mean`. Those of a
+  /// Tensors for each parameter, by name, in the structure of the parameters: `mean`. The tensors
+  /// of a
   /// link of a Chain begin with its position: `1.mean`. Where a parameter needs none, it is f32[0].
   std::map<std::string, Params> slots;
   /// Numbers of wrappers, such as how many steps were skipped.
@@ -217,7 +218,8 @@ std::vector<Tensor> take_step(const Transform& transform, StepTensors& step);
 }  // namespace internal
 
 /// The initial state: made on the devices. A slot in the shape of its parameter has the sharding of
-/// the corresponding tensor of `layout` (see zero_layout), another one that of its dimensions.
+/// the corresponding tensor of `layout` (see zero_layout), any other tensor the sharding of its
+/// dimensions.
 /// State of 16-bit parameters is f32.
 /// @error invalid argument: parameters that are not floats; options out of range.
 template <TransformOptions Options, class Params>

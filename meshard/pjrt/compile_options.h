@@ -56,7 +56,7 @@ struct CompileOptions {
   friend bool operator==(const CompileOptions&, const CompileOptions&) = default;
 };
 
-/// The environment variables that compilers read, as lines `NAME=VALUE`. Those that are not set are
+/// The environment variables that compilers read, as lines `NAME=VALUE`. Unset variables are
 /// left out. Caches of compiled programs have them in their keys.
 std::string compiler_variables();
 

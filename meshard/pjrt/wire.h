@@ -141,7 +141,7 @@ auto field(int number, T& to, Read read) {
 /// Reads a message in the order of its bytes; skips fields that no argument takes.
 ///
 ///     read_message(bytes, "a part of an axis", field(1, axis.name), field(2, axis.size))
-/// @error data loss if the bytes of `what` are damaged; those of the arguments
+/// @error data loss if the bytes of `what` are damaged; the errors of the arguments
 template <class... Takes>
 Result<void> read_message(std::string_view bytes, std::string_view what,
                           const TakenField<Takes>&... fields) {

@@ -37,7 +37,8 @@ struct PlanCandidate {
 bool is_open(const PartitionSpec& spec);
 bool is_open(const PlanCandidate& candidate);
 
-/// All ways to write `devices` as a product of `count` sizes, in lexicographic order. Those of 4
+/// All ways to write `devices` as a product of `count` sizes, in lexicographic order. The products
+/// for 4
 /// with two sizes are (1, 4), (2, 2), (4, 1). @error invalid argument: devices or count is less
 /// than 1
 std::vector<std::vector<std::int64_t>> mesh_shapes(std::int64_t devices, std::size_t count);

@@ -97,7 +97,8 @@ struct ExplicitShardingsOptions {
   ExplainForOptions explain = {};
   /// None: those of the framework that wrote the module; JAX's if it does not say.
   std::optional<ConstraintWords> words = std::nullopt;
-  /// If constraints change the collectives, the most compiles to find out which. Those that are not
+  /// If constraints change the collectives, the most compiles to find out which. Constraints that
+  /// are not
   /// known to change nothing then are dropped. Default: 64.
   std::int64_t most_compiles = 64;
 };

@@ -74,8 +74,8 @@ class ModuleTemplate {
   /// @error invalid argument: a pattern matches no argument, or one of unknown type
   Result<FreeArguments> free(const std::vector<std::string>& patterns) const;
 
-  /// False if these axes would not divide some fixed sharding. Fixed are the shardings of arguments
-  /// that are not free, and of results that are not the next value of an argument.
+  /// False if these axes would not divide some fixed sharding. The shardings of arguments that are
+  /// not free are fixed, and of results that are not the next value of an argument.
   bool suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const;
 
   /// The specs for a candidate. A result that is the next value of an argument has the argument's

@@ -47,7 +47,7 @@ struct EnumNames<PlanOutcome> {
       {kFits, "fits"}, {kTooBig, "too big"}, {kRefused, "refused"}};
 };
 
-/// What an estimated time of a run is taken from.
+/// The source of an estimated time of a run.
 enum class TimeBasis {
   kUnknown,   ///< the hardware's figures are unknown
   kRoofline,  ///< the roofline's bounds, one after the other, because there is no schedule

@@ -60,7 +60,8 @@ class BackgroundMessages {
   /// Calls `work` on the thread of the messages. It must not wait.
   void run(std::function<void()> work);
 
-  /// Ends everything with an error. What is being sent goes on. Nothing after the first time.
+  /// Ends everything with an error. Messages that are being sent are not interrupted. Nothing after
+  /// the first time.
   void fail(const Error& error);
   /// The error that has ended everything.
   std::optional<Error> failure() const;

@@ -134,7 +134,8 @@ class ProcessCommunicator : public Communicator {
 
   /// Starts a message, without waiting for it. Started messages are never matched with messages of
   /// exchange().
-  /// Those of one tag from one process to another arrive in the order in which they were started.
+  /// Messages of one tag from one process to another arrive in the order in which they were
+  /// started.
   /// Any thread may call.
   virtual Result<std::unique_ptr<StartedMessage>> start_send(const OutgoingMessage& message) = 0;
   virtual Result<std::unique_ptr<StartedMessage>> start_receive(const IncomingMessage& message) = 0;

@@ -43,9 +43,9 @@ class Platforms {
   /// What executes over the devices of a client (internal/fabric.h).
   /// @pre the client is one of these platforms'
   Fabric& fabric(const pjrt::Client& client) const;
-  /// That of the current client of a mesh's devices, if it has started; otherwise null.
+  /// The fabric of the current client of a mesh's devices, if it has started; otherwise null.
   Fabric* find_fabric(const Mesh& mesh) const;
-  /// That of the default platform's current client, if it has started; otherwise null.
+  /// The fabric of the default platform's current client, if it has started; otherwise null.
   Fabric* default_fabric() const;
   /// See RuntimeOptions::check_host_data.
   /// @error invalid argument for an invalid MESHARD_CHECK_HOST_DATA

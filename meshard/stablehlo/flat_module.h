@@ -80,7 +80,7 @@ class FlatModule {
   /// @pre these are values of the program
   std::string with_results(std::span<const std::string> more) const;
   /// The program for one device without shardings. The results of the used ops that are not
-  /// kComputed or kConstant are arguments, in the order of given(), behind those of main.
+  /// kComputed or kConstant are arguments, in the order of given(), after the arguments of main.
   std::string unsharded() const;
   /// The results of the ops that unsharded() takes as arguments.
   std::vector<std::string> given() const;

@@ -134,7 +134,7 @@ class Module {
   std::shared_ptr<const State> state_;
 };
 
-/// Calls `visit` with each op, in the order of the text: an op before those of its regions.
+/// Calls `visit` with each op, in the order of the text: an op before the ops of its regions.
 template <std::invocable<const ModuleOp&> Visit>
 void for_each_op(const std::vector<ModuleOp>& ops, const Visit& visit) {
   for (const ModuleOp& op : ops) {

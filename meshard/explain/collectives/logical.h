@@ -27,7 +27,8 @@ struct LogicalCollective {
 /// Merges the collective instructions of a module:
 ///
 /// - the fragments of one collective that a compiler spreads over several fusions;
-/// - the send and the receive of one transfer between slices: its kind is what they perform;
+/// - the send and the receive of one transfer between slices: it has the kind of the whole
+/// transfer;
 /// - the steps of a collective over slices: a reduce-scatter inside the slice, an all-reduce
 /// between
 ///   slices and an all-gather are one all-reduce over all these axes; an all-reduce inside the

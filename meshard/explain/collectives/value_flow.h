@@ -88,11 +88,11 @@ class BoundaryMatch {
   /// shard and the longest common end of their keys, else those whose memory the result reuses.
   std::vector<std::int64_t> replaced_by(const std::vector<std::int64_t>& results) const;
 
-  /// Those of the arguments that the op with this name uses, in either pass of the model.
+  /// The arguments among them that the op with this name uses, in either pass of the model.
   std::vector<std::int64_t> used_by(const std::string& op_name,
                                     const std::vector<std::int64_t>& arguments) const;
 
-  /// Those of the arguments that the model reads and the program replaces whose gradient the op
+  /// The arguments that the model reads and the program replaces, and whose gradient the op
   /// with this name may make: the op uses them, and a value of this shape is a shard, or several.
   std::vector<std::int64_t> gradient_of(const std::string& op_name, const HloShape& shape) const;
 

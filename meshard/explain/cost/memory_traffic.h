@@ -19,7 +19,7 @@ struct HostTraffic {
 };
 
 /// Bytes that one execution of an instruction moves from or to host memory, by the same rules. For
-/// an asynchronous instruction, those of its computation, at its start.
+/// an asynchronous instruction, the bytes of its computation, at its start.
 HostTraffic host_traffic(const ModuleIndex& module, const InstructionIndex& computation,
                          const HloInstruction& instruction);
 

@@ -161,7 +161,7 @@ class ModuleProgram {
   std::vector<PartialSharding> given_shardings(const Mesh& mesh) const;
 
   /// The shardings after propagation.
-  /// @param arguments, results those of main, by position; missing ones are open
+  /// @param arguments, results of main, by position; missing ones are open
   std::vector<PartialSharding> shardings(
       const Mesh& mesh, const std::vector<std::optional<PartitionSpec>>& arguments,
       const std::vector<std::optional<PartitionSpec>>& results) const;
@@ -172,7 +172,7 @@ class ModuleProgram {
 
   /// The predicted time. Where the hardware's figures are unknown, only `communication` is set.
   /// @param mesh with the device ids of the target that `links` describes
-  /// @param arguments, results those of main, by position; missing ones are open
+  /// @param arguments, results of main, by position; missing ones are open
   PredictedTime time(const Mesh& mesh, const LinkModel& links,
                      const std::vector<std::optional<PartitionSpec>>& arguments,
                      const std::vector<std::optional<PartitionSpec>>& results = {}) const;

@@ -62,7 +62,7 @@ std::string new_save_id();
 std::string piece_name(std::string_view tensor, std::string_view box);
 
 /// A value: the contents of `NAME.index.json`. Tensors that are whole in one file are in
-/// `weight_map`, as in the indexes of other libraries. Those that are split among files are in an
+/// `weight_map`, as in the indexes of other libraries. Tensors that are split among files are in an
 /// object of our own:
 ///
 ///     {"metadata": {"total_size": 96},

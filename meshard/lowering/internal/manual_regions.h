@@ -48,8 +48,9 @@ struct ManualRegion {
 /// The steps of a program, each after the steps that it needs. For a program without manual axes,
 /// these are its nodes in order of recording.
 ///
-/// A full value has the level of its highest operand. A local value has at least that of its local
-/// operands, and is above the full values that it uses. All local values on one level inside the
+/// A full value has the level of its highest operand. A local value has at least the level of its
+/// local operands, and is above the full values that it uses. All local values on one level inside
+/// the
 /// same manual axes form one region, which is written before the full values of its level. The
 /// contents of a region are ordered in the same way: there, the region's own local values count as
 /// full, and those of inner regions as local.

@@ -60,7 +60,7 @@ struct LayerCluster {
   /// For each layer in the order of use, the positions of the first and last first uses.
   std::vector<std::pair<std::size_t, std::size_t>> uses;
 };
-/// Those of at least three layers; layers inside of layers come first.
+/// The regions with at least three layers; layers inside of layers come first.
 std::vector<LayerCluster> layer_clusters(const std::vector<SlicedStack>& stacks);
 
 }  // namespace meshard::internal

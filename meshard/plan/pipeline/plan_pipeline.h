@@ -40,7 +40,7 @@ struct PipelineLayers {
 /// @endcode
 /// prints `1`.
 ///
-/// @param layers the parameters of each layer. A stage's are a vector of those of its layers.
+/// @param layers the parameters of each layer. A stage has the vector of its layers' parameters.
 /// @param enter of (batch): what the first layer gets
 /// @param apply of (parameters of a layer, value): what it passes on, of the same type as the value
 /// @param loss of (value of the last layer, batch), a float of rank 0. States its argument types.
@@ -132,7 +132,8 @@ struct PlanPipelineOptions {
   std::map<std::string, std::int64_t> pinned = {};
   /// Empty: all numbers that divide the target's devices, up to the number of layers.
   std::vector<int> workers = {};
-  /// Those that do not divide the batch are left out. Empty: as many as workers, two and four times
+  /// Numbers that do not divide the batch are left out. Empty: as many as workers, two and four
+  /// times
   /// as many.
   std::vector<int> microbatches = {};
   /// Stages of a worker, for 1F1B. Default: 1 and 2.

@@ -21,7 +21,8 @@ struct LocalPosition {
   std::int64_t position;
   const pjrt::Device* device;
 };
-/// Those of `mesh`, in mesh order: all of them, unless the client has devices of several processes.
+/// The devices of `mesh`, in mesh order: all of them, unless the client has devices of several
+/// processes.
 /// @error as device_of, also for devices of other processes
 std::vector<LocalPosition> local_positions(const pjrt::Client& client, const Mesh& mesh,
                                            SourceLocation where);

@@ -43,7 +43,8 @@ template <class Execute, class Recorded>
     checking = lowered_.nan_checks->begin();
   const pjrt::LaunchOptions options{
       .track = track || lowered_.nan_checks, .where = where, .id = id};
-  // Recorded on all devices at once: device by device, the completion events would be available
+  // Recorded on all devices at once: if it were recorded device by device, the completion events
+  // would be available
   // only after the last launch.
   Result<pjrt::Launch> launched =
       internal::records_events()

@@ -12,7 +12,8 @@ namespace meshard::internal {
 /// destroys them beside the launches.
 class ReleasedArrays {
  public:
-  /// Those of this thread. They are destroyed during its next launch, while the devices work, or,
+  /// The arrays of this thread. They are destroyed during its next launch, while the devices work,
+  /// or,
   /// if there are few, during a later one; before it waits or reads statistics; and when it ends.
   static ReleasedArrays& of_thread() { return thread_instance<ReleasedArrays>(); }
 

@@ -24,7 +24,8 @@ struct Stage {
 
 /// Splits a recorded program into stages, ordered so that operands are computed before their users.
 ///
-/// A node runs on the devices of the mesh that it names, otherwise on those of its placed operands.
+/// A node runs on the devices of the mesh that it names, otherwise on the devices of its placed
+/// operands.
 /// If these are on several sets, rank-0 tensors follow the others. Then the smallest set is used if
 /// all others contain it and their values are replicated, because replicated values are available
 /// there too. Nodes without a placed operand run where they are first used. Every node belongs to

@@ -56,7 +56,7 @@ struct PreparedTransfer {
   Sharding source, target;
   /// Whether a tile that is on its device already is viewed there, and not copied.
   bool views;
-  /// Those of the target in this process.
+  /// The parts of the target in this process.
   std::vector<LocalPosition> positions;
   std::vector<Cuts> cuts = {};   // by position of the source
   std::vector<Tile> tiles = {};  // by `positions`

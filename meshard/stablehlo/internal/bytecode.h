@@ -124,7 +124,8 @@ class Bytecode {
   std::vector<std::string_view> properties_;
 };
 
-/// Calls `visit` with each operation, in the order of the bytes: one before those of its regions.
+/// Calls `visit` with each operation, in the order of the bytes: an operation before the operations
+/// of its regions.
 /// @error throws data loss
 void for_each_op(const Bytecode& bytecode, FunctionRef<void(const BytecodeOp&)> visit);
 

@@ -1,4 +1,4 @@
-// Whether several processes are about to do the same.
+// Agreement of several processes on their next step.
 #pragma once
 #include <chrono>
 #include <functional>
