@@ -6,6 +6,7 @@
 #include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
+#include "python/bindings/interpreter/call_errors.h"
 #include "python/bindings/interpreter/dtypes.h"
 #include "python/bindings/interpreter/guarded.h"
 #include "python/bindings/interpreter/lock.h"
@@ -82,4 +83,5 @@ NB_MODULE(_meshard, module) {
   bind_ops_1(ops, random);
   bind_ops_2(ops, random);
   bind_ops_3(ops, random);
+  name_wrong_arguments(module);
 }

@@ -69,6 +69,13 @@ def _each(function, x, specs, what):
     return around.unflatten(results)
 
 
+def _mesh_and_specs(name, where):
+    """The mesh, as a tuple of one or none, and the specs."""
+    if not 1 <= len(where) <= 2:
+        raise TypeError(f"{name}(): after the value, it takes a mesh and specs, or shardings alone, not {len(where)} arguments")
+    return where[:-1], where[-1]
+
+
 def mark_sharding(x, *where):
     """Shards tensors: `mark_sharding(x, mesh, P("data", None))`.
 
@@ -94,9 +101,7 @@ def mark_sharding(x, *where):
     >>> params = {"w": ms.ones((4, 8)), "b": ms.ones(8)}
     >>> params = ms.mark_sharding(params, mesh, {"w": ms.P(None, "model"), "b": ms.P()})
     """
-    *mesh, specs = where
-    if len(mesh) > 1:
-        raise TypeError("mark_sharding takes a value, a mesh and specs, or a value and shardings")
+    mesh, specs = _mesh_and_specs("mark_sharding", where)
     if isinstance(x, _Tensor):
         return _meshard.mark_sharding(x, *mesh, _where(specs))
     return _each(lambda leaf, spec: _meshard.mark_sharding(leaf, *mesh, spec), x, specs, "marking")
@@ -115,7 +120,7 @@ def transfer(x, *where):
     >>> x.placement
     'devices 2,3'
     """
-    *mesh, specs = where
+    mesh, specs = _mesh_and_specs("transfer", where)
 
     def moved(leaf, spec):
         if isinstance(spec, _Placements):

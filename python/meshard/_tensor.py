@@ -138,7 +138,7 @@ def _reduction(function, *names):
     else:
         def method(self, axis=None, *, keepdims=False):
             return function(self, axis=axis, keepdims=keepdims)
-    method.__name__, method.__doc__ = function.__name__, function.__doc__
+    method.__doc__ = function.__doc__
     return method
 
 
@@ -207,6 +207,8 @@ _METHODS |= {
     "__round__": _rounded,
 }
 for _name, _method in _METHODS.items():
+    if "<" in getattr(_method, "__qualname__", ""):  # made here: errors of calls name the method
+        _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
     setattr(Tensor, _name, _method)
 
 Tensor.at = property(lambda self: indexing.At(self), doc="Changed elements as a new tensor: `x.at[i].add(1)`.")

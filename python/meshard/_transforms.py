@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypedDict, TypeVar, Unpack, overload
 
 from . import _meshard, tree
+from ._calls import takes_function
 
 __all__ = ["jit", "value_and_grad", "grad", "vjp", "linearize", "jvp", "hvp", "jacrev", "jacfwd", "hessian", "vmap",
            "checkpoint", "custom_vjp", "apply_backward_optimization_barrier",
@@ -115,6 +116,7 @@ def jit(function: Function | None = None, *, static_argnums: int | Sequence[int]
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, donate_argnums=donate_argnums,
             donate_argnames=donate_argnames, name=name, most_programs=most_programs, keep_on_disk=keep_on_disk)
+    takes_function("jit", function)
     names = _parameter_names(function)
     static_names = [static_argnames] if isinstance(static_argnames, str) else list(static_argnames or [])
     donate_names = [donate_argnames] if isinstance(donate_argnames, str) else list(donate_argnames or [])
@@ -170,6 +172,7 @@ def value_and_grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0,
     Raises InvalidArgumentError if the value is not a float of rank 0, and ValueError if the call has no argument at a
     position.
     """
+    takes_function("value_and_grad", function)
     single = isinstance(argnums, int)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
@@ -193,6 +196,7 @@ def grad(function: Callable[P, Any], argnums: int | Sequence[int] = 0, has_aux: 
         >>> ms.grad(ms.grad(lambda x: x**3))(2.0).item()
         12.0
     """
+    takes_function("grad", function)
     both = value_and_grad(function, argnums, has_aux)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
@@ -249,6 +253,7 @@ def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
 
 
 def _jacobian(function: Callable[P, Any], argnums: int | Sequence[int], forward: bool) -> Callable[P, Any]:
+    takes_function("jacfwd" if forward else "jacrev", function)
     single = isinstance(argnums, int)
 
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
@@ -316,6 +321,7 @@ def vmap(function: Callable[..., R], in_axes: Any = 0, out_axes: Any = 0, *, axi
     the arguments.
     """
 
+    takes_function("vmap", function)
     @functools.wraps(function, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def batched(*args: Any) -> Any:
         prefix = in_axes if _is_axis(in_axes) else tuple(in_axes)
