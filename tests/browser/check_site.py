@@ -151,7 +151,7 @@ def main():
     checks, pictures = Checks(), pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
     with tempfile.TemporaryDirectory() as name, Browser(program) as browser:
         folder = pathlib.Path(name).resolve() / "site"
-        done = subprocess.run([python, ROOT / "tools/site/build_site.py", "--out", folder], capture_output=True, encoding="utf-8", timeout=100)
+        done = subprocess.run([python, ROOT / "tools/site/build_site.py", "--out", folder], capture_output=True, encoding="utf-8", timeout=300)
         checks.equal("the site is built without a word", (done.returncode, done.stdout + done.stderr), (0, ""))
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=folder))
         threading.Thread(target=server.serve_forever, daemon=True).start()
