@@ -50,6 +50,9 @@ class _Form:
                   if name not in given and not optional]
         found += [f"{name} must be {words(self.parameters[name][0])}, not {_shown(value)}" for name, value in given.items()
                   if name in self.parameters and not fits(self.parameters[name][0], value)]
+        dtypes = [name for name in given if name.endswith("dtype") and name in self.parameters]
+        if not found and len(dtypes) == 1:  # whatever is a dtype, as the extension module knows
+            found.append(f"{dtypes[0]} must be a dtype that meshard has, not {_shown(given[dtypes[0]])}")
         return found
 
 

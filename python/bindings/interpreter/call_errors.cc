@@ -21,16 +21,16 @@ std::size_t known = 0;
 void explain(PyObject* function, PyObject* const* args, std::size_t count, PyObject* names) {
   nb::python_error error;  // takes the error that is set
   try {
-    std::string_view text = nb::cast<std::string_view>(nb::str(error.value()));
-    if (text.find("(): incompatible function arguments") != std::string_view::npos) {
+    const nb::str text(error.value());
+    if (std::strstr(text.c_str(), "(): incompatible function arguments")) {
       nb::list positional;
       for (std::size_t i = 0; i < count; ++i) positional.append(nb::handle(args[i]));
       nb::dict by_name;
       for (std::size_t i = 0; names && i < nb::len(nb::handle(names)); ++i)
         by_name[nb::handle(names)[i]] = nb::handle(args[count + i]);
-      nb::object found = nb::module_::import_("meshard._calls")
-                             .attr("wrong_argument")(nb::handle(function), positional, by_name,
-                                                     nb::str(text.data(), text.size()));
+      nb::object found =
+          nb::module_::import_("meshard._calls")
+              .attr("wrong_argument")(nb::handle(function), positional, by_name, text);
       if (!found.is_none()) {
         PyErr_SetObject(PyExc_TypeError, found.ptr());
         return;
