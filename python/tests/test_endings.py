@@ -297,8 +297,8 @@ def test_the_tutorial_of_mpirun_prints_in_two_processes_what_its_page_says(tmp_p
     [program] = doc_examples.python_examples(page.name, page.read_text(encoding="utf-8"))
     (tmp_path / program.file).write_text(program.text, encoding="utf-8")
     start = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", sys.executable, program.file]
-    first, resumed = (subprocess.run([*start, *more], cwd=tmp_path, capture_output=True, text=True, timeout=120, env=environment())
-                      for more in ([], ["--resume"]))
+    first, resumed = (subprocess.run([*start, *more], cwd=tmp_path, capture_output=True, text=True, timeout=120,
+                                     env=environment()) for more in ([], ["--resume"]))
     assert (first.stdout, first.returncode) == (program.output + "\n", 0), first.stderr
     assert (resumed.stdout, resumed.returncode) == ("", 0), resumed.stderr  # no step is left
 

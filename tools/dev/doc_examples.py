@@ -15,7 +15,8 @@ and docs/python/, which are generated), or the text between @code and @endcode i
   ```sh run        a command of a page that run_page.py runs, which also compares its output
   ```python        a program, if it imports meshard, that python/tests/test_doc_examples.py runs, which also compares
                    its output; directly after a ```cpp block, the output of both. `python no-run` is only compiled;
-                   in `python file NAME`, source lines are those of the file NAME, which later blocks of the page can import
+                   in `python file NAME`, source lines are those of the file NAME, which later blocks of the page
+                   can import
 An example without a main has `using namespace meshard;` and <meshard/meshard.h>. Its #include lines move to the
 top of the file. Compiler messages refer to the page and its lines. A block of a page that has only structs is pasted
 before the function of the next block: MESHARD_FIELDS is only allowed there, and a block that mixes such a struct with
@@ -32,7 +33,7 @@ FOLLOWED = object()  # what another program runs, comparing its output
 
 
 class Example:
-    """One block: its position, its lines, whether it is run, its expected output, and the file that it is for readers."""
+    """One block: its position, its lines, whether it is run, its expected output, and its file for readers."""
 
     def __init__(self, page, line, text, run=True, file=None):
         self.page, self.line, self.text, self.run, self.output, self.file = page, line, text, run, None, file

@@ -107,7 +107,8 @@ class DocExamples(unittest.TestCase):
             doc_examples.page_examples(pathlib.Path("a.md"), "```cpp norun\nx\n```\n")
 
     def test_lines_of_a_file(self):
-        page = "x\n```cpp file main.cc\nint a;\n```\n```python file a.py no-run\nimport meshard\n```\n```text output\n1\n```\n"
+        page = ("x\n```cpp file main.cc\nint a;\n```\n"
+                "```python file a.py no-run\nimport meshard\n```\n```text output\n1\n```\n")
         [cpp], [python] = doc_examples.page_examples("p", page), doc_examples.python_examples("p", page)
         self.assertEqual((cpp.run, cpp.file, cpp.output), (True, "main.cc", "1"))
         self.assertEqual((python.run, python.file, python.output), (False, "a.py", "1"))
@@ -116,7 +117,8 @@ class DocExamples(unittest.TestCase):
             doc_examples.page_examples("p", page.replace("file main.cc", "file"))
 
     def test_files_of_a_page(self):
-        page = "```python file a.py\nimport jax\n```\n```python\nimport meshard\n```\n```python file b.py\nimport jax\n```\n"
+        page = ("```python file a.py\nimport jax\n```\n```python\nimport meshard\n```\n"
+                "```python file b.py\nimport jax\n```\n")
         [example] = doc_examples.python_examples("p", page)
         self.assertEqual(list(doc_examples.files_before(example, page)), [("a.py", "import jax\n")])
 
