@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 
+#include "examples/llm/text/jinja_template.h"
 #include "examples/llm/text/tokenizer.h"
 #include "examples/llm/text/unicode.h"
 
@@ -47,6 +48,21 @@ std::string problem(const Tokenizer& tokenizer, const nlohmann::json& test) {
   return {};
 }
 
+/// What is wrong with a chat; empty if nothing.
+std::string chat_problem(const nlohmann::ordered_json& test) {
+  try {
+    const llm::jinja::Template compiled(test.at("template").get<std::string>());
+    const std::string text = compiled.render(test.at("variables"));
+    if (test.contains("text") && text == test["text"]) return {};
+    return "text: " + nlohmann::json(text).dump();
+  } catch (const std::invalid_argument& error) {
+    const bool expected =
+        test.contains("error") &&
+        std::string(error.what()).find(test["error"].get<std::string>()) != std::string::npos;
+    return expected ? std::string() : error.what();
+  }
+}
+
 class Run {
  public:
   void file(const std::filesystem::path& path) {
@@ -65,13 +81,15 @@ class Run {
       }
       std::string wrong;
       try {
-        wrong = problem(*tokenizer_, entry);
+        // The order of the variables' fields matters to templates.
+        wrong = entry.contains("template") ? chat_problem(nlohmann::ordered_json::parse(line))
+                                           : problem(*tokenizer_, entry);
       } catch (const std::exception& error) {
         wrong = error.what();
       }
       ++(wrong.empty() ? passed_ : failed_);
       if (!wrong.empty() && failed_ <= kShown)
-        std::cout << "FAILED " << name_ << ": " << entry.at("text").dump() << ": " << wrong << '\n';
+        std::cout << "FAILED " << name_ << ": " << line.substr(0, 200) << ": " << wrong << '\n';
     }
   }
 

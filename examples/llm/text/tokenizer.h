@@ -45,6 +45,10 @@ class Tokenizer {
 /// @error std::runtime_error if the folder has neither
 [[nodiscard]] std::unique_ptr<Tokenizer> load_tokenizer(const std::string& folder);
 
+/// The contents of a JSON file.
+/// @error std::runtime_error with its path if it cannot be read or is not JSON
+[[nodiscard]] nlohmann::json read_json(const std::string& path);
+
 /// Decodes tokens one by one. The pieces that it returns are whole characters; joined, they are the
 /// text of all tokens, unless invalid bytes follow a character that was returned already.
 class StreamDecoder {
