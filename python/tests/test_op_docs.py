@@ -17,6 +17,7 @@ def test_docs_are_in_python(module):
     bound = getattr(_meshard, module)
     for name in (name for name in dir(bound) if not name.startswith("_")):
         text = getattr(bound, name).__doc__ or ""
+        text = text.partition("\n>>> ")[0]  # the example
         own = "\n".join(line for line in text.splitlines() if "->" not in line).strip()
         assert own, name
         assert not re.search(NOT_PYTHON, own), (name, own)

@@ -21,6 +21,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools" / "reference"))
 import declarations  # noqa: E402  (a program's own module)
 import op_docs  # noqa: E402
+import op_examples  # noqa: E402
 
 # Functions that take C++ functions, handles or other things for which Python has a form of its own, in the files of
 # this folder; and functions that only other ops call.
@@ -252,7 +253,11 @@ def binding(headers, name, result, text, comment, module):
 
 
 def read_functions(root, names):
-    """(name, result, parameters, comment) of every function to bind, in the order of the headers."""
+    """(header, name, result, parameters, docstring) of every function to bind, in the order of the headers.
+
+    @error ValueError for an example of a function that is not bound
+    """
+    examples = dict(op_examples.EXAMPLES)
     for name in names:
         results = {}  # comments of structs of results, which describe their functions
         for found in declarations.read(name, (root / name).read_text(encoding="utf-8")):
@@ -267,7 +272,11 @@ def read_functions(root, names):
             if not match:
                 raise Unknown(f"{name}: the declaration {text}")
             comment = f"{results.get(match[1], '')}\n///\n{found.comment}"
-            yield name, found.name, match[1], match[3], op_docs.docstring(comment)
+            text = op_docs.docstring(comment)
+            example = examples.pop(found.name, None)  # of the first overload
+            yield name, found.name, match[1], match[3], text + (f"\n\n{example.strip()}" if example else "")
+    if examples:
+        raise ValueError(f"op_examples.py has examples of functions that are not bound: {', '.join(examples)}")
 
 
 def enum_text(name, enumerators):
