@@ -241,15 +241,24 @@ def is_jax_call(what, args, kwargs):
     return _is_jax_function(what) or (callable(what) and not _from(what, "meshard") and _has_jax_leaf(args, kwargs))
 
 
-def lowered_of_call(what, args, kwargs, donate=None):
-    """The jax.stages.Lowered of a function of JAX and its arguments, which may be jax.ShapeDtypeStruct."""
+def _lowered(traced, platform):
+    """A traced function, or a function with its arguments, as StableHLO for a platform: without one, for the devices
+    of its arguments."""
+    return traced.lower() if platform is None else traced.lower(lowering_platforms=(platform,))
+
+
+def lowered_of_call(what, args, kwargs, donate=None, platform=None):
+    """The jax.stages.Lowered of a function of JAX and its arguments, which may be jax.ShapeDtypeStruct, also over an
+    AbstractMesh. Functions choose between platforms while they are lowered, so `platform` is that of the target."""
     import jax
 
     if not _is_jax_function(what):
         what = jax.jit(what, donate_argnums=() if donate is None else donate)
     elif donate is not None:
         raise ValueError("[explain] the function is jitted already: pass donate_argnums to jax.jit")
-    return what.lower(*args, **kwargs)
+    if type(what).__name__ == "Traced":  # which can be called, too
+        return _lowered(what, platform)
+    return _lowered(what.trace(*args, **kwargs), platform) if hasattr(what, "trace") else what.lower(*args, **kwargs)
 
 
 # --- files and bytes ----------------------------------------------------------------------------------
@@ -285,8 +294,9 @@ def is_path(what):
             and not what.startswith("HloModule "))
 
 
-def module_of(what):
-    """The module of a program of JAX or PyTorch, of text, bytes or a file; None if `what` is something else."""
+def module_of(what, platform=None):
+    """The module of a program of JAX or PyTorch, of text, bytes or a file; None if `what` is something else. `platform`
+    is the one that a program of JAX is lowered for, if that is not done yet."""
     if isinstance(what, Module):
         return what
     if isinstance(what, str | bytes | bytearray) and not what.strip():
@@ -303,7 +313,7 @@ def module_of(what):
         if kind == "Exported":
             return _module_of_exported(what)
         if kind == "Traced":
-            return _module_of_lowered(what.lower())
+            return _module_of_lowered(_lowered(what, platform))
         if kind == "Compiled":
             raise TypeError("[explain] a jax.stages.Compiled has no StableHLO: pass the Lowered that was compiled")
         if hasattr(what, "compiler_ir"):

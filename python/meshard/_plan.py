@@ -33,7 +33,7 @@ def _line(done, of, following, best):
 
 
 def _module_bytes(what, args, kwargs, donate, target):
-    module = foreign_module(what, args, kwargs, donate)
+    module = foreign_module(what, args, kwargs, donate, target)
     if module is None:
         return traced(what, args, kwargs, donate).module_text().encode()
     from . import _foreign

@@ -122,8 +122,9 @@ def traced(what, args, kwargs, donate=None):
         raise
 
 
-def foreign_module(what, args, kwargs, donate=None):
-    """The module of a program that meshard did not record; None for a function of meshard."""
+def foreign_module(what, args, kwargs, donate=None, topology=None):
+    """The module of a program that meshard did not record; None for a function of meshard. What JAX has not lowered yet
+    is lowered for the platform of `topology`."""
     from . import _foreign  # imported when it is needed, as in the functions below
 
     module = _foreign.module_of_torch(what, args, kwargs)
@@ -131,9 +132,10 @@ def foreign_module(what, args, kwargs, donate=None):
         if donate is not None:
             raise ValueError("[explain] a program of PyTorch takes no donate: a training step overwrites its state")
         return module
+    platform = None if topology is None else target_of(topology).platform
     if _foreign.is_jax_call(what, args, kwargs):
-        return _foreign.module_of(_foreign.lowered_of_call(what, args, kwargs, donate))
-    module = _foreign.module_of(what)
+        return _foreign.module_of(_foreign.lowered_of_call(what, args, kwargs, donate, platform))
+    module = _foreign.module_of(what, platform)
     if module is None:
         return None
     if args or kwargs:
@@ -245,7 +247,7 @@ def explain(what: Any, *args: Any, topology: str | Target | None = None, donate:
     with progress_of(progress) as show:
         options.progress = show
         if not isinstance(what, TracedProgram):
-            module = foreign_module(what, args, kwargs, donate)
+            module = foreign_module(what, args, kwargs, donate, topology)
             if module is not None:
                 from . import _foreign
 

@@ -432,3 +432,34 @@ PURPOSES = {
 def test_purposes_are_those_read_from_the_text_of_jax(on_tpu, name):
     named = [one for one in on_tpu[name]["purposes"] if one[1] not in ("unknown", "activations", "reshard")]
     assert sorted(named) == sorted(PURPOSES[name])
+
+
+_FOR_THE_TARGET = """
+import json
+import jax
+import jax.numpy as jnp
+import meshard as ms
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec as P
+
+mesh = AbstractMesh((2, 4), ("data", "model"), axis_types=(AxisType.Auto,) * 2)
+x = jax.ShapeDtypeStruct((16, 32), jnp.float32, sharding=NamedSharding(mesh, P("data", "model")))
+
+@jax.jit
+def f(x):
+    chosen = jax.lax.platform_dependent(x, tpu=lambda x: jnp.sin(x), default=lambda x: jnp.cos(x))
+    return chosen.sum(axis=1)
+
+reports = [ms.explain(f, x, topology="cpu:8"), ms.explain(f.trace(x), topology="cpu:8")]
+shown = [[(each.kind, list(each.axes)) for each in report.collectives] for report in reports]
+from meshard import _foreign
+here = jnp.ones((16, 32))
+texts = [_foreign.module_of(_foreign.lowered_of_call(f, (here,), {}, platform=platform)).data.decode() for platform in ("tpu", "cpu")]
+print("RESULTS " + json.dumps([shown, [["stablehlo.sine" in text, "stablehlo.cosine" in text] for text in texts]]))
+"""
+
+
+@needs_compiler
+def test_a_function_is_lowered_for_the_platform_of_the_target():
+    collectives, ops = results_of(_FOR_THE_TARGET)
+    assert collectives == [[["all-reduce", ["model"]]]] * 2
+    assert ops == [[True, False], [False, True]]
