@@ -9,6 +9,7 @@
 #include "meshard/base/environment.h"
 #include "meshard/base/file_cache.h"
 #include "meshard/base/fingerprint.h"
+#include "meshard/pjrt/host_call.h"
 #include "meshard/pjrt/plugin_search.h"
 #include "meshard/target/compile_job.h"
 #include "meshard/target/compile_workers.h"
@@ -68,6 +69,13 @@ Result<CompileJob> job_of(const CompileRequest& request, const CompileForOptions
   if (partitions < 1 || partitions > request.target.size())
     return invalid_request(cat("the program has ", partitions, " partitions, but ",
                                request.target.name(), " has ", request.target.size(), " devices"));
+  if (request.target.platform() != "cpu" &&
+      request.module.find(pjrt::kHostCallTarget) != std::string::npos)
+    return Error(ErrorCode::kUnimplemented,
+                 cat("[compile] the program calls functions of this process (debug_print, "
+                     "pure_callback or NaN checks), which only CPU devices can: remove them, or "
+                     "compile for cpu:N instead of ",
+                     request.target.name()));
   CompileJob job{.request = request, .plugin = options.plugin};
   MESHARD_ASSIGN_OR_RETURN(job.request.options.device_assignment, device_ids_of(request));
   if (job.plugin.empty()) {

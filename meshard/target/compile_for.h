@@ -101,7 +101,8 @@ struct CompileForOptions {
 /// files behind.
 /// @error the compiler's error; deadline exceeded; cancelled; internal if the child crashed, with
 /// its last lines of output; not found if there is no plugin for the target, with how to get one;
-/// resource exhausted if the program does not fit into the device's memory.
+/// resource exhausted if the program does not fit into the device's memory; unimplemented if it
+/// calls functions of this process, for another target than CPUs.
 Result<Compiled> compile_for(const CompileRequest& request, const CompileForOptions& options = {});
 
 /// Value type: main-memory bytes that a program needs and that the device has.

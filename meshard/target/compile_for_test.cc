@@ -211,6 +211,15 @@ TEST_F(CompileFor, RefusesUnsoundRequestsBeforeStarting) {
   EXPECT_TRUE(refused(ids, {"device 1 is listed twice"}));
 }
 
+TEST_F(CompileFor, RefusesCallsOfThisProcessForOtherTargetsThanCpus) {
+  ::setenv("MESHARD_FAKE_ON_CREATE", "abort", 1);
+  const std::string calls = std::string(kSmall) + "// @meshard.host_call";
+  EXPECT_TRUE(throws_error(compiling(request("v5e:2x2", calls)), ErrorCode::kUnimplemented,
+                           {"debug_print", "v5e:2x2"}));
+  EXPECT_TRUE(throws_error(compiling(request("h100:8", calls)), ErrorCode::kUnimplemented,
+                           {"debug_print", "h100:8"}));
+}
+
 TEST_F(CompileFor, SaysWhatIsNotThere) {
   options_.plugin = "/no/such/plugin.so";
   EXPECT_TRUE(
