@@ -50,7 +50,7 @@ PyObject* call(PyObject* self, PyObject* const* args, std::size_t count, PyObjec
   return result;
 }
 
-constexpr std::array<vectorcallfunc, kMost> calls =
+constexpr std::array<vectorcallfunc, kMost> call_table =
     []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array<vectorcallfunc, kMost>{call<I>...};
 }
@@ -71,15 +71,15 @@ void replace(PyObject* function) {
   vectorcallfunc* slot = slot_of(function);
   if (!slot) return;
   for (std::size_t i = 0; i < known; ++i) {
-    if (*slot == calls[i]) return;
+    if (*slot == call_table[i]) return;
     if (*slot == originals[i]) {
-      *slot = calls[i];
+      *slot = call_table[i];
       return;
     }
   }
   if (known == kMost) return;
   originals[known] = *slot;
-  *slot = calls[known++];
+  *slot = call_table[known++];
 }
 
 // Whether the value is a function or a method that nanobind made.
