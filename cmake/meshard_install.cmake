@@ -31,9 +31,11 @@ if(TARGET meshard_tool)
                 ${PROJECT_SOURCE_DIR}/third_party/plugins.lock
           DESTINATION ${CMAKE_INSTALL_DATADIR}/meshard COMPONENT tools)
 endif()
-if(TARGET meshard_mpi)  # the library's initialize_processes() opens it under mpirun
-  install(TARGETS meshard_mpi LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT meshard)
-endif()
+foreach(library meshard_mpi meshard_mpich meshard_gloo)  # initialize_processes() opens them
+  if(TARGET ${library})
+    install(TARGETS ${library} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT meshard)
+  endif()
+endforeach()
 if(TARGET meshard_compile)  # the library's compile_for() starts it
   install(TARGETS meshard_compile RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/meshard COMPONENT meshard)
 endif()

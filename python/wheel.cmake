@@ -31,15 +31,13 @@ install(FILES ${root}/tools/fetch/fetch_targets.py ${root}/tools/fetch/locked_wh
               ${root}/third_party/plugins.lock
         DESTINATION meshard/share/meshard COMPONENT python)
 
-# The MPI library of the machine that builds the wheel, which no other machine needs to have.
-option(MESHARD_WHEEL_MPI "Put libmeshard_mpi.so into the wheel" OFF)
-if(MESHARD_WHEEL_MPI)
-  if(TARGET meshard_mpi)
-    add_dependencies(meshard_wheel meshard_mpi)
-    install(TARGETS meshard_mpi LIBRARY DESTINATION meshard COMPONENT python)
-  elseif(DEFINED prefix)
-    install(PROGRAMS ${prefix}/lib/libmeshard_mpi.so DESTINATION meshard COMPONENT python)
-  else()
-    message(FATAL_ERROR "MESHARD_WHEEL_MPI: CMake found no MPI (Debian: libopenmpi-dev)")
+# What carries collectives between processes on the machine that builds the wheel. These are opened in runs of several
+# processes only; where MPI or Gloo itself is missing, the error says what to install.
+foreach(library meshard_mpi meshard_mpich meshard_gloo)
+  if(TARGET ${library})
+    add_dependencies(meshard_wheel ${library})
+    install(TARGETS ${library} LIBRARY DESTINATION meshard COMPONENT python)
+  elseif(DEFINED prefix AND EXISTS ${prefix}/lib/lib${library}.so)
+    install(PROGRAMS ${prefix}/lib/lib${library}.so DESTINATION meshard COMPONENT python)
   endif()
-endif()
+endforeach()

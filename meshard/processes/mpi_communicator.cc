@@ -1,32 +1,37 @@
 // Tested in tests/processes/check_mpi.py.
 #include "meshard/processes/mpi_communicator.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "meshard/base/cat.h"
-#include "meshard/base/file_cache.h"
+#include "meshard/processes/internal/communication_library.h"
 #include "meshard/processes/mpi_abi.h"
 #include "meshard/processes/narrow_reduction.h"
 
 namespace meshard {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr internal::CommunicationLibrary kMpiLibrary{.file = "libmeshard_mpi.so",
+                                                     .variable = "MESHARD_MPI_LIBRARY",
+                                                     .function = "meshard_mpi_api",
+                                                     .wants = "MPI (Debian: libopenmpi-dev)"};
+constexpr internal::CommunicationLibrary kMpichLibrary{.file = "libmeshard_mpich.so",
+                                                       .variable = "MESHARD_MPI_LIBRARY",
+                                                       .function = "meshard_mpi_api",
+                                                       .wants = "MPICH (Debian: libmpich-dev)"};
 
-constexpr const char* kMpiLibrary = "libmeshard_mpi.so";
+/// By the name that the library has for itself.
+MpiFamily family_of(std::string_view name) {
+  if (name.starts_with("Open MPI")) return MpiFamily::kOpenMpi;
+  for (std::string_view mpich : {"MPICH", "Intel(R) MPI", "MVAPICH"})
+    if (name.starts_with(mpich)) return MpiFamily::kMpich;
+  return MpiFamily::kAny;
+}
 
-void add_library_places(const fs::path& file, std::vector<fs::path>& places) {
-  fs::path folder = file.parent_path();
-  places.push_back(folder / kMpiLibrary);
-  places.push_back(folder / ".." / "lib" / kMpiLibrary);
+std::string_view words_of(MpiFamily family) {
+  return family == MpiFamily::kOpenMpi ? "Open MPI" : "MPICH or Intel MPI";
 }
 
 Error mpi_error(const MeshardMpiError& error, std::string_view call) {
@@ -64,22 +69,11 @@ void copy_own(void* out, const void* in, std::size_t bytes) {
   if (bytes != 0 && out != in) std::memcpy(out, in, bytes);
 }
 
-// Never closed: MPI has threads.
 Result<const MeshardMpiApi*> open_library(const std::string& path) {
-  MESHARD_RETURN_IF_ERROR(check_file_trust(path));
-  void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr)
-    return Error(ErrorCode::kUnavailable, cat("[processes] cannot load ", path, ": ", ::dlerror()));
-  auto function = reinterpret_cast<MeshardMpiApiFunction>(::dlsym(library, "meshard_mpi_api"));
-  const MeshardMpiApi* api = function != nullptr ? function() : nullptr;
-  if (api == nullptr || api->version != MESHARD_MPI_VERSION ||
-      api->struct_size < sizeof(MeshardMpiApi))
-    return Error(
-        ErrorCode::kFailedPrecondition,
-        cat("[processes] ", path, " belongs to another version of meshard: its interface is ",
-            api != nullptr ? cat("version ", api->version) : std::string("unknown"),
-            ", this library wants version ", MESHARD_MPI_VERSION));
-  return api;
+  MESHARD_ASSIGN_OR_RETURN(const void* table,
+                           internal::open_communication_library(
+                               kMpiLibrary, path, MESHARD_MPI_VERSION, sizeof(MeshardMpiApi)));
+  return static_cast<const MeshardMpiApi*>(table);
 }
 
 Result<std::string> name_of(const MeshardMpiApi& api) {
@@ -93,38 +87,26 @@ Result<std::string> name_of(const MeshardMpiApi& api) {
 
 }  // namespace
 
-Result<std::string> find_mpi_library() {
-  if (const char* named = ::secure_getenv("MESHARD_MPI_LIBRARY");
-      named != nullptr && *named != '\0') {
-    if (::access(named, R_OK) == 0) return std::string(named);
-    return Error(ErrorCode::kNotFound,
-                 cat("[processes] MESHARD_MPI_LIBRARY=", named, " cannot be read"));
-  }
-  std::vector<fs::path> places;
-  std::error_code ignored;
-  Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&find_mpi_library), &info) != 0 &&
-      info.dli_fname != nullptr)
-    add_library_places(fs::absolute(info.dli_fname, ignored), places);
-  add_library_places(fs::read_symlink("/proc/self/exe", ignored), places);
-#ifdef MESHARD_LIBRARY_FOLDER
-  places.push_back(fs::path(MESHARD_LIBRARY_FOLDER) / kMpiLibrary);
-#endif
-  std::string searched;
-  for (const fs::path& place : places) {
-    if (fs::is_regular_file(place, ignored)) return place.lexically_normal().string();
-    searched += cat("\n  ", place.lexically_normal().string());
-  }
-  return Error(
-      ErrorCode::kNotFound,
-      cat("[processes] cannot find libmeshard_mpi.so, which meshard builds where CMake finds "
-          "MPI (Debian: libopenmpi-dev); set MESHARD_MPI_LIBRARY to its path. Searched",
-          searched));
+Result<std::string> find_mpi_library(MpiFamily family) {
+  const bool is_mpich = family == MpiFamily::kMpich;
+  Result<std::string> best =
+      internal::find_communication_library(is_mpich ? kMpichLibrary : kMpiLibrary);
+  if (best.ok()) return best;
+  Result<std::string> other =
+      internal::find_communication_library(is_mpich ? kMpiLibrary : kMpichLibrary);
+  return other.ok() ? other : best;
 }
 
-Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open(int threads) {
-  MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
-  MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
+Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open(int threads, MpiFamily family) {
+  MESHARD_ASSIGN_OR_RETURN(MpiLibrary library, installed_mpi_library(family));
+  if (family != MpiFamily::kAny && library.family != MpiFamily::kAny && family != library.family)
+    return Error(ErrorCode::kFailedPrecondition,
+                 cat("[processes] the processes were started by a launcher of ", words_of(family),
+                     ", but ", library.path, " was built for ", library.name,
+                     ": use the launcher of that, or build meshard where CMake finds ",
+                     family == MpiFamily::kMpich ? "MPICH (Debian: libmpich-dev)"
+                                                 : "Open MPI (Debian: libopenmpi-dev)"));
+  MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(library.path));
   MeshardMpiError error{};
   int rank = 0, size = 0;
   MESHARD_RETURN_IF_ERROR(
@@ -132,12 +114,14 @@ Result<std::unique_ptr<MpiCommunicator>> MpiCommunicator::open(int threads) {
   return std::unique_ptr<MpiCommunicator>(new MpiCommunicator(api, rank, size));
 }
 
-Result<MpiLibrary> installed_mpi_library() {
-  MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library());
+Result<MpiLibrary> installed_mpi_library(MpiFamily family) {
+  MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library(family));
   MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
   MESHARD_ASSIGN_OR_RETURN(std::string name, name_of(*api));
-  std::replace(name.begin(), name.end(), '\n', ' ');
-  return MpiLibrary{std::move(path), std::move(name)};
+  for (char& each : name)
+    if (each == '\n' || each == '\t') each = ' ';
+  const MpiFamily found = family_of(name);
+  return MpiLibrary{std::move(path), std::move(name), found};
 }
 
 Result<void> MpiCommunicator::finalize() {

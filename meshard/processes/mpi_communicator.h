@@ -1,5 +1,6 @@
 // Collectives by MPI, through libmeshard_mpi.so.
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -9,14 +10,23 @@ struct MeshardMpiApi;
 
 namespace meshard {
 
+/// Implementations of MPI whose launchers and libraries fit each other.
+enum class MpiFamily : std::uint8_t {
+  kAny,  ///< not known
+  kOpenMpi,
+  kMpich,  ///< MPICH and what has its ABI: Intel MPI, MVAPICH
+};
+
 /// Owner of MPI in this process. MPI can be started once per process.
 class MpiCommunicator : public ProcessCommunicator {
  public:
   /// Opens the library and starts MPI, unless the program has started it. `threads`: how many
-  /// threads of this process may wait in MPI at the same time.
+  /// threads of this process may wait in MPI at the same time. `family`: that of the launcher.
   /// @error not found, with the places where the library was searched; failed precondition for a
-  /// library of another version; MPI's own error
-  static Result<std::unique_ptr<MpiCommunicator>> open(int threads = 1);
+  /// library of another version, or that was built for another MPI than the launcher's, which would
+  /// give each process an MPI of its own; MPI's own error
+  static Result<std::unique_ptr<MpiCommunicator>> open(int threads = 1,
+                                                       MpiFamily family = MpiFamily::kAny);
 
   /// Ends MPI, if open() started it. Waits for all processes.
   /// @error MPI's own
@@ -49,19 +59,22 @@ class MpiCommunicator : public ProcessCommunicator {
 
 /// A value: the MPI that a run would use.
 struct MpiLibrary {
-  /// libmeshard_mpi.so
+  /// libmeshard_mpi.so or libmeshard_mpich.so
   std::string path;
   /// The name and version of the MPI library behind it, on one line.
   std::string name;
+  /// By its name.
+  MpiFamily family = MpiFamily::kAny;
 };
 
-/// Opens the library and asks for its name. MPI is not started.
+/// Opens the library for launchers of this family and asks for its name. MPI is not started.
 /// @error as MpiCommunicator::open
-Result<MpiLibrary> installed_mpi_library();
+Result<MpiLibrary> installed_mpi_library(MpiFamily family = MpiFamily::kAny);
 
-/// The path of libmeshard_mpi.so: MESHARD_MPI_LIBRARY, else next to the library that holds this
-/// function or to the program, in the lib folder beside it, or where meshard was installed.
+/// The path of the library that fits a family: MESHARD_MPI_LIBRARY, else libmeshard_mpi.so, or for
+/// kMpich first libmeshard_mpich.so, next to the library that holds this function or to the
+/// program, in the lib folder beside it, or where meshard was installed.
 /// @error not found, with all places
-Result<std::string> find_mpi_library();
+Result<std::string> find_mpi_library(MpiFamily family = MpiFamily::kAny);
 
 }  // namespace meshard

@@ -3,32 +3,35 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <limits>
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <system_error>
 #include <thread>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/environment.h"
 #include "meshard/base/packed_fields.h"
 #include "meshard/base/stall_report.h"
-#include "meshard/processes/internal/launch.h"
+#include "meshard/processes/internal/gloo_meeting.h"
+#include "meshard/processes/internal/meeting_point.h"
 #include "meshard/processes/internal/member.h"
 #include "meshard/processes/internal/member_text.h"
 #include "meshard/processes/internal/server.h"
 #include "meshard/processes/internal/stores.h"
+#include "meshard/processes/launch.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "meshard/processes/wait_observer.h"
 
 namespace meshard {
 
-using internal::Launch;
-using internal::LaunchKind;
 using internal::MemberConnection;
 using internal::Message;
 using internal::MessageKind;
@@ -62,11 +65,17 @@ class Processes::State {
   std::vector<ProcessInfo> members_;
   std::unique_ptr<Store> store_ = std::make_unique<internal::LocalStore>();
   std::unique_ptr<MpiCommunicator> mpi_;
+  std::unique_ptr<GlooCommunicator> gloo_;
+  Collectives collectives_ = Collectives::kAutomatic;
+  std::string why_no_communicator_;
   std::unique_ptr<MemberConnection> connection_;
 
  private:
   Result<void> connect(internal::MemberOptions options, int size);
   Result<void> join_by_mpi(const Launch& launch);
+  Result<void> join_at_address(const Launch& launch);
+  Result<void> connect_by_gloo();
+  void wait_for_loss();
   Result<std::vector<ProcessInfo>> wait_for_all(int size);
   void lost(const ProcessLoss& loss);
   void report(const ProcessLoss& loss);
@@ -114,6 +123,22 @@ std::vector<std::function<Result<void>()>>& finishing() {
   return *all;
 }
 
+/// Without a library for MPI, processes of its launcher can meet as others do.
+bool can_only_use_gloo(const Launch& launch) {
+  return launch.collectives == Collectives::kAutomatic && !launch.address.empty() &&
+         !find_mpi_library(launch.family).ok() && installed_gloo_library().ok();
+}
+
+/// The folder of a socket whose place the launcher's variables gave is this user's.
+Result<void> make_folder_of_socket(const Launch& launch, const internal::ProcessAddress& address) {
+  if (!launch.everywhere || !address.is_unix()) return {};
+  const std::string folder = address.path.substr(0, address.path.rfind('/'));
+  if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return Error(ErrorCode::kUnavailable,
+               cat("[processes] cannot make ", folder,
+                   " for the socket of process 0: ", std::generic_category().message(errno)));
+}
+
 Result<int> device_count(const ProcessesOptions& options) {
   if (options.local_devices < 0)
     return Error(ErrorCode::kInvalidArgument,
@@ -147,28 +172,71 @@ Result<internal::LivenessTimes> liveness_times(const ProcessesOptions& options) 
 Result<void> Processes::State::join(ProcessesOptions options) {
   options_ = std::move(options);
   MESHARD_RETURN_IF_ERROR(check_environment());  // a variable of the launch may be misspelled
-  MESHARD_ASSIGN_OR_RETURN(Launch launch, internal::find_launch(options_, [](const char* name) {
-                             return ::getenv(name);
-                           }));
+  MESHARD_ASSIGN_OR_RETURN(
+      Launch launch, find_launch(
+                         options_, [](const char* name) { return ::getenv(name); }, ::geteuid()));
   MESHARD_ASSIGN_OR_RETURN(local_devices_, device_count(options_));
   members_[0].local_devices = local_devices_;
   MESHARD_ASSIGN_OR_RETURN(times_, liveness_times(options_));
   if (launch.kind == LaunchKind::kSingle) return {};
-  if (launch.kind == LaunchKind::kMpi) return join_by_mpi(launch);
+  collectives_ = launch.collectives;
+  if (launch.kind == LaunchKind::kAddress || can_only_use_gloo(launch))
+    return join_at_address(launch);
+  return join_by_mpi(launch);
+}
+
+Result<void> Processes::State::join_at_address(const Launch& launch) {
   rank_ = launch.rank;
+  MESHARD_ASSIGN_OR_RETURN(internal::ProcessAddress address,
+                           internal::ProcessAddress::parse(launch.address));
   if (rank_ == 0) {
-    MESHARD_ASSIGN_OR_RETURN(internal::Listener listener, internal::Listener::open(launch.address));
+    const bool everywhere = launch.everywhere && !internal::is_loopback(address.host);
+    if (everywhere) address.host.clear();
+    MESHARD_RETURN_IF_ERROR(make_folder_of_socket(launch, address));
+    MESHARD_ASSIGN_OR_RETURN(internal::Listener listener, internal::Listener::open(address));
     server_ = internal::CoordinatorServer::start(std::move(listener), launch.secret, launch.count,
                                                  times_);
   }
   internal::MemberOptions member;
-  member.addresses = {launch.address};
+  member.addresses = {address};
   member.secret = launch.secret;
-  return connect(std::move(member), launch.count);
+  MESHARD_RETURN_IF_ERROR(connect(std::move(member), launch.count));
+  if (collectives_ == Collectives::kNone) return {};
+  return connect_by_gloo();
+}
+
+Result<void> Processes::State::connect_by_gloo() {
+  std::vector<std::string> names;
+  for (const ProcessInfo& member : members_) names.push_back(member.to_string());
+  GlooOptions gloo{.rank = rank_,
+                   .size = static_cast<int>(members_.size()),
+                   .limit = options_.join_limit,
+                   .before_error = [this] { wait_for_loss(); }};
+  MESHARD_ASSIGN_OR_RETURN(
+      internal::GlooMeeting meeting,
+      internal::meet_by_gloo(std::move(gloo), connection_->ends(), *store_, names));
+  gloo_ = std::move(meeting.communicator);
+  why_no_communicator_ = std::move(meeting.why_not);
+  return {};
+}
+
+/// A process that dies closes its connections of Gloo at the same time as the one that reports its
+/// death, which ends this process with a better message.
+void Processes::State::wait_for_loss() {
+  const auto deadline = std::chrono::steady_clock::now() + times_.silence + kTimeToTellOthers;
+  while (std::chrono::steady_clock::now() < deadline) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!losses_.empty()) break;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  // The report ends this process, unless the program has its own way.
+  if (!options_.on_loss) std::this_thread::sleep_for(kTimeToTellOthers);
 }
 
 Result<void> Processes::State::join_by_mpi(const Launch& launch) {
-  MESHARD_ASSIGN_OR_RETURN(mpi_, MpiCommunicator::open(local_devices_));
+  MESHARD_ASSIGN_OR_RETURN(mpi_, MpiCommunicator::open(local_devices_, launch.family));
   rank_ = mpi_->rank();
   if (launch.announced != 0 && launch.announced != mpi_->size())
     return Error(
@@ -313,6 +381,7 @@ Result<void> Processes::State::finalize() {
     }
     // It waits for all processes, so for ever if one is gone.
     if (mpi_ && !has_losses) result = mpi_->finalize();
+    if (gloo_ && !has_losses) result = gloo_->finalize();
     if (!connection_) return;
     connection_->say_bye(0);
     if (server_) wait_for_others();
@@ -367,8 +436,11 @@ int Processes::size() const { return static_cast<int>(state_->members_.size()); 
 const std::vector<ProcessInfo>& Processes::members() const { return state_->members_; }
 Store& Processes::store() const { return *state_->store_; }
 ProcessCommunicator* Processes::communicator() const {
-  return size() > 1 ? state_->mpi_.get() : nullptr;
+  if (size() == 1 || state_->collectives_ == Collectives::kNone) return nullptr;
+  if (state_->mpi_) return state_->mpi_.get();
+  return state_->gloo_.get();
 }
+const std::string& Processes::why_no_communicator() const { return state_->why_no_communicator_; }
 Result<void> Processes::barrier(std::string_view name, std::chrono::milliseconds limit,
                                 SourceLocation where) const {
   return state_->barrier(name, limit, where);

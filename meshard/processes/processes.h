@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "meshard/base/awaiting.h"
+#include "meshard/base/enum_names.h"
 #include "meshard/base/fields.h"
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
@@ -53,6 +54,22 @@ struct ProcessActivity {
   std::vector<internal::SharedStep> launches = {};
 };
 
+/// What carries the collectives between the CPU devices of different processes.
+enum class Collectives : std::uint8_t {
+  kAutomatic,  ///< MPI if a launcher of MPI has started the processes, else Gloo
+  kMpi,
+  kGloo,
+  kNone,  ///< nothing: each process has its own CPU devices only
+};
+
+template <>
+struct EnumNames<Collectives> {
+  static constexpr EnumName<Collectives> kNames[] = {{Collectives::kAutomatic, "automatic"},
+                                                     {Collectives::kMpi, "mpi"},
+                                                     {Collectives::kGloo, "gloo"},
+                                                     {Collectives::kNone, "none"}};
+};
+
 /// How a process takes part in a run.
 struct ProcessesOptions {
   /// As the variables MESHARD_PROCESS_*, which are not read if `address` is set.
@@ -63,6 +80,8 @@ struct ProcessesOptions {
   /// How many CPU devices of the run this process has. 0: MESHARD_CPU_DEVICES, otherwise 1. If
   /// there is one process, RuntimeOptions::cpu_devices applies instead.
   int local_devices = 0;
+  /// kAutomatic: MESHARD_COLLECTIVES, which has the same names (`gloo`); the same in all processes.
+  Collectives collectives = Collectives::kAutomatic;
   /// How long to wait until all processes have joined.
   std::chrono::milliseconds join_limit = std::chrono::minutes(5);
   /// A process that gives no sign of life for so long is lost; at least 1 s. 0:
@@ -95,9 +114,12 @@ class Processes {
   Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit,
                        SourceLocation where = SourceLocation::current()) const;
 
-  /// Collectives between processes; null if there is one process, or if the processes were not
-  /// started by MPI (PJRT communicates between GPUs and TPUs itself).
+  /// Collectives between processes: by MPI if they were started by it, otherwise by Gloo. Null if
+  /// there is one process, if there is no Gloo, or with MESHARD_COLLECTIVES=none (PJRT communicates
+  /// between GPUs and TPUs itself).
   ProcessCommunicator* communicator() const;
+  /// Why there is none, if there should be: which process has no Gloo, and what it lacks.
+  const std::string& why_no_communicator() const;
 
   /// Says what this process does next: `all-reduce %12, train.cc:42`. The others report it if this
   /// process is lost. Cheap: it is sent with the next sign of life, 4 times a second.

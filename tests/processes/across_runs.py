@@ -5,11 +5,10 @@ and check_devices.py have in common.
 import os
 import pathlib
 import re
-import shutil
 import sys
 import tempfile
 
-from mpi_runs import Failed, ended, environment, expect, start
+from mpi_runs import Failed, ended, environment, expect, is_missing, start
 
 LIBRARY = os.path.abspath(sys.argv[-1])
 SKIPPED = 77
@@ -96,8 +95,8 @@ def programs_on_disk(program, devices):
 
 def missing(program, probe):
     """Why nothing can be run, or nothing."""
-    if shutil.which("mpirun") is None or not os.path.exists(LIBRARY):
-        return "no mpirun (Debian package openmpi-bin), or no libmeshard_mpi.so (libopenmpi-dev)"
+    if reason := is_missing(LIBRARY):
+        return reason
     status, _, errors = run(1, program, *probe)
     return "no plugin" if status != 0 and "no plugin" in errors else None
 

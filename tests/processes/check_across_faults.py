@@ -218,8 +218,8 @@ def many_processes(count):
 
 
 def main():
-    if shutil.which("mpirun") is None or not os.path.exists(runs.LIBRARY):
-        print("skipped: no mpirun (Debian package openmpi-bin), or libmeshard_mpi.so was not built (libopenmpi-dev)")
+    if reason := runs.is_missing(runs.LIBRARY):
+        print(f"skipped: {reason}")
         return runs.SKIPPED
     status, _, errors = runs.run(1, across.PROGRAM, 2, "disk_hits")
     if status != 0 and "no plugin" in errors:

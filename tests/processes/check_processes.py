@@ -59,7 +59,7 @@ class Run:
                         "MESHARD_PROCESS_COUNT": str(self.size)}
         if self.transport == "tcp" or secret:
             environment["MESHARD_PROCESS_SECRET"] = secret or self.secret
-        environment |= variables
+        environment |= {"MESHARD_COLLECTIVES": "none"} | variables  # check_gloo.py has those
         child = subprocess.Popen([PROGRAM, *[str(step) for step in steps]], env=environment, text=True,
                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if keep:

@@ -1,5 +1,8 @@
 // Started by mpirun: checks the collectives of libmeshard_mpi.so, with whole messages and in
-// pieces, and those of several devices in each process. usage: mpi_program [serialized] [BYTES]
+// pieces, and those of several devices in each process.
+// usage: mpi_program [run | serialized] [BYTES]
+//   run          joins the run by initialize_processes() and checks its communicator: by any
+//                launcher, with MPI or Gloo
 //   serialized   the program starts MPI, and allows one thread at a time
 //   BYTES        also reduces and gathers arrays of BYTES bytes
 #ifdef MESHARD_TEST_MPI
@@ -9,6 +12,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <numeric>
 #include <string_view>
 #include <thread>
@@ -16,6 +20,7 @@
 
 #include "meshard/processes/device_communicator.h"
 #include "meshard/processes/mpi_communicator.h"
+#include "meshard/processes/processes.h"
 #include "tests/processes/check_communicator.h"
 
 namespace {
@@ -61,19 +66,26 @@ int main(int argc, char** argv) {
   int level = 0;
   if (serialized) MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
 #endif
-  if (serialized) --argc, ++argv;
-  auto communicator = MpiCommunicator::open().value();
+  const bool joins = argc > 1 && std::string_view(argv[1]) == "run";
+  if (serialized || joins) --argc, ++argv;
+  std::unique_ptr<MpiCommunicator> mpi;
+  if (joins)
+    initialize_processes().value();
+  else
+    mpi = MpiCommunicator::open().value();
+  ProcessCommunicator* communicator = joins ? processes().communicator() : mpi.get();
   std::vector<int> all(static_cast<std::size_t>(communicator->size()));
   std::iota(all.begin(), all.end(), 0);
   CommunicatorChecks total;
   for (std::size_t largest : {std::size_t{0}, std::size_t{1000}}) {
-    communicator->set_largest_message(largest);
+    if (joins && largest != 0) break;
+    if (mpi) mpi->set_largest_message(largest);
     CommunicatorChecks checks = check_communicator(*communicator);
     CommunicatorChecks started = check_started_messages(*communicator);
     total.passed += checks.passed + started.passed;
     total.failed += checks.failed + started.failed;
   }
-  communicator->set_largest_message(0);
+  if (mpi) mpi->set_largest_message(0);
   // Each sum of check_communicator() is exact for at most five members.
   const std::vector<std::vector<int>> devices = {{2, 2}, {2, 1, 2}, {1, 2, 1, 1}};
   if (communicator->size() >= 2 && communicator->size() <= 4) {
@@ -91,9 +103,13 @@ int main(int argc, char** argv) {
   int expected_ranks = communicator->size() * (communicator->size() - 1) / 2;
   if (counts[2] != expected_ranks) ++counts[1];
   if (communicator->rank() == 0)
-    std::printf("%s: %d processes\n%d passed, %d failed\n", communicator->library_name()->c_str(),
-                communicator->size(), counts[0], counts[1]);
-  communicator->finalize().value();
+    std::printf("%s: %d processes\n%d passed, %d failed\n",
+                mpi ? mpi->library_name()->c_str() : "a run", communicator->size(), counts[0],
+                counts[1]);
+  if (mpi)
+    mpi->finalize().value();
+  else
+    processes().finalize().value();
 #ifdef MESHARD_TEST_MPI
   if (serialized) MPI_Finalize();
 #endif

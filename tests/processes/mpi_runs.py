@@ -1,16 +1,25 @@
-"""Starts programs in several processes under mpirun and waits for them: what the checks of processes have in common."""
+"""Starts programs in several processes under mpirun and waits for them: what the checks of processes have in common.
+
+MESHARD_TEST_LAUNCHER is another launcher than mpirun: a KIND of start_processes.py.
+"""
 
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
 # Two processes would else be bound to a core each, with all their threads, also those that give signs of life.
 MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+KIND = os.environ.get("MESHARD_TEST_LAUNCHER")
+LAUNCHER = [sys.executable, str(pathlib.Path(__file__).parent / "start_processes.py"), KIND] if KIND else MPIRUN
 # What a process writes to its standard error goes to a file of its own: mpirun drops what arrives while it ends a run.
-TO_FILE = ["sh", "-c", 'exec "$@" 2>"$0.$OMPI_COMM_WORLD_RANK"']
+RANK = "".join("${%s:-" % name for name in ("MESHARD_PROCESS_RANK", "JAX_PROCESS_ID", "OMPI_COMM_WORLD_RANK", "PMI_RANK",
+                                              "RANK", "SLURM_PROCID")) + "0" + "}" * 6
+TO_FILE = ["sh", "-c", f'exec "$@" 2>"$0.{RANK}"']
 LOOK = 3  # seconds between two looks at what still runs
 
 
@@ -23,14 +32,24 @@ def expect(holds, *what):
         raise Failed(" ".join(str(w) for w in what))
 
 
+def is_missing(library):
+    """Why no processes can be started, or nothing."""
+    if KIND is None and shutil.which("mpirun") is None:
+        return "no mpirun (Debian package openmpi-bin)"
+    if not os.path.exists(library):
+        return f"{os.path.basename(library)} was not built (Debian: libopenmpi-dev, libgloo-dev)"
+    return None
+
+
 def environment(library, variables):
-    """Without the variables of another run, with libmeshard_mpi.so of this build."""
+    """Without the variables of another run, with the library for MPI or Gloo of this build."""
     ours = {k: v for k, v in os.environ.items()
-            if not k.startswith(("MESHARD_PROCESS_", "MESHARD_CPU_DEVICES", "OMPI_", "PMIX_"))}
-    return ours | {"MESHARD_MPI_LIBRARY": library, "TF_CPP_MIN_LOG_LEVEL": "3"} | variables
+            if not k.startswith(("MESHARD_PROCESS_", "MESHARD_CPU_DEVICES", "OMPI_", "PMIX_", "PMI_", "JAX_"))}
+    name = "MESHARD_GLOO_LIBRARY" if "gloo" in os.path.basename(library) else "MESHARD_MPI_LIBRARY"
+    return ours | {name: library, "TF_CPP_MIN_LOG_LEVEL": "3"} | variables
 
 
-def start(devices, words, variables, folder=None, launcher=MPIRUN):
+def start(devices, words, variables, folder=None, launcher=LAUNCHER):
     """Starts a program in several processes: `devices` is how many of them, or the number of devices of each. 1: without
     mpirun. `variables` is the environment. Its end is waited for with ended()."""
     words = [str(word) for word in words]

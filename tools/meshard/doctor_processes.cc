@@ -18,6 +18,7 @@
 
 #include "meshard/base/cat.h"
 #include "meshard/explain/byte_text.h"
+#include "meshard/processes/gloo_communicator.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "tools/meshard/launch_variables.h"
 #include "tools/meshard/process_checks.h"
@@ -106,10 +107,19 @@ std::string on_path(const std::string& program) {
   return "";
 }
 
-int describe_one(const std::string& launcher, double limit) {
+/// Which launcher was recognized, and why the others were not.
+void print_launchers(const LaunchVariables& variables) {
+  std::printf("\nLaunchers, by their variables\n");
+  for (const LauncherFinding& each : variables.findings)
+    std::printf("  %-29s%s%s\n", each.launcher.c_str(), each.recognized ? "recognized " : "",
+                each.why.c_str());
+}
+
+int describe_one(const LaunchVariables& variables, double limit) {
   std::printf("Run of one process\n");
-  if (!launcher.empty()) row("launcher", cat(launcher, ", with one process"));
-  ProcessFacts facts = facts_of_this_process(/*by_mpi=*/false, limit);
+  if (!variables.launch.launcher.empty())
+    row("launcher", cat(variables.launch.launcher, ", with one process"));
+  ProcessFacts facts = facts_of_this_process(variables.launch, limit);
   std::string mpirun = on_path("mpirun"), srun = on_path("srun");
   row("mpirun", mpirun.empty() ? "not on PATH (Debian: openmpi-bin)" : mpirun);
   row("srun", srun.empty() ? "not on PATH" : srun);
@@ -118,6 +128,12 @@ int describe_one(const std::string& launcher, double limit) {
     row("MPI", mpi->name);
   } else {
     row("library", mpi.error().message());
+  }
+  if (Result<GlooLibrary> gloo = installed_gloo_library(); gloo.ok()) {
+    row("library", gloo->path);
+    row("Gloo", gloo->name);
+  } else {
+    row("library", gloo.error().message());
   }
   row("plugin", facts.plugin_problem.empty()
                     ? cat(facts.plugin, ": ", facts.plugin_version)
@@ -128,10 +144,12 @@ int describe_one(const std::string& launcher, double limit) {
       "  mpirun -n 4 meshard doctor --processes            on this machine\n"
       "  mpirun --hostfile HOSTS meshard doctor --processes    on several\n"
       "  srun --mpi=pmix -n 4 meshard doctor --processes   with Slurm\n"
-      "Without MPI, in each process (there are then no collectives between CPU devices):\n"
+      "  torchrun --nproc-per-node 4 --no-python meshard doctor --processes    with PyTorch\n"
+      "Without a launcher, in each process:\n"
       "  MESHARD_PROCESS_ADDRESS=HOST:PORT of process 0, MESHARD_PROCESS_COUNT=4,\n"
       "  MESHARD_PROCESS_RANK=0 to 3, MESHARD_PROCESS_SECRET=$(openssl rand -hex 32), the same in "
       "all\n");
+  print_launchers(variables);
   return kWorks;
 }
 
@@ -144,12 +162,15 @@ struct Findings {
 
 void print_run(const Processes& run, const LaunchVariables& launch, const ProcessFacts& first) {
   std::printf("Run of %d processes\n", run.size());
-  row("launcher", launch.launcher);
+  row("launcher", launch.launch.launcher);
+  row("", launch.launch.variables);
   if (run.communicator() != nullptr) {
-    row("library", first.mpi_library);
-    row("MPI", first.mpi_name);
+    row("library", first.library);
+    row("collectives", first.library_name);
   } else {
-    row("MPI", "none: no collectives between CPU devices; PJRT connects GPUs and TPUs itself");
+    row("collectives",
+        cat("none between CPU devices; PJRT connects GPUs and TPUs itself",
+            run.why_no_communicator().empty() ? "" : "; ", run.why_no_communicator()));
   }
   row("version", first.meshard);
   if (first.plugin_problem.empty()) {
@@ -232,6 +253,7 @@ void print(const Processes& run, const LaunchVariables& launch, const Findings& 
   print_run(run, launch, all.facts[0]);
   print_members(run, all);
   print_times(run, all.times);
+  print_launchers(launch);
   print_lines("Advice", crowding_of(run.members(), all.facts));
   print_lines("Problems", all.problems);
   std::printf("\n%d processes, %s\n", run.size(),
@@ -273,7 +295,7 @@ ProcessesOptions options_of(const LaunchVariables& launch, double limit) {
   ProcessesOptions options;
   options.join_limit =
       std::chrono::milliseconds(std::max<std::int64_t>(1, std::llround(limit * 1000)));
-  options.on_loss = [rank = launch.rank](const ProcessLoss& loss) {
+  options.on_loss = [rank = launch.launch.rank](const ProcessLoss& loss) {
     bool first = rank <= (loss.rank == 0 ? 1 : 0);  // of those that are left
     if (first) print_problem(loss.to_string());
     // Process 0 tells the others. The launcher ends all processes when one has ended.
@@ -287,12 +309,16 @@ ProcessesOptions options_of(const LaunchVariables& launch, double limit) {
 
 int doctor_processes(double limit) {
   LaunchVariables launch = launch_variables();
-  if (launch.kind == LaunchVariables::Kind::kAlone || launch.count == 1)
-    return describe_one(launch.launcher, limit);
-  bool by_mpi = launch.kind == LaunchVariables::Kind::kMpi;
+  if (!launch.problem.empty()) {
+    print_launchers(launch);
+    print_problem(launch.problem);
+    return kNotTogether;
+  }
+  if (launch.launch.kind == LaunchKind::kSingle) return describe_one(launch, limit);
+  bool by_mpi = launch.is_by_mpi();
   // Processes that were started one by one are on terminals or in logs of their own.
   bool speaks = !by_mpi || launch.speaks_for_host();
-  ProcessFacts own = facts_of_this_process(by_mpi, limit);
+  ProcessFacts own = facts_of_this_process(launch.launch, limit);
   // A little later than the limit of initialize_processes(), which names the missing processes.
   Watchdog watchdog(limit + 1, speaks);
   watchdog.begin(by_mpi ? "the start of MPI in all processes (is one missing, or unreachable?)"

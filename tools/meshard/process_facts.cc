@@ -14,6 +14,7 @@
 #include "meshard/base/sha256.h"
 #include "meshard/pjrt/client.h"
 #include "meshard/pjrt/plugin_search.h"
+#include "meshard/processes/gloo_communicator.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "tools/meshard/child_process.h"
 #include "tools/meshard/version.h"
@@ -102,8 +103,8 @@ void compare(std::string_view what, const std::vector<std::string>& values,
 
 constexpr std::array kTexts = {&ProcessFacts::meshard,        &ProcessFacts::plugin,
                                &ProcessFacts::plugin_version, &ProcessFacts::plugin_hash,
-                               &ProcessFacts::plugin_problem, &ProcessFacts::mpi_library,
-                               &ProcessFacts::mpi_name};
+                               &ProcessFacts::plugin_problem, &ProcessFacts::library,
+                               &ProcessFacts::library_name};
 
 }  // namespace
 
@@ -127,17 +128,21 @@ Result<ProcessFacts> ProcessFacts::parse(const std::string& text) {
   return facts;
 }
 
-ProcessFacts facts_of_this_process(bool by_mpi, double seconds) {
+ProcessFacts facts_of_this_process(const Launch& launch, double seconds) {
   ProcessFacts facts;
   facts.meshard = version_text();
   facts.cores = static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN));
   facts.own_cores = allowed_cores();
   describe_plugin(facts, seconds);
-  if (by_mpi)
-    if (Result<MpiLibrary> library = installed_mpi_library(); library.ok()) {
-      facts.mpi_library = library->path;
-      facts.mpi_name = library->name;
-    }
+  auto take = [&](const auto& library) {
+    if (!library.ok()) return false;
+    facts.library = library->path;
+    facts.library_name = library->name;
+    return true;
+  };
+  const bool has_mpi =
+      launch.kind == LaunchKind::kMpi && take(installed_mpi_library(launch.family));
+  if (!has_mpi && launch.kind != LaunchKind::kSingle) take(installed_gloo_library());
   return facts;
 }
 
@@ -154,13 +159,13 @@ std::vector<std::string> problems_of(const std::vector<ProcessFacts>& facts) {
     plugins.push_back(one.plugin_problem.empty()
                           ? cat(one.plugin_version, ", sha256 ", one.plugin_hash.substr(0, 16))
                           : "not usable");
-    libraries.push_back(one.mpi_name);
+    libraries.push_back(one.library_name);
   }
   for (const auto& [problem, ranks] : of_plugins)
     problems.push_back(cat(names_of(ranks), ": ", problem));
   compare("the versions of meshard", versions, problems);
   compare("the plugins", plugins, problems);
-  compare("the MPI libraries", libraries, problems);
+  compare("the MPI or Gloo libraries", libraries, problems);
   return problems;
 }
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "meshard/base/result.h"
+#include "meshard/processes/launch.h"
 #include "meshard/processes/processes.h"
 
 namespace meshard::tool {
@@ -20,8 +21,8 @@ struct ProcessFacts {
   std::string plugin_hash;
   /// Why it cannot be used; else empty.
   std::string plugin_problem;
-  /// libmeshard_mpi.so and the MPI behind it; empty if the run is not by MPI.
-  std::string mpi_library, mpi_name;
+  /// The library of collectives between processes, and the MPI or Gloo behind it; empty without.
+  std::string library, library_name;
   /// Cores of the host that are online, and those that this process may use.
   int cores = 0, own_cores = 0;
 
@@ -34,7 +35,7 @@ struct ProcessFacts {
 /// Loads the plugin in a child process.
 /// @param seconds the limit for that
 /// @pre this process has one thread
-ProcessFacts facts_of_this_process(bool by_mpi, double seconds);
+ProcessFacts facts_of_this_process(const Launch& launch, double seconds);
 
 /// What is wrong with the processes of a run; empty: nothing. Processes that differ in their
 /// version of meshard, or in their plugin's version or file, are named.

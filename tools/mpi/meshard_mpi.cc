@@ -247,6 +247,7 @@ constexpr const char* kYieldWhenIdle = "OMPI_MCA_mpi_yield_when_idle";
 
 bool is_crowded_here(int threads) {
   const char* local = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (local == nullptr) local = std::getenv("MPI_LOCALNRANKS");  // MPICH, Intel MPI
   const char* yields = std::getenv(kYieldWhenIdle);
   return local != nullptr && std::atol(local) * threads > ::sysconf(_SC_NPROCESSORS_ONLN) &&
          (yields == nullptr || std::strcmp(yields, "0") != 0);

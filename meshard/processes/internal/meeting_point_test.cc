@@ -1,8 +1,9 @@
+#include "meshard/processes/internal/meeting_point.h"
+
 #include <gtest/gtest.h>
 
 #include <thread>
 
-#include "meshard/processes/internal/launch.h"
 #include "tests/support/thread_communicator.h"
 
 namespace meshard::internal {

@@ -104,6 +104,7 @@ Result<std::unique_ptr<MemberConnection>> MemberConnection::open(MemberOptions o
 MemberConnection::MemberConnection(MemberOptions options, MessageSocket socket)
     : options_(std::move(options)),
       socket_(std::move(socket)),
+      ends_(connection_ends(socket_.get())),
       stalls_(options_.times, ProcessClock::now()),
       heard_(ProcessClock::now()),
       next_beat_(heard_),

@@ -64,6 +64,8 @@ class MemberConnection {
   /// Closes the connection; the others regard it as a death unless say_bye() was called. Requests
   /// fail afterward. Not from on_loss.
   void close();
+  /// Where it leads from and to.
+  const ConnectionEnds& ends() const { return ends_; }
   /// True on the thread that calls on_loss.
   bool is_own_thread() const { return std::this_thread::get_id() == thread_.get_id(); }
 
@@ -78,6 +80,7 @@ class MemberConnection {
 
   MemberOptions options_;
   MessageSocket socket_;  // of the thread
+  const ConnectionEnds ends_;
   WakeUp wake_;
   OwnStalls stalls_;
   ProcessClock::time_point heard_;

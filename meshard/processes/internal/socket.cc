@@ -228,6 +228,25 @@ Result<FileHandle> connect_to(const ProcessAddress& address, std::chrono::millis
   return result;
 }
 
+ConnectionEnds connection_ends(int descriptor) {
+  auto host_of = [&](auto get_name) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    std::array<char, NI_MAXHOST> text{};
+    auto* name = reinterpret_cast<sockaddr*>(&address);
+    if (get_name(descriptor, name, &size) != 0 || address.ss_family == AF_UNIX ||
+        ::getnameinfo(name, size, text.data(), text.size(), nullptr, 0, NI_NUMERICHOST) != 0)
+      return std::string();
+    return std::string(text.data());
+  };
+  return {.own = host_of(::getsockname), .other = host_of(::getpeername)};
+}
+
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.") ||
+         host.starts_with("::ffff:127.");
+}
+
 std::vector<std::string> interface_addresses() {
   std::vector<std::string> addresses;
   ifaddrs* list = nullptr;

@@ -78,6 +78,16 @@ FileHandle accept_connection(const Listener& listener);
 /// socket belongs to another user
 Result<FileHandle> connect_to(const ProcessAddress& address, std::chrono::milliseconds limit);
 
+/// A value: the numeric addresses of both ends of a connection; empty for a Unix socket.
+struct ConnectionEnds {
+  std::string own;
+  std::string other;
+};
+ConnectionEnds connection_ends(int descriptor);
+
+/// Whether a name or number is that of the loopback interface.
+bool is_loopback(std::string_view host);
+
 /// The numeric addresses of this machine's interfaces, apart from loopback and link-local ones.
 std::vector<std::string> interface_addresses();
 

@@ -92,12 +92,19 @@ Result<std::string> find_further_plugin(const std::string& type) {
 
 // The CPU devices of all processes, if there are several and they can communicate. The CPU plugin
 // itself knows only those of its process.
-std::optional<pjrt::ProcessDevices> devices_of_run() {
+Result<std::optional<pjrt::ProcessDevices>> devices_of_run() {
   Processes run = processes();
-  if (!run.communicator()) return std::nullopt;
+  if (const std::string& why = run.why_no_communicator(); !why.empty())
+    return Error(
+        ErrorCode::kNotFound,
+        cat("[runtime] programs on the CPU devices of ", run.size(),
+            " processes need collectives, but ", why,
+            "\n  start the processes by MPI, install Gloo, or set MESHARD_COLLECTIVES=none "
+            "for processes that use their own devices only"));
+  if (!run.communicator()) return std::optional<pjrt::ProcessDevices>();
   pjrt::ProcessDevices devices{.process = run.rank(), .counts = {}};
   for (const ProcessInfo& member : run.members()) devices.counts.push_back(member.local_devices);
-  return devices;
+  return std::optional(std::move(devices));
 }
 
 Result<pjrt::Client> start_of_run(const std::string& path, std::vector<pjrt::NamedValue> options,
@@ -286,8 +293,10 @@ Result<pjrt::Client> make_default_client(const RuntimeOptions& options) {
   // says otherwise: other plugins refuse the option cpu_device_count.
   if (default_platform(options).empty())
     if (std::string guess = pjrt::guess_platform(path); !guess.empty()) platform = guess;
-  if (std::optional<pjrt::ProcessDevices> run = devices_of_run(); run && platform == "cpu")
-    return start_of_run(path, options.client_options, *run, default_platform(options));
+  if (platform == "cpu") {
+    MESHARD_ASSIGN_OR_RETURN(std::optional<pjrt::ProcessDevices> run, devices_of_run());
+    if (run) return start_of_run(path, options.client_options, *run, default_platform(options));
+  }
   return start(path, options.client_options, platform, options.cpu_devices,
                default_platform(options));
 }

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "meshard/processes/launch.h"
 #include "meshard/processes/mpi_communicator.h"
 #include "python/bindings/bindings.h"
 #include "python/bindings/interpreter/casters.h"
@@ -52,12 +53,14 @@ void call_on_loss(nb::handle function, const ProcessLoss& loss) {
 
 // Joins the run. Process 0 waits for the others, which may take minutes.
 Processes join(std::string address, int rank, int count, std::string secret, int local_devices,
-               double join_seconds, double silence_seconds, nb::object on_loss) {
+               const std::string& collectives, double join_seconds, double silence_seconds,
+               nb::object on_loss) {
   ProcessesOptions options{.address = std::move(address),
                            .rank = rank,
                            .count = count,
                            .secret = std::move(secret),
                            .local_devices = local_devices,
+                           .collectives = parse_collectives(collectives).value(),
                            .join_limit = limit_of(join_seconds),
                            .silence_limit = limit_of(silence_seconds)};
   if (!on_loss.is_none())
@@ -162,8 +165,8 @@ void bind_processes(nb::module_& module) {
       .def("__repr__",
            [](const Processes& run) { return cat("process ", run.rank(), " of ", run.size()); });
   module.def("initialize_processes", join, nb::arg("address"), nb::arg("rank"), nb::arg("count"),
-             nb::arg("secret"), nb::arg("local_devices"), nb::arg("join_seconds"),
-             nb::arg("silence_seconds"), nb::arg("on_loss").none());
+             nb::arg("secret"), nb::arg("local_devices"), nb::arg("collectives"),
+             nb::arg("join_seconds"), nb::arg("silence_seconds"), nb::arg("on_loss").none());
   module.def("processes", processes);
   module.def("mpi_library", [] {
     const MpiLibrary library = installed_mpi_library().value();
