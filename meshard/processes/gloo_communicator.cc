@@ -23,21 +23,25 @@ constexpr internal::CommunicationLibrary kGlooLibrary{
     .function = "meshard_gloo_api",
     .wants = "Gloo (Debian: libgloo-dev, or libgloo0 to run only)"};
 
-// Slots: which messages may meet. The upper bits say of what kind a message is.
+// Slots: which messages may meet. The upper bits are the kind of a message.
 constexpr std::uint64_t kCollectives = std::uint64_t{1} << 60;
 constexpr std::uint64_t kExchanged = std::uint64_t{2} << 60;
 constexpr std::uint64_t kStarted = std::uint64_t{3} << 60;
 
-std::uint64_t slot_of_tag(std::uint64_t kind, int tag) {
-  return kind + static_cast<std::uint64_t>(tag);
+/// Messages of different sizes never meet: Gloo ends the process that receives more than it asked
+/// for. In a program whose processes are out of step, they wait instead, and are named.
+std::uint64_t slot_of(std::uint64_t kind, std::uint64_t id, std::size_t bytes) {
+  std::uint64_t mixed = (id + 1) * 0x9E3779B97F4A7C15U ^ (bytes + 1) * 0xC2B2AE3D27D4EB4FU;
+  mixed ^= mixed >> 29;
+  return kind + (mixed & ((std::uint64_t{1} << 60) - 1));
 }
 
 /// Members call the collectives of all their groups in the same order, so a slot could serve all of
 /// them. With one for each group, a program that breaks this hangs instead of mixing values.
-std::uint64_t slot_of_group(std::span<const int> group) {
-  std::uint32_t hash = 0;
-  for (int rank : group) hash = hash * 31 + static_cast<std::uint32_t>(rank) + 1;
-  return kCollectives + hash;
+std::uint64_t slot_of_group(std::span<const int> group, std::size_t bytes) {
+  std::uint64_t hash = 0;
+  for (int rank : group) hash = hash * 31 + static_cast<std::uint64_t>(rank) + 1;
+  return slot_of(kCollectives, hash, bytes);
 }
 
 Result<const MeshardGlooApi*> open_gloo(std::string& path) {
@@ -60,6 +64,11 @@ Result<std::string> gloo_name(const MeshardGlooApi& api) {
       gloo_done(api.library_name(name.data(), name.size(), &error), error, "library_name"));
   name.resize(std::strlen(name.c_str()));
   return name;
+}
+
+template <class Tagged>
+std::uint64_t slot_of_tag(std::uint64_t kind, const Tagged& message) {
+  return slot_of(kind, static_cast<std::uint64_t>(message.tag), message.bytes);
 }
 
 std::byte* at(void* data, std::size_t offset) { return static_cast<std::byte*>(data) + offset; }
@@ -207,8 +216,8 @@ Result<void> GlooCommunicator::all_gather_or_to_all(std::span<const int> group,
                                                     const GroupCall& call, const void* in,
                                                     void* out) {
   const bool gathers = call.kind == GroupCall::Kind::kAllGather;
-  const std::uint64_t slot = slot_of_group(group);
   const std::size_t bytes = call.bytes();
+  const std::uint64_t slot = slot_of_group(group, bytes);
   const auto own = static_cast<std::size_t>(std::ranges::find(group, rank()) - group.begin());
   std::vector<MeshardGlooMessage> sent, received;
   for (std::size_t step = 1; step < group.size(); ++step) {  // not all to the same one at once
@@ -230,7 +239,7 @@ Result<void> GlooCommunicator::broadcast_by_tree(std::span<const int> group, con
   };
   const std::size_t root = position(call.root);
   const std::size_t own = (position(rank()) + members - root) % members;  // 0 is the root
-  const std::uint64_t slot = slot_of_group(group);
+  const std::uint64_t slot = slot_of_group(group, call.bytes());
   auto message = [&](std::size_t other) {
     return MeshardGlooMessage{group[(other + root) % members], slot, data, call.bytes()};
   };
@@ -253,8 +262,9 @@ Result<void> GlooCommunicator::permute(int to, int from, const void* in, void* o
   if (from < 0 && bytes != 0 && out != nullptr) std::memset(out, 0, bytes);
   if (bytes == 0) return {};
   std::vector<MeshardGlooMessage> sent, received;
-  if (to >= 0) sent.push_back({to, kCollectives, at(in, 0), bytes});
-  if (from >= 0) received.push_back({from, kCollectives, out, bytes});
+  const std::uint64_t slot = slot_of_group({}, bytes);
+  if (to >= 0) sent.push_back({to, slot, at(in, 0), bytes});
+  if (from >= 0) received.push_back({from, slot, out, bytes});
   return move(sent, received, "permute");
 }
 
@@ -263,11 +273,11 @@ Result<void> GlooCommunicator::exchange(std::span<const OutgoingMessage> sent,
   std::vector<MeshardGlooMessage> out, in;
   for (const OutgoingMessage& each : sent) {
     MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank(), size()));
-    out.push_back({each.process, slot_of_tag(kExchanged, each.tag), at(each.data, 0), each.bytes});
+    out.push_back({each.process, slot_of_tag(kExchanged, each), at(each.data, 0), each.bytes});
   }
   for (const IncomingMessage& each : received) {
     MESHARD_RETURN_IF_ERROR(check_message(each.process, each.tag, rank(), size()));
-    in.push_back({each.process, slot_of_tag(kExchanged, each.tag), each.data, each.bytes});
+    in.push_back({each.process, slot_of_tag(kExchanged, each), each.data, each.bytes});
   }
   return move(out, in, "exchange");
 }
@@ -315,8 +325,7 @@ Result<std::unique_ptr<StartedMessage>> GlooCommunicator::start_send(
   MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank(), size()));
   return started_by_gloo(
       api_, options_,
-      {message.process, slot_of_tag(kStarted, message.tag), at(message.data, 0), message.bytes},
-      true);
+      {message.process, slot_of_tag(kStarted, message), at(message.data, 0), message.bytes}, true);
 }
 
 Result<std::unique_ptr<StartedMessage>> GlooCommunicator::start_receive(
@@ -324,7 +333,7 @@ Result<std::unique_ptr<StartedMessage>> GlooCommunicator::start_receive(
   MESHARD_RETURN_IF_ERROR(check_message(message.process, message.tag, rank(), size()));
   return started_by_gloo(
       api_, options_,
-      {message.process, slot_of_tag(kStarted, message.tag), message.data, message.bytes}, false);
+      {message.process, slot_of_tag(kStarted, message), message.data, message.bytes}, false);
 }
 
 int GlooCommunicator::largest_tag() const { return std::numeric_limits<int>::max(); }

@@ -20,7 +20,7 @@ struct GlooOptions {
   int size = 1;
   /// The numeric address at which this process listens, for the others.
   std::string host = "127.0.0.1";
-  /// The same in all processes: each proves to each other that it knows it.
+  /// The same in all processes: each proves to each other that it has it.
   std::string secret = {};
   /// How long the connections may take.
   std::chrono::milliseconds limit = std::chrono::minutes(5);

@@ -1,3 +1,4 @@
+// Tested in meshard/processes/launch_test.cc.
 #include "meshard/processes/launchers.h"
 
 #include <algorithm>

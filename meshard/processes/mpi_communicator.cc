@@ -118,8 +118,8 @@ Result<MpiLibrary> installed_mpi_library(MpiFamily family) {
   MESHARD_ASSIGN_OR_RETURN(std::string path, find_mpi_library(family));
   MESHARD_ASSIGN_OR_RETURN(const MeshardMpiApi* api, open_library(path));
   MESHARD_ASSIGN_OR_RETURN(std::string name, name_of(*api));
-  for (char& each : name)
-    if (each == '\n' || each == '\t') each = ' ';
+  name.resize(std::min(name.find('\n'), name.size()));  // MPICH's goes on with how it was built
+  std::replace(name.begin(), name.end(), '\t', ' ');
   const MpiFamily found = family_of(name);
   return MpiLibrary{std::move(path), std::move(name), found};
 }

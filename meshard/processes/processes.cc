@@ -123,8 +123,11 @@ std::vector<std::function<Result<void>()>>& finishing() {
   return *all;
 }
 
-/// Without a library for MPI, processes of its launcher can meet as others do.
+/// Without a library for MPI, processes of its launcher can meet as others do. If the user names
+/// one, it is used, or an error.
 bool can_only_use_gloo(const Launch& launch) {
+  const char* named = ::getenv("MESHARD_MPI_LIBRARY");
+  if (named != nullptr && *named != '\0') return false;
   return launch.collectives == Collectives::kAutomatic && !launch.address.empty() &&
          !find_mpi_library(launch.family).ok() && installed_gloo_library().ok();
 }

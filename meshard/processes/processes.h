@@ -118,7 +118,7 @@ class Processes {
   /// there is one process, if there is no Gloo, or with MESHARD_COLLECTIVES=none (PJRT communicates
   /// between GPUs and TPUs itself).
   ProcessCommunicator* communicator() const;
-  /// Why there is none, if there should be: which process has no Gloo, and what it lacks.
+  /// Why communicator() is null without MPI: which process has no Gloo, and what it lacks.
   const std::string& why_no_communicator() const;
 
   /// Says what this process does next: `all-reduce %12, train.cc:42`. The others report it if this

@@ -42,7 +42,8 @@ def fake(processes, devices):
     traits = TRAITS[1:] if processes == 1 else ()
     with tempfile.TemporaryDirectory() as folder:
         variables = {"MESHARD_PLUGIN": FAKE, "MESHARD_PLATFORM": "cuda", "MESHARD_FAKE_PLATFORM": "cuda",
-                     "MESHARD_FAKE_DEVICES": str(devices), "MESHARD_PROCESS_WAIT_SECONDS": "60"}
+                     "MESHARD_FAKE_DEVICES": str(devices), "MESHARD_PROCESS_WAIT_SECONDS": "60",
+                     "MESHARD_COLLECTIVES": "none"}
         children = []
         for rank in range(processes):
             if processes > 1:

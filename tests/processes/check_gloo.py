@@ -65,7 +65,7 @@ def without_library(folder):
     expect(status != 0 and "need collectives, but process 0 (pid" in errors and "none.so cannot be read" in errors and
            "install Gloo" in errors, status, errors)
     other = os.path.join(folder, "other.so")
-    shutil.copy(LIBRARY.replace("gloo", "fake_plugin"), other)
+    shutil.copy(os.path.join(os.path.dirname(LIBRARY), "libmeshard_fake_plugin.so"), other)
     status, _, errors = runs.run(2, across.PROGRAM, 2, "train", MESHARD_GLOO_LIBRARY=other)
     expect(status != 0 and "belongs to another version of meshard: its interface is unknown" in errors, status, errors)
 
@@ -108,6 +108,34 @@ def two_machines():
         faults.digits(4, "2x2", 5, machines.run)
 
 
+def in_a_child(script, arguments, launcher, wanted=""):
+    """A check, or those of its tests whose name contains a text, with another launcher."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), script)
+    variables = os.environ | {"MESHARD_TEST_LAUNCHER": launcher, "MESHARD_ACROSS_TEST": wanted}
+    child = subprocess.run([sys.executable, path, *arguments], env=variables, text=True, capture_output=True)
+    expect(child.returncode == 0 and child.stdout.rstrip().endswith(" 0 failed"), child.stdout, child.stderr)
+
+
+def nightly_tests():
+    """Digits, scenarios and random programs under the launchers that are here, and everything over Gloo."""
+    programs = [across.PROGRAM, across.RANDOM, across.EXAMPLES]
+    mpich = os.path.join(os.path.dirname(LIBRARY), "libmeshard_mpich.so")
+    is_there = {"jax": True, "torchrun": shutil.which(os.environ.get("MESHARD_TEST_TORCHRUN", "torchrun")),
+                "mpich": shutil.which("mpiexec.hydra") and os.path.exists(mpich),
+                "slurm": shutil.which("sinfo") and subprocess.run(["sinfo"], capture_output=True).returncode == 0}
+    tests = []
+    for launcher, there in is_there.items():
+        if not there:
+            print(f"skipped: {launcher}, which is not installed or not running")
+            continue
+        library = mpich if launcher == "mpich" else LIBRARY
+        for wanted in ("of 4", "random"):
+            tests.append((f"{launcher} {wanted}", in_a_child, "check_gloo.py",
+                          [*programs, MPI_PROGRAM, MEMBER_PROGRAM, library], launcher, wanted))
+    return tests + [(f"{script} over Gloo", in_a_child, script, [*programs, LIBRARY], "variables")
+                    for script in ("check_across.py", "check_devices.py", "check_across_faults.py")]
+
+
 def main():
     if not os.path.exists(LIBRARY):
         print("skipped: libmeshard_gloo.so was not built (Debian: libgloo-dev)")
@@ -122,11 +150,13 @@ def main():
                  ("2 and 1 devices", runs.scenario, across.PROGRAM, [2, 1], "uneven"),
                  ("digits of 4", runs.example, across.EXAMPLES, 4, "digits", *digits),
                  ("gpt of 2", runs.example, across.EXAMPLES, 2, "gpt", *gpt),
-                 ("random programs", runs.random_programs, across.RANDOM, 3, int(across.SEED), 5), ("hangs", faults.hangs)]
+                 ("random programs", runs.random_programs, across.RANDOM, 4, int(across.SEED), 5), ("hangs", faults.hangs)]
         if faults.has_two_machines():
             tests.append(("two machines", two_machines))
         else:
             print("skipped: two machines, which need root and network namespaces (ip netns)")
+        if across.NIGHTLY and os.environ["MESHARD_TEST_LAUNCHER"] == "variables":
+            tests += nightly_tests()
         return runs.run_all(across.PROGRAM, tests)
 
 

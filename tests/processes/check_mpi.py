@@ -60,10 +60,12 @@ def missing_library():
 
 
 def other_launcher():
-    """The launcher says 4, but this process alone is in its MPI."""
-    child = subprocess.run([MEMBER_PROGRAM, "join", "20000"], env=environment(LIBRARY, {"PMI_RANK": "1", "PMI_SIZE": "4"}), text=True,
-                           capture_output=True, timeout=LIMIT)
-    expect(child.returncode == 2 and "PMI_SIZE is 4, but MPI has 1 processes" in child.stdout, child.stdout, child.stderr)
+    """The launcher says 4, but this process alone is in its MPI; or it belongs to another MPI than the library."""
+    for variables, words in (({"PMI_RANK": "1", "SLURM_STEP_NUM_TASKS": "4"}, "SLURM_STEP_NUM_TASKS is 4, but MPI has 1 processes"),
+                             ({"PMI_RANK": "1", "PMI_SIZE": "4"}, "started by a launcher of MPICH or Intel MPI, but ")):
+        child = subprocess.run([MEMBER_PROGRAM, "join", "20000"], env=environment(LIBRARY, variables), text=True,
+                               capture_output=True, timeout=LIMIT)
+        expect(child.returncode == 2 and words in child.stdout, child.stdout, child.stderr)
 
 
 def lost(how, generator):

@@ -45,7 +45,8 @@ class Run:
             environment |= {"MESHARD_PROCESS_ADDRESS": self.address, "MESHARD_PROCESS_RANK": str(rank),
                             "MESHARD_PROCESS_COUNT": str(len(self.devices)), "MESHARD_PLUGIN": FAKE,
                             "MESHARD_PLATFORM": "cuda", "MESHARD_FAKE_PLATFORM": "cuda",
-                            "MESHARD_FAKE_DEVICES": str(count), "MESHARD_PROGRAM_CACHE_MB": "0"}
+                            "MESHARD_FAKE_DEVICES": str(count), "MESHARD_PROGRAM_CACHE_MB": "0",
+                            "MESHARD_COLLECTIVES": "none"}
             for name, value in variables.items():
                 match = re.fullmatch(r"(.*)_(\d)", name)
                 if not match or int(match[2]) == rank:

@@ -1,4 +1,4 @@
-// Tested in tests/processes/check_mpi.py and tests/processes/check_gloo.py.
+// Tested in tests/processes/check_gloo.py.
 #include "meshard/processes/internal/communication_library.h"
 
 #include <dlfcn.h>

@@ -38,7 +38,7 @@ GlooPlan plan_of(const std::vector<GlooOffer>& offers, const std::vector<std::st
 /// Where a process listens.
 std::string listening_host(const GlooPlan& plan, const GlooOffer& own);
 
-/// The connections, or why there are none.
+/// The connections, or why the processes have no Gloo.
 struct GlooMeeting {
   std::unique_ptr<GlooCommunicator> communicator;
   std::string why_not;

@@ -9,7 +9,7 @@
 
 namespace meshard::internal {
 
-/// What a process knows after it has called agree_on_meeting_point().
+/// The result of agree_on_meeting_point() in a process.
 struct MeetingPoint {
   /// Where process 0 listens, from this process's point of view; the best first.
   std::vector<ProcessAddress> addresses;

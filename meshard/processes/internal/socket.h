@@ -85,7 +85,7 @@ struct ConnectionEnds {
 };
 ConnectionEnds connection_ends(int descriptor);
 
-/// Whether a name or number is that of the loopback interface.
+/// Whether a name or number belongs to the loopback interface.
 bool is_loopback(std::string_view host);
 
 /// The numeric addresses of this machine's interfaces, apart from loopback and link-local ones.
