@@ -9,6 +9,7 @@
 
 namespace meshard {
 
+/// How the processes of a launch find each other.
 enum class LaunchKind : std::uint8_t {
   kSingle,   ///< one process
   kMpi,      ///< by a launcher of MPI: rank and size come from MPI

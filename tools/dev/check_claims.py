@@ -108,7 +108,7 @@ CONSTANTS = [
      [r"`disk_misses\(\)` lists the last <N> with"]),
     ("reasons for tracing again", "meshard/trace/internal/jit_cache.cc", "kMostReasons", 1,
      [r"\(the last <N> reasons\)"]),
-    ("characters of a secret", "meshard/processes/internal/launch.cc", "kShortestSecret", 1,
+    ("characters of a secret", "meshard/processes/launch.cc", "kShortestSecret", 1,
      [r"secret of at least <N> characters", r"`MESHARD_PROCESS_SECRET` \| not set \| at least <N> characters"]),
     ("bytes of a message before the proof", "meshard/processes/internal/message.h", "kMostStrangerBytes", 1,
      [r"its messages are at most <N> bytes"]),
