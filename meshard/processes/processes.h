@@ -1,7 +1,8 @@
 // The processes of one run: a program that is started several times, on one machine or many.
 //
 // Without initialize_processes(), and if the program is started once, there is one process. Started
-// by mpirun or srun, processes find each other by MPI; otherwise by the environment:
+// by mpirun, processes find each other by MPI; otherwise by the variables of their launcher
+// (launchers.h), or by these:
 //
 //   MESHARD_PROCESS_ADDRESS   where process 0 listens: host:port, or the path of a Unix socket
 //   MESHARD_PROCESS_RANK      the number of this process, from 0
