@@ -144,13 +144,14 @@ def main():
     gpt = ("--steps", 3, "--layers", 1, "--width", 32, "--heads", 2, "--hidden", 48, "--context", 16, "--batch", 4, "--sample",
            2, "--mesh", "data=1,model=2")
     with tempfile.TemporaryDirectory() as folder:
-        tests = [("collectives of 3", collectives, 3), ("killed", lost, signal.SIGKILL), ("suspended", lost, signal.SIGSTOP),
+        tests = [(f"collectives of {n}", collectives, n) for n in ((2, 3, 4, 5) if across.NIGHTLY else (2,))]
+        tests += [("killed", lost, signal.SIGKILL), ("suspended", lost, signal.SIGSTOP),
                  ("variables of torchrun", variables_of_torchrun), ("without library", without_library, folder),
                  ("scenarios of 4", runs.scenario, across.PROGRAM, 4, "train", "collectives"),
                  ("2 and 1 devices", runs.scenario, across.PROGRAM, [2, 1], "uneven"),
                  ("digits of 4", runs.example, across.EXAMPLES, 4, "digits", *digits),
                  ("gpt of 2", runs.example, across.EXAMPLES, 2, "gpt", *gpt),
-                 ("random programs", runs.random_programs, across.RANDOM, 4, int(across.SEED), 5), ("hangs", faults.hangs)]
+                 ("random programs", runs.random_programs, across.RANDOM, 4, int(across.SEED), 3), ("hangs", faults.hangs)]
         if faults.has_two_machines():
             tests.append(("two machines", two_machines))
         else:
