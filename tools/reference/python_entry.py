@@ -154,8 +154,9 @@ def members_of(node, bases):
 
 
 def documentation(nodes):
-    """The docstrings of overloads, each once."""
-    return "\n\n".join(dict.fromkeys(filter(None, map(ast.get_docstring, nodes))))
+    """The docstrings of overloads, each once, and only the longer one of two that begin alike."""
+    texts = list(dict.fromkeys(filter(None, map(ast.get_docstring, nodes))))
+    return "\n\n".join(text for text in texts if not any(other != text and other.startswith(text) for other in texts))
 
 
 def markdown(doc):
