@@ -36,5 +36,7 @@ void add_logits(CLI::App& app);
 void add_finetune(CLI::App& app);
 void add_convert(CLI::App& app);
 void add_export(CLI::App& app);
+/// Only if the server is built.
+void add_serve(CLI::App& app);
 
 }  // namespace llm

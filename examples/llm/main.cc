@@ -13,6 +13,9 @@ int main(int argc, char** argv) {
   llm::add_finetune(app);
   llm::add_convert(app);
   llm::add_export(app);
+#ifdef LLM_SERVER
+  llm::add_serve(app);
+#endif
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
