@@ -73,9 +73,9 @@ void export_program(const ExportOptions& options) {
     std::cout << found.to_string();
     return;
   }
-  Mesh asked = options.model.devices();
-  Mesh mesh = torus_mesh(target.topology(), {asked.axis_size("data"), asked.axis_size("model")},
-                         {{"data", "model"}});
+  const Mesh asked = options.model.devices();
+  const std::span<const MeshAxis> axes = asked.axes();
+  Mesh mesh = mesh_on_target({axes.begin(), axes.end()}, target, DeviceOrder::kTorus).value();
   with_program(options, config, mesh, [&](const auto& step, const auto&... arguments) {
     write_text(options.module, module_text(step, arguments...));
     ProgramReport report = explain(target, step, arguments...);

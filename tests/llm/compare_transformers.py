@@ -8,6 +8,7 @@ same after the model was saved again; quantized layers (GPTQ, AWQ) beside the de
 """
 
 import argparse
+import copy
 import json
 import pathlib
 import shutil
@@ -137,14 +138,18 @@ class Comparison:
                         "--chunk", "16", "--context", "128"], check=True)
         return load_file(out)
 
-    def compare(self, name, folder, model, dtype="float32", limit=1e-4):
-        """The logits of a folder and of a model, at once and by 50 steps."""
+    def compare(self, name, folder, model, dtype="float32", limit=1e-4, exact=None):
+        """The logits of a folder and of a model, at once and by 50 steps. `exact`: the model in f32."""
         model = model.eval()
         rng = np.random.default_rng(1)
         tokens = rng.integers(0, COMMON["vocab_size"], (4, 90))
         with torch.no_grad():
             expected = model(torch.from_numpy(tokens)).logits.float().numpy()
         scale = max(1.0, float(np.abs(expected).max()))
+        if exact is not None:
+            with torch.no_grad():
+                wide = exact.eval()(torch.from_numpy(tokens)).logits.numpy()
+            print(f"{name} {dtype}: transformers is {np.abs(expected - wide).max() / scale:.2e} from its f32", flush=True)
         for mesh in self.meshes:
             found = self.run(folder, tokens, mesh, dtype)
             whole = np.abs(found["whole"] - expected).max() / scale
@@ -180,7 +185,8 @@ def main():
             model.save_pretrained(scratch / name, max_shard_size="60KB" if name == "llama3" else "5GB")
             comparison.compare(name, scratch / name, model)
             if options.bf16:
-                comparison.compare(name, scratch / name, model.to(torch.bfloat16), "bfloat16", 2e-2)
+                narrow = copy.deepcopy(model).to(torch.bfloat16)
+                comparison.compare(name, scratch / name, narrow, "bfloat16", 2e-2, model)
             shutil.rmtree(scratch / name)
         if options.quantized:
             for method, bits, group, reorder in [("gptq", 4, 32, False), ("gptq", 4, 32, True), ("gptq", 8, 16, False),
