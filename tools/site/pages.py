@@ -50,8 +50,8 @@ def search_of(page):
 
 
 def unbroken(html):
-    """The HTML in which short code, such as a flag, does not break at its hyphens."""
-    return re.sub(r"<code>([^<\n]{1,32})</code>", r'<code class="short">\1</code>', html)
+    """The HTML in which flags do not break at their hyphens."""
+    return re.sub(r"<code>(--?[\w-]{1,30}(?: [\w.]{1,12})?)</code>", r'<code class="flag">\1</code>', html)
 
 
 def named(html):

@@ -66,8 +66,8 @@ class Convert(unittest.TestCase):
             self.assertEqual(pages.search_of(page), {"exclude": True})
 
     def test_a_flag_does_not_break(self):
-        self.assertEqual(pages.unbroken("<code>--html</code> <pre><code>a\nb</code></pre>"),
-                         '<code class="short">--html</code> <pre><code>a\nb</code></pre>')
+        self.assertEqual(pages.unbroken("<code>--html</code> <code>a/b-c.h</code> <pre><code>-a\nb</code></pre>"),
+                         '<code class="flag">--html</code> <code>a/b-c.h</code> <pre><code>-a\nb</code></pre>')
 
     def test_anchors_are_those_of_code_hosts(self):
         self.assertEqual(pages.slug("Jit, gradients & `all_reduce`!"), "jit-gradients--all_reduce")
