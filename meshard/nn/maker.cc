@@ -49,7 +49,8 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
   // The key is an argument of the program that makes the value, so that parameters of the same
   // shape share one program.
   Tensor key = stacks_.empty() ? random::fold_in(*key_, number) : keys_of_layers(number);
-  if (!only_recording()) compute({key});
+  constexpr SourceLocation not_the_users;  // different shapes are different programs on purpose
+  if (!only_recording()) compute({key}, not_the_users);
   Tensor value;
   if (stacks_.empty()) {
     value = initializer(key, shape, fans, dtype_);
@@ -58,7 +59,7 @@ Tensor Maker::operator()(const Shape& shape, const PartitionSpec& names,
     value = reshape(vmap(one)(key), Shape(std::move(sizes)));
   }
   if (sharding) value = mark_sharding(value, *sharding);
-  if (!only_recording()) compute({value});
+  if (!only_recording()) compute({value}, not_the_users);
   return value;
 }
 

@@ -70,7 +70,7 @@ TEST(Handshake, InvalidFirstMessages) {
   for (int rank : {-1, 4}) {
     Message other = hello;
     other.number = rank;
-    EXPECT_THAT(answer(other).name, HasSubstr("in a run of 4"));
+    EXPECT_THAT(answer(other).name, HasSubstr("is out of range for a run of 4"));
   }
   Message old = hello;
   old.name = "meshard processes 0";

@@ -108,7 +108,7 @@ TEST(CoordinatorServer, StrangersAreRefusedAndBlockNobody) {
   EXPECT_EQ(MemberConnection::open(member_options(*server, 1)).error().code(),
             ErrorCode::kAlreadyExists);
   EXPECT_THAT(MemberConnection::open(member_options(*server, 5)).error().message(),
-              HasSubstr("in a run of 2"));
+              HasSubstr("is out of range for a run of 2"));
   end_all(members);
 }
 

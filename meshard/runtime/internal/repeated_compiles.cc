@@ -54,6 +54,7 @@ std::string difference(const ProgramOutline& now, const ProgramOutline& before) 
 
 void RepeatedCompiles::note(const LoadedProgram* program, const Graph& graph,
                             SourceLocation where) {
+  if (where.line == 0) return;  // a read of the library itself
   std::unique_lock lock(mutex_);
   Reads& reads = places_[{where.file, where.line}];
   if (reads.programs.size() == kMany ||

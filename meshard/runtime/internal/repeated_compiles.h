@@ -38,7 +38,8 @@ class RepeatedCompiles {
   static constexpr std::size_t kMany = 16;
 
   /// Called when a read at `where` may have compiled `program`, which is known if it was noted
-  /// there before. An outline is kept of the last program before the report.
+  /// there before. An outline is kept of the last program before the report. Without a place, it is
+  /// a read of the library, and is not counted.
   void note(const LoadedProgram* program, const Graph& graph, SourceLocation where);
 
  private:

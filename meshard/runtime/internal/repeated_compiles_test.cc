@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "meshard/base/advice.h"
+#include "meshard/graph/evaluator.h"
 #include "meshard/graph/from_host.h"
 #include "meshard/ops/all.h"
 #include "meshard/runtime/plugin_testutil.h"
@@ -52,6 +53,11 @@ TEST_F(RepeatedCompilesTest, ALineThatCompilesEachTimeIsReportedOnce) {
   ASSERT_EQ(heard.size(), 1u);
   EXPECT_THAT(heard[0], AllOf(HasSubstr("repeated_compiles_test.cc:"),
                               HasSubstr("is f32[216], was f32[215]")));
+}
+
+TEST_F(RepeatedCompilesTest, ReadsOfTheLibraryItselfAreNot) {
+  for (std::int64_t size = 301; size < 320; ++size) compute({ones_of(size) + 1}, SourceLocation{});
+  EXPECT_THAT(heard, IsEmpty());
 }
 
 TEST_F(RepeatedCompilesTest, EqualProgramsAreNot) {
