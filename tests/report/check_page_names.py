@@ -19,7 +19,7 @@ fillStyle fillText filter find findIndex flat floor font forEach from get getAtt
 getElementById getPropertyValue has height includes indexOf join keys left length lineWidth localeCompare log10 map
 matches max metaKey min namespaceURI observe parse pointerId preventDefault push PI rect reduce remove replaceChildren
 restore round save scrollIntoView set setAttribute setPointerCapture setProperty setTransform shiftKey slice some sort
-splice split stringify strokeRect strokeStyle style textBaseline textContent toFixed toLocaleString toLowerCase toPrecision
+splice split sqrt stringify strokeRect strokeStyle style textBaseline textContent toFixed toLocaleString toLowerCase toPrecision
 toggle top trim assign key removeAttribute reverse values width after classList cell sin toString body hidden pop
 """.split())
 EACH = "map|filter|forEach|find|findIndex|some|every|flatMap"
