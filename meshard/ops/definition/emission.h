@@ -13,8 +13,6 @@
 
 namespace meshard {
 
-class Graph;
-
 /// Writes the bodies of one node.
 class BodyWriter {
  public:
@@ -31,12 +29,6 @@ class BodyWriter {
   virtual std::vector<stablehlo::Value> write_taken(std::size_t which,
                                                     std::span<const stablehlo::Value> arguments,
                                                     std::optional<stablehlo::Value> taken) = 0;
-  /// Writes the ops of a program that the op made for this call, and returns its results. They are
-  /// not checked for NaN, and if the call is not partitioned, neither are they.
-  /// @pre as write(); the program captures nothing
-  virtual std::vector<stablehlo::Value> write_program(const Graph& program,
-                                                      std::span<const stablehlo::Value> arguments,
-                                                      bool partitioned) = 0;
 };
 
 /// One call being lowered. lowering/ creates it and passes it to OpDef::emit.
@@ -62,7 +54,7 @@ struct OpEmission {
   bool partitioned = false;
   /// The quirks of the compiler that the text is written for.
   QuirkSet quirks = quirks_of_table("");
-  /// Writes bodies, and programs that the op makes.
+  /// Of a control-flow op: writes its bodies.
   BodyWriter* bodies = nullptr;
   /// Of a branch or a loop whose predicate varies: all devices run all branches, or as many turns
   /// as any of them, and each selects its own values.
