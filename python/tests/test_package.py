@@ -25,7 +25,8 @@ def run(*words, **environment):
 
 
 def modules():
-    names = ["meshard"] + [found.name for found in pkgutil.walk_packages(meshard.__path__, "meshard.")]
+    names = ["meshard"] + [found.name for found in pkgutil.walk_packages(meshard.__path__, "meshard.")
+                           if not found.name.startswith("meshard.lib")]  # not modules: opened at run time
     return [importlib.import_module(name) for name in names
             if not name.startswith(("meshard._meshard", "meshard.torch"))
             and name not in ("meshard.__main__", "meshard.pytest_plugin")]
