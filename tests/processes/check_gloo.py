@@ -149,9 +149,10 @@ def main():
                  ("variables of torchrun", variables_of_torchrun), ("without library", without_library, folder),
                  ("scenarios of 4", runs.scenario, across.PROGRAM, 4, "train", "collectives"),
                  ("2 and 1 devices", runs.scenario, across.PROGRAM, [2, 1], "uneven"),
-                 ("digits of 4", runs.example, across.EXAMPLES, 4, "digits", *digits),
-                 ("gpt of 2", runs.example, across.EXAMPLES, 2, "gpt", *gpt),
                  ("random programs", runs.random_programs, across.RANDOM, 4, int(across.SEED), 3), ("hangs", faults.hangs)]
+        if across.NIGHTLY:  # by day, two machines train the digits
+            tests += [("digits of 4", runs.example, across.EXAMPLES, 4, "digits", *digits),
+                      ("gpt of 2", runs.example, across.EXAMPLES, 2, "gpt", *gpt)]
         if faults.has_two_machines():
             tests.append(("two machines", two_machines))
         else:
