@@ -303,6 +303,21 @@ def pages(root):
     return out
 
 
+def write_pages(wanted, folder, check_only, source):
+    """Makes a folder's pages those of `wanted`, a text by name. With `check_only`, prints instead which ones differ from
+    what `source` says. The exit status."""
+    present = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
+    stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
+    if check_only:
+        for name in stale:
+            print(f"{folder / name}: not what {source} say (./dev docs)")
+        return 1 if stale else 0
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in stale:
+        (folder / name).write_text(wanted[name], encoding="utf-8") if name in wanted else (folder / name).unlink()
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--root", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2])
@@ -315,16 +330,7 @@ def main():
         print("\n".join(missing))
         return 1
     wanted = pages(arguments.root)
-    present = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
-    stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
-    if arguments.check:
-        for name in stale:
-            print(f"{folder / name}: not what the headers say (./dev docs)")
-        return 1 if stale else 0
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (folder / name).write_text(wanted[name], encoding="utf-8") if name in wanted else (folder / name).unlink()
-    return 0
+    return write_pages(wanted, folder, arguments.check, "the headers")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 import python_entry
+from api_index import write_pages
 from package_source import Package
 
 SOURCE = "\n<!-- Written by `./dev docs` from the docstrings of the package; edit those. -->\n"
@@ -186,16 +187,7 @@ def main():
     except ValueError as error:
         print(f"python_pages: {error}", file=sys.stderr)
         return 1
-    present = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.md")} if folder.is_dir() else {}
-    stale = sorted(name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name))
-    if arguments.check:
-        for name in stale:
-            print(f"{folder / name}: not what the docstrings say (./dev docs)")
-        return 1 if stale else 0
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in stale:
-        (folder / name).write_text(wanted[name], encoding="utf-8") if name in wanted else (folder / name).unlink()
-    return 0
+    return write_pages(wanted, folder, arguments.check, "the docstrings")
 
 
 if __name__ == "__main__":

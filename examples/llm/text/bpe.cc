@@ -63,13 +63,6 @@ class Bpe : public TokenModel {
     if (word.size() > 1) word = merge(word);
     ids.insert(ids.end(), word.begin(), word.end());
   }
-  [[nodiscard]] std::optional<std::int32_t> id(const std::string& token) const override {
-    return vocabulary_.id(token);
-  }
-  [[nodiscard]] const std::string* token(std::int32_t id) const override {
-    return vocabulary_.token(id);
-  }
-  [[nodiscard]] std::int64_t size() const override { return vocabulary_.size(); }
 
  private:
   static std::uint64_t key(std::int32_t left, std::int32_t right) {
@@ -170,7 +163,6 @@ class Bpe : public TokenModel {
     return result;
   }
 
-  Vocabulary vocabulary_;
   std::unordered_map<std::uint64_t, Merge> merges_;
   std::string prefix_, suffix_;
   std::optional<std::int32_t> unknown_;

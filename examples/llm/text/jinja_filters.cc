@@ -24,18 +24,11 @@ std::int64_t integer(const Value& value, std::int64_t fallback) {
 }
 
 std::string stripped(const std::string& text, const Value& characters, bool left, bool right) {
-  const std::u32string points = code_points(text);
-  std::u32string set;
-  if (const auto* given = characters.text()) set = code_points(*given);
-  const auto goes = [&](char32_t c) {
-    return characters.text() ? set.find(c) != std::u32string::npos : is_space(c);
-  };
-  std::size_t begin = 0, end = points.size();
-  while (left && begin < end && goes(points[begin])) ++begin;
-  while (right && begin < end && goes(points[end - 1])) --end;
-  std::string result;
-  for (std::size_t i = begin; i < end; ++i) append_utf8(result, points[i]);
-  return result;
+  const auto* given = characters.text();
+  if (!given) return llm::stripped(text, left, right);
+  const std::u32string set = code_points(*given);
+  return llm::stripped(text, left, right,
+                       [&](char32_t c) { return set.find(c) != std::u32string::npos; });
 }
 
 std::string replaced(std::string text, const Value& old_part, const Value& new_part,

@@ -118,16 +118,6 @@ class CharacterMap {
   std::string replacements_;
 };
 
-std::string stripped(std::string_view text, bool left, bool right) {
-  const std::u32string points = code_points(text);
-  std::size_t begin = 0, end = points.size();
-  while (left && begin < end && is_space(points[begin])) ++begin;
-  while (right && begin < end && is_space(points[end - 1])) --end;
-  std::string result;
-  for (std::size_t i = begin; i < end; ++i) append_utf8(result, points[i]);
-  return result;
-}
-
 Normalizer make_sequence(const nlohmann::json& list) {
   std::vector<Normalizer> parts;
   for (const auto& part : list) parts.push_back(make_normalizer(part));

@@ -111,6 +111,17 @@ void append_utf8(std::string& text, char32_t c) {
   put(0x80 | (c & 0x3F));
 }
 
+std::string stripped(std::string_view text, bool left, bool right,
+                     const std::function<bool(char32_t)>& goes) {
+  const std::u32string points = code_points(text);
+  std::size_t begin = 0, end = points.size();
+  while (left && begin < end && goes(points[begin])) ++begin;
+  while (right && begin < end && goes(points[end - 1])) --end;
+  std::string result;
+  for (std::size_t i = begin; i < end; ++i) append_utf8(result, points[i]);
+  return result;
+}
+
 bool valid_utf8(std::string_view bytes) {
   for (std::size_t i = 0, invalid = 0; i < bytes.size();) {
     const std::size_t length = sequence_length(bytes.substr(i), invalid);

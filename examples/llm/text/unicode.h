@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ void append_utf8(std::string& text, char32_t code_point);
 
 /// The Unicode properties that tokenizers read. Words are \w of Unicode's regular expressions.
 [[nodiscard]] bool is_space(char32_t code_point);
+
+/// The text without the characters at its ends for which `goes` is true.
+[[nodiscard]] std::string stripped(std::string_view text, bool left, bool right,
+                                   const std::function<bool(char32_t)>& goes = is_space);
 [[nodiscard]] bool is_word(char32_t code_point);
 [[nodiscard]] bool is_numeric(char32_t code_point);      ///< Nd, Nl, No
 [[nodiscard]] bool is_punctuation(char32_t code_point);  ///< ASCII's and P*

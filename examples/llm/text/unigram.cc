@@ -54,13 +54,6 @@ class Unigram : public TokenModel {
       ids.push_back(unknown());
     }
   }
-  [[nodiscard]] std::optional<std::int32_t> id(const std::string& token) const override {
-    return vocabulary_.id(token);
-  }
-  [[nodiscard]] const std::string* token(std::int32_t id) const override {
-    return vocabulary_.token(id);
-  }
-  [[nodiscard]] std::int64_t size() const override { return vocabulary_.size(); }
 
  private:
   /// A node of the trie of all tokens, by bytes.
@@ -146,7 +139,6 @@ class Unigram : public TokenModel {
     return parts;
   }
 
-  Vocabulary vocabulary_;
   std::vector<double> scores_;
   double lowest_ = 0;
   std::vector<Node> nodes_;
