@@ -289,6 +289,15 @@ Result<Digits> Mesh::cut(const Digits& axis, std::int64_t size, std::int64_t str
   Digits digits;
   for (std::size_t i = 0; i < part->shape().leaves().size(); ++i)
     digits.push_back({part->shape().leaves()[i], part->stride().leaves()[i]});
+  // A composition may end inside a mode (2:1 of 3:1), but then its steps are no digit of the index.
+  Digits wanted;
+  wanted.push_back({size, stride});
+  Result<Digits> steps = digits.within(axis);
+  if (!steps) return steps.error();
+  if (*steps != wanted)
+    return Error(
+        ErrorCode::kInvalidArgument,
+        cat("[mesh] ", size, ":", stride, " does not consist of whole modes of ", axis.layout()));
   return digits;
 }
 

@@ -126,15 +126,27 @@ TEST(MeshText, DeviceTypeAndUneven) {
 
 TEST(MeshText, RefusesWhatIsNoMesh) {
   for (const char* text :
-       {"mesh<x=4:1 from 2 of mesh<y=8>>", "mesh<x=4:1 from 8 of mesh<y=8>>",
-        "mesh<x=4:1 from -4 of mesh<y=8>>", "mesh<x=4:1, y=4:1 from 4 of mesh<z=8>>",
-        "mesh<a=1, a=1 from 3 of mesh<y=8>>", "mesh<x=3:1 from 3 of mesh<y=8>>",
-        "mesh<x=2:1 from 2 of mesh<x=4:1 of mesh<y=8>>>", "mesh<x=2; device_type=>",
-        "mesh<x=2; uneven=yes>", "mesh<x=2; color=red>", "mesh<x=2; device_type=a; device_type=b>",
-        "mesh<x=4; flattened x=4:1>", "mesh<x=4; flattened y=3:1>", "mesh<x=4; flattened y=4>",
-        "mesh<x=4; flattened>", "mesh<x=2:4611686018427387904 of mesh<y=8>>",
-        "mesh<x=4; flattened y=4:1, y=2:1>", "mesh<x=2:4 in mesh<y=4:1 from 4 of mesh<z=8>>>",
-        "mesh<x=4:1 in mesh<y=21>>"})
+       {"mesh<x=4:1 from 2 of mesh<y=8>>",
+        "mesh<x=4:1 from 8 of mesh<y=8>>",
+        "mesh<x=4:1 from -4 of mesh<y=8>>",
+        "mesh<x=4:1, y=4:1 from 4 of mesh<z=8>>",
+        "mesh<a=1, a=1 from 3 of mesh<y=8>>",
+        "mesh<x=3:1 from 3 of mesh<y=8>>",
+        "mesh<x=2:1 from 2 of mesh<x=4:1 of mesh<y=8>>>",
+        "mesh<x=2; device_type=>",
+        "mesh<x=2; uneven=yes>",
+        "mesh<x=2; color=red>",
+        "mesh<x=2; device_type=a; device_type=b>",
+        "mesh<x=4; flattened x=4:1>",
+        "mesh<x=4; flattened y=3:1>",
+        "mesh<x=4; flattened y=4>",
+        "mesh<x=4; flattened>",
+        "mesh<x=2:4611686018427387904 of mesh<y=8>>",
+        "mesh<x=4; flattened y=4:1, y=2:1>",
+        "mesh<x=2:4 in mesh<y=4:1 from 4 of mesh<z=8>>>",
+        "mesh<x=4:1 in mesh<y=21>>",
+        "mesh<c=2:1 of mesh<c=2:6, a=3:1 from 3 of mesh<a=2, b=12>>>",
+        "mesh<c=2:1, a=1:2 of mesh<c=2:6, a=3:1 from 3 of mesh<a=2, b=3, c=4>>>"})
     EXPECT_FALSE(Mesh::parse(text).ok()) << text;
 }
 
