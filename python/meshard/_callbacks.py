@@ -125,6 +125,9 @@ def debug_print(format, *values, **named):
     sharded value is printed whole, once; inside a manual function each device prints its own.
 
     Lines go to sys.stdout, or to the function set by set_debug_print_handler().
+
+    >>> ms.debug_print("x = {}", ms.arange(3))
+    x = [0, 1, 2]
     """
     if named or "{" in format.replace("{}", "").replace("{{", ""):
         format, values = _positional(format, values, named)

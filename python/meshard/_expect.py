@@ -39,7 +39,13 @@ def _parsed(expectations):
 
 
 def check_expectations(what: Any, expectations: str | Expectations, *args: Any, **options: Any) -> ExpectationReport:
-    """Compares a program with expectations, and returns an ExpectationReport. See expect()."""
+    """Compares a program with expectations, and returns an ExpectationReport. See expect().
+
+    >>> x = ms.abstract_tensor((8, 1024), "float32", ms.Mesh({"x": 4}), ms.P(None, "x"))
+    >>> checked = ms.check_expectations(lambda x: x.sum(), "no collectives", x, topology="cpu:4")
+    >>> checked.ok
+    False
+    """
     expected = _parsed(expectations)  # before the compile, which is slow
     return _meshard.check_expectations(explain(what, *args, **options), expected)
 
@@ -72,6 +78,9 @@ def expect_no_full_replication(what: Any, *args: Any, least_bytes: int = 1 << 20
     """Fails if a value of `least_bytes` or more is replicated although a mesh axis divides one of its dimensions.
 
     `except_names` are values that may be; `*` matches any text. Returns the report.
+
+    >>> w = ms.abstract_tensor((1024, 1024), "float32", ms.Mesh({"x": 4}), ms.P("x"))
+    >>> report = ms.expect_no_full_replication(lambda w: w + 1, w, topology="cpu:4")
     """
     report = explain(what, *args, **options)
     checked = _meshard.check_replication(report, least_bytes, list(except_names))
@@ -81,5 +90,9 @@ def expect_no_full_replication(what: Any, *args: Any, least_bytes: int = 1 << 20
 
 
 def expect_fits(what: Any, *args: Any, margin: float = 0.0, **options: Any) -> Report:
-    """Fails unless a program fits into a device's memory with a fraction `margin` of it free. Returns the report."""
+    """Fails unless a program fits into a device's memory with a fraction `margin` of it free. Returns the report.
+
+    >>> w = ms.abstract_tensor((8, 8), "float32", ms.Mesh({"x": 2}), ms.P("x"))
+    >>> report = ms.expect_fits(lambda w: 2 * w, w, margin=0.1, topology="cpu:2")
+    """
     return expect(what, f"fits with {100 * margin:g}% spare; others allowed", *args, **options)

@@ -131,7 +131,12 @@ def transfer(x, *where):
 
 
 def device_put(x, *where):
-    """Moves tensors now, as JAX's function of this name: transfer(). mark_sharding() inside jit is a constraint."""
+    """Moves tensors now, as JAX's function of this name: transfer(). mark_sharding() inside jit is a constraint.
+
+    >>> x = ms.device_put(ms.ones((4, 8)), ms.Mesh({"x": 4}), ms.P("x"))
+    >>> x.sharding
+    Sharding(Mesh({'x': 4}), P('x', None))
+    """
     return transfer(x, *where)
 
 
@@ -139,6 +144,10 @@ def clear_sharding(x):
     """The same values without annotations: the compiler chooses their shardings again. No data moves.
 
     `x` is a tensor or a structure of tensors.
+
+    >>> x = ms.mark_sharding(ms.ones(8), ms.Mesh({"x": 4}), ms.P("x"))
+    >>> ms.clear_sharding(x).sharding is None
+    True
     """
     if isinstance(x, _Tensor):
         return _meshard.ops.clear_sharding(x)
@@ -149,6 +158,11 @@ def sharding_constraint(x, *where):
     """The same values with shardings that the compiler must use, as mark_sharding, but only recorded for any `x`.
 
     `where` is a mesh and specs, or Shardings.
+
+    >>> mesh = ms.Mesh({"x": 4})
+    >>> double = ms.jit(lambda x: ms.sharding_constraint(2 * x, mesh, ms.P("x")))
+    >>> double(ms.ones(8)).sharding
+    Sharding(Mesh({'x': 4}), P('x'))
     """
     *mesh, specs = where
 
@@ -275,7 +289,11 @@ def abstract_tensor(shape, dtype, *where):
 
 
 def is_abstract(x):
-    """Whether abstract_tensor() made the tensor."""
+    """Whether abstract_tensor() made the tensor.
+
+    >>> ms.is_abstract(ms.abstract_tensor((2, 3), "float32")), ms.is_abstract(ms.ones((2, 3)))
+    (True, False)
+    """
     return _meshard.is_abstract(as_tensor(x))
 
 
@@ -296,6 +314,11 @@ def from_shards(shards, mesh, spec, shape=None):
 
     `shape` is that of the whole value; None: the spec's number of tiles, of full shards. A shard may be unpadded, or
     padded to the shard shape. In a run of several processes, each may pass only the shards of its own devices.
+
+    >>> mesh = ms.Mesh({"x": 2})
+    >>> x = ms.from_shards([np.zeros(2), np.ones(2)], mesh, ms.P("x"))
+    >>> x.tolist(), x.sharding
+    ([0.0, 0.0, 1.0, 1.0], Sharding(Mesh({'x': 2}), P('x')))
     """
     return _meshard.from_shards(shards, mesh, spec, shape)
 
@@ -325,5 +348,10 @@ def load_local_shards(x, shards):
 
 
 def held_parts(x):
-    """The distinct parts of a value as (index, processes that hold it) pairs, in row-major order."""
+    """The distinct parts of a value as (index, processes that hold it) pairs, in row-major order.
+
+    >>> x = ms.mark_sharding(ms.ones(4), ms.Mesh({"x": 2}), ms.P("x"))
+    >>> ms.held_parts(x)
+    [((slice(0, 2, None),), [0]), ((slice(2, 4, None),), [0])]
+    """
     return _meshard.held_parts(x)

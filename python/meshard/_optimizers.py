@@ -28,7 +28,7 @@ def _adam_init(params, layout):
 
 def _is_efficient(adam):
     if adam.form not in ("corrected", "efficient"):
-        raise ValueError(f"no form {adam.form!r} of Adam: corrected, efficient")
+        raise ValueError(f"unknown form {adam.form!r} of Adam: use 'corrected' or 'efficient'")
     return adam.form == "efficient"
 
 

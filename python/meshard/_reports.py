@@ -310,7 +310,14 @@ def trace_program(function: Callable[..., Any], *args: Any, donate: int | Sequen
 
 
 def predict(function: Callable[..., Any] | TracedProgram, *args: Any, **kwargs: Any) -> Prediction:
-    """Predicts the collectives that the partitioner will insert, without compiling, and suggests how to avoid them."""
+    """Predicts the collectives that the partitioner will insert, without compiling, and suggests how to avoid them.
+
+    >>> mesh = ms.Mesh({"model": 4})
+    >>> x = ms.abstract_tensor((8, 16), "float32", mesh, ms.P(None, "model"))
+    >>> w = ms.abstract_tensor((16, 8), "float32", mesh, ms.P("model"))
+    >>> [move.kind for move in ms.predict(lambda x, w: x @ w, x, w).moves]
+    ['all-reduce']
+    """
     if isinstance(function, TracedProgram):
         return _meshard.predict_traced(function)
     return _meshard.predict_traced(trace_program(function, *args, **kwargs))
@@ -323,6 +330,11 @@ def check_sharded(function: Callable[..., Any], *args: Any, max_ulps: float | No
     The result is true if all results agree up to what the rounding of each op explains, which depends on the length of
     its sums, or within `max_ulps` of their largest value; else it has the first recorded value that differs, with its
     source line.
+
+    >>> mesh = ms.Mesh({"x": 4})
+    >>> x = ms.mark_sharding(ms.arange(8.0), mesh, ms.P("x"))
+    >>> bool(ms.check_sharded(lambda x: ms.sum(x * x), x))
+    True
     """
     from . import _foreign
 

@@ -104,6 +104,14 @@ def set_check_nans(on):
     """Turns NaN checks on or off, for all threads: a program that makes a NaN raises OutOfRangeError at its line.
 
     Checked programs wait for their results and are slow.
+
+    >>> ms.set_check_nans(True)
+    >>> try:
+    ...     ms.log(ms.asarray(-1.0)).item()
+    ... except ms.OutOfRangeError:
+    ...     print("found")
+    found
+    >>> ms.set_check_nans(False)
     """
     _meshard.set_check_nans(on)
 

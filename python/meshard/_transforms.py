@@ -359,7 +359,7 @@ def checkpoint(function: Function | None = None, *, policy: str = "nothing", nam
     if function is None:
         return functools.partial(checkpoint, policy=policy, names=names)
     if policy not in ("nothing", "dots", "everything", "named"):
-        raise ValueError(f"no checkpoint policy {policy!r}: nothing, dots, everything, named")
+        raise ValueError(f"unknown checkpoint policy {policy!r}: use nothing, dots, everything or named")
 
     @functools.wraps(function)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
@@ -371,9 +371,12 @@ def checkpoint(function: Function | None = None, *, policy: str = "nothing", nam
 class custom_vjp:
     """A function with a derivative of its own.
 
-        @custom_vjp
-        def clipped(x): return x
-        clipped.defvjp(lambda x: (x, None), lambda residuals, g: (clip(g, -1, 1),))
+    >>> @ms.custom_vjp
+    ... def clipped(x):
+    ...     return x
+    >>> clipped.defvjp(lambda x: (x, None), lambda residuals, g: (ms.clip(g, -1, 1),))
+    >>> ms.grad(lambda x: 5 * clipped(x))(3.0).item()
+    1.0
 
     `forward(*args)` returns (result, residuals), and `backward(residuals, cotangent)` the tuple of the arguments'
     cotangents. Inside `forward`, a call of the function itself is the original function.

@@ -30,22 +30,38 @@ def _along_one(op, x, n, axis, norm, forward, length=None):
 
 
 def fft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The transform along a dimension, which is first truncated or padded with zeros to n elements."""
+    """The transform along a dimension, which is first truncated or padded with zeros to n elements.
+
+    >>> ms.fft.fft(ms.asarray([1.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
     return _along_one(ops.fft, x, n, axis, norm, True)
 
 
 def ifft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of fft."""
+    """The inverse of fft.
+
+    >>> ms.fft.ifft(ms.asarray([4.0, 0.0, 0.0, 0.0])).tolist()
+    [(1+0j), (1+0j), (1+0j), (1+0j)]
+    """
     return _along_one(ops.ifft, x, n, axis, norm, False)
 
 
 def rfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The elements 0 to n / 2 of the transform of real numbers."""
+    """The elements 0 to n / 2 of the transform of real numbers.
+
+    >>> ms.fft.rfft(ms.ones(4)).tolist()
+    [(4+0j), 0j, 0j]
+    """
     return _along_one(ops.rfft, x, n, axis, norm, True)
 
 
 def irfft(x, /, *, n=None, axis=-1, norm="backward"):
-    """The inverse of rfft: n real numbers, by default 2 * (size - 1)."""
+    """The inverse of rfft: n real numbers, by default 2 * (size - 1).
+
+    >>> ms.fft.irfft(ms.fft.rfft(ms.asarray([1.0, 2.0, 3.0, 4.0]))).tolist()
+    [1.0, 2.0, 3.0, 4.0]
+    """
     x = as_tensor(x)
     return _along_one(ops.irfft, x, n, axis, norm, False, n or 2 * (x.shape[axis] - 1))
 
@@ -78,7 +94,11 @@ def _complex(x):
 
 
 def fftn(x, /, *, s=None, axes=None, norm="backward"):
-    """The transform along several dimensions, by default all, each first truncated or padded to its size of `s`."""
+    """The transform along several dimensions, by default all, each first truncated or padded to its size of `s`.
+
+    >>> ms.fft.fftn(ms.ones((2, 2))).tolist()
+    [[(4+0j), 0j], [0j, 0j]]
+    """
     x = as_tensor(x)
     for axis, size in zip(*_axes_and_sizes(x, s, axes), strict=True):
         x = fft(x, n=size, axis=axis, norm=norm)
@@ -113,7 +133,11 @@ def irfftn(x, /, *, s=None, axes=None, norm="backward"):
 
 
 def fftfreq(n, /, *, d=1.0, dtype=None, device=None):
-    """The frequencies of the elements of fft over n samples with the distance d."""
+    """The frequencies of the elements of fft over n samples with the distance d.
+
+    >>> ms.fft.fftfreq(4).tolist()
+    [0.0, 0.25, -0.5, -0.25]
+    """
     check_device(device)
     return ops.fftfreq(n, d, DEFAULT_FLOAT if dtype is None else dtype)
 
@@ -125,7 +149,11 @@ def rfftfreq(n, /, *, d=1.0, dtype=None, device=None):
 
 
 def fftshift(x, /, *, axes=None):
-    """Moves frequency 0 from the front to the middle along dimensions, by default all."""
+    """Moves frequency 0 from the front to the middle along dimensions, by default all.
+
+    >>> ms.fft.fftshift(ms.fft.fftfreq(4)).tolist()
+    [-0.5, -0.25, 0.0, 0.25]
+    """
     return ops.fftshift(x, axes)
 
 

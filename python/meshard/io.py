@@ -199,5 +199,10 @@ def load_npy(path):
 
 
 def save_npy(path, x):
-    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16 and f8."""
+    """Writes a .npy file, atomically replacing the one at `path`. Raises UnimplementedError for bf16 and f8.
+
+    >>> ms.io.save_npy("x.npy", ms.arange(3))
+    >>> np.load("x.npy").tolist()
+    [0, 1, 2]
+    """
     _meshard.save_npy(os.fspath(path), as_tensor(x))

@@ -43,6 +43,11 @@ def timeline(schedule: Schedule, *, forward: float | Sequence[float] = 1.0,
     """The schedule with each action as early as its worker's order and what it needs allow.
 
     Each time is a number, or one for each stage, in any unit. A backward pass takes input_gradient + weight_gradient.
+
+    >>> schedule = ms.pipeline.gpipe(2, 2)
+    >>> line = ms.pipeline.timeline(schedule)
+    >>> line.length, round(line.bubble, 3)
+    (9.0, 0.333)
     """
     given = (forward, input_gradient, weight_gradient, update, send_forward, send_backward)
     return _pipeline.timeline(schedule, _rows_of_times(dict(zip(_TIMES, given, strict=True)), schedule.stages))
@@ -52,7 +57,7 @@ def _rows_of_times(times: Mapping[str, float | Sequence[float]], stages: int) ->
     """For each stage, its times in the order of _TIMES."""
     for name in times:
         if name not in _TIMES:
-            raise ValueError(f"no time {name!r} of a stage: {', '.join(_TIMES)}")
+            raise ValueError(f"unknown time {name!r} of a stage: use one of {', '.join(_TIMES)}")
     rows = []
     for stage in range(stages):
         row = []
@@ -96,7 +101,7 @@ def _bound(optimizer):
                              optimizer.decay_rank)
     if isinstance(optimizer, (_optim.Adam, _optim.AdamW)):
         if optimizer.form not in ("corrected", "efficient"):
-            raise ValueError(f"no form {optimizer.form!r} of Adam: corrected, efficient")
+            raise ValueError(f"unknown form {optimizer.form!r} of Adam: use 'corrected' or 'efficient'")
         return _pipeline.adam(optimizer.rate, optimizer.beta1, optimizer.beta2, optimizer.epsilon,
                               getattr(optimizer, "weight_decay", 0.0), getattr(optimizer, "decay_rank", 0),
                               optimizer.form == "efficient")

@@ -44,17 +44,32 @@ def flatten(tree: Any) -> tuple[list[Tensor], TreeStructure]:
 
 
 def unflatten(structure: TreeStructure, leaves: Iterable[Any]) -> Any:
-    """The structure with these leaves."""
+    """The structure with these leaves.
+
+    >>> leaves, structure = ms.tree.flatten({"a": 1, "b": 2})
+    >>> ms.tree.unflatten(structure, [5, 6])
+    {'a': 5, 'b': 6}
+    """
     return structure.unflatten(list(leaves))
 
 
 def leaves(tree: Any) -> list[Tensor]:
-    """The leaves of a structure as tensors."""
+    """The leaves of a structure as tensors.
+
+    >>> [leaf.item() for leaf in ms.tree.leaves({"a": 1, "b": [2, 3]})]
+    [1, 2, 3]
+    """
     return flatten(tree)[0]
 
 
 def structure(tree: Any) -> TreeStructure:
-    """What is around the leaves of a structure."""
+    """What is around the leaves of a structure.
+
+    >>> ms.tree.structure({"a": 1}) == ms.tree.structure({"a": 2})
+    True
+    >>> ms.tree.structure([1]) == ms.tree.structure({"a": 1})
+    False
+    """
     return flatten(tree)[1]
 
 
@@ -106,6 +121,9 @@ def broadcast_prefix(prefix: Any, tree: Any, is_leaf: Callable[[Any], bool]) -> 
 
     `prefix` is a value (for which `is_leaf` is true), or a structure of values that follows `tree` from the top: a value
     stands for all leaves below its place.
+
+    >>> ms.tree.broadcast_prefix([0, None], [{"a": 1, "b": 2}, 3], is_leaf=lambda x: x is None or x == 0)
+    [0, 0, None]
     """
     found: list[Any] = []
 

@@ -65,7 +65,7 @@ def test_explain_says_what_does_not_fit():
 
 def test_errors_of_explain():
     schedule = pipeline.gpipe(2, 2)
-    with pytest.raises(ValueError, match="no time 'backward' of a stage"):
+    with pytest.raises(ValueError, match="unknown time 'backward' of a stage"):
         pipeline.explain(two_stages(), schedule, batch(), topology="cpu:8", times={"backward": 1})
     with pytest.raises(ValueError, match="3 times for 2 stages"):
         pipeline.explain(two_stages(), schedule, batch(), topology="cpu:8", times={"forward": [1, 2, 3]})

@@ -212,13 +212,21 @@ def linspace(start, stop, /, num, *, dtype=None, device=None, endpoint=True):
 
 
 def zeros(shape, *, dtype=None, device=None):
-    """A tensor of zeros. The default dtype is float32."""
+    """A tensor of zeros. The default dtype is float32.
+
+    >>> ms.zeros((2, 3)).tolist(), ms.zeros(2, dtype=ms.int32).tolist()
+    ([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0]], [0, 0])
+    """
     check_device(device)
     return ops.zeros(shape, DEFAULT_FLOAT if dtype is None else dtype)
 
 
 def ones(shape, *, dtype=None, device=None):
-    """A tensor of ones. The default dtype is float32."""
+    """A tensor of ones. The default dtype is float32.
+
+    >>> ms.ones((2, 3)).tolist(), ms.ones(2, dtype="bfloat16").dtype
+    ([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]], dtype(bfloat16))
+    """
     check_device(device)
     return ops.ones(shape, DEFAULT_FLOAT if dtype is None else dtype)
 
@@ -244,13 +252,21 @@ def full(shape, fill_value, *, dtype=None, device=None):
 
 
 def zeros_like(x, /, *, dtype=None, device=None):
-    """Zeros of the shape of x and by default of its dtype."""
+    """Zeros of the shape of x and by default of its dtype.
+
+    >>> ms.zeros_like(ms.asarray([1, 2])).tolist()
+    [0, 0]
+    """
     check_device(device)
     return ops.zeros_like(x, dtype)
 
 
 def ones_like(x, /, *, dtype=None, device=None):
-    """Ones of the shape of x and by default of its dtype."""
+    """Ones of the shape of x and by default of its dtype.
+
+    >>> ms.ones_like(ms.asarray([1, 2]), dtype=ms.float32).tolist()
+    [1.0, 1.0]
+    """
     check_device(device)
     return ops.ones_like(x, dtype)
 
@@ -261,7 +277,11 @@ def empty_like(x, /, *, dtype=None, device=None):
 
 
 def full_like(x, /, fill_value, *, dtype=None, device=None):
-    """Equal elements in the shape of x and by default of its dtype."""
+    """Equal elements in the shape of x and by default of its dtype.
+
+    >>> ms.full_like(ms.asarray([1, 2]), 7).tolist()
+    [7, 7]
+    """
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
@@ -282,7 +302,11 @@ def eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
 
 
 def tri(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None):
-    """Ones on diagonal k and below, zeros above."""
+    """Ones on diagonal k and below, zeros above.
+
+    >>> ms.tri(2, 3).tolist()
+    [[1.0, 0.0, 0.0], [1.0, 1.0, 0.0]]
+    """
     check_device(device)
     k = _diagonal(k, n_rows, n_rows if n_cols is None else n_cols)
     return ops.tri(n_rows, n_cols, k, DEFAULT_FLOAT if dtype is None else dtype)
@@ -298,12 +322,21 @@ def tril(x, /, *, k=0):
 
 
 def triu(x, /, *, k=0):
-    """The elements of each matrix on diagonal k and above; the others are zero."""
+    """The elements of each matrix on diagonal k and above; the others are zero.
+
+    >>> ms.triu(ms.ones((2, 2))).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
     return ops.triu(x, _diagonal(k, *x.shape[-2:]) if x.ndim > 1 else k)
 
 
 def meshgrid(*arrays, indexing="xy"):
-    """The coordinates of all points of a grid, from the coordinates along each of its dimensions."""
+    """The coordinates of all points of a grid, from the coordinates along each of its dimensions.
+
+    >>> x, y = ms.meshgrid(ms.arange(3), ms.arange(2))
+    >>> x.tolist(), y.tolist()
+    ([[0, 1, 2], [0, 1, 2]], [[0, 0, 0], [1, 1, 1]])
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"unknown indexing {indexing!r} of meshgrid: use 'xy' or 'ij'")
     return ops.meshgrid(list(arrays), indexing)

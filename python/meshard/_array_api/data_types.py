@@ -35,14 +35,22 @@ _KINDS = {
 
 
 def astype(x, dtype, /, *, copy=True, device=None):
-    """The elements converted to a dtype. Tensors are immutable values, so that a copy is never needed."""
+    """The elements converted to a dtype. Tensors are immutable values, so that a copy is never needed.
+
+    >>> ms.astype(ms.asarray([1.5, -1.5]), ms.int32).tolist()
+    [1, -1]
+    """
     check_device(device)
     return ops.astype(x, dtype)
 
 
 def isdtype(dtype, kind):
     """True if a dtype is of a kind: a dtype, `"bool"`, `"signed integer"`, `"unsigned integer"`, `"integral"`,
-    `"real floating"`, `"complex floating"`, `"numeric"`, or a tuple of these, any of which may apply."""
+    `"real floating"`, `"complex floating"`, `"numeric"`, or a tuple of these, any of which may apply.
+
+    >>> ms.isdtype(ms.bfloat16, "real floating"), ms.isdtype(ms.int8, ("bool", "real floating"))
+    (True, False)
+    """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, one) for one in kind)
     if isinstance(kind, str):
@@ -56,6 +64,9 @@ def result_type(*arrays_and_dtypes):
     """The dtype of the result of an op with these operands: tensors, dtypes and Python numbers.
 
     Numbers only contribute their kind.
+
+    >>> ms.result_type(ms.int32, ms.float32), ms.result_type(ms.bfloat16, 1.0)
+    (dtype('float32'), dtype(bfloat16))
     """
     if not arrays_and_dtypes:
         raise ValueError("result_type needs at least one tensor, dtype or number")
@@ -102,14 +113,22 @@ def _with_number(dtype, number):
 
 
 def can_cast(from_, to, /):
-    """True if promotion may convert a dtype, or the dtype of a tensor, to the dtype `to`."""
+    """True if promotion may convert a dtype, or the dtype of a tensor, to the dtype `to`.
+
+    >>> ms.can_cast(ms.int8, ms.int32), ms.can_cast(ms.float32, ms.int32)
+    (True, False)
+    """
     source = from_.dtype if isinstance(from_, Tensor) else dtype_of(from_)
     to = dtype_of(to)
     return promoted(source, to) == to
 
 
 class finfo:
-    """The limits of a floating-point dtype, or of the parts of a complex one, as Python numbers."""
+    """The limits of a floating-point dtype, or of the parts of a complex one, as Python numbers.
+
+    >>> ms.finfo(ms.bfloat16).eps, ms.finfo(ms.float16).max
+    (0.0078125, 65504.0)
+    """
 
     __slots__ = ("bits", "eps", "max", "min", "smallest_normal", "dtype")
 
@@ -128,7 +147,11 @@ class finfo:
 
 
 class iinfo:
-    """The limits of an integer dtype, as Python numbers."""
+    """The limits of an integer dtype, as Python numbers.
+
+    >>> ms.iinfo(ms.int8).min, ms.iinfo(ms.int8).max
+    (-128, 127)
+    """
 
     __slots__ = ("bits", "max", "min", "dtype")
 

@@ -65,17 +65,29 @@ def expand_dims(x, /, axis=0):
 
 
 def flatten(x, /):
-    """All elements in row-major order."""
+    """All elements in row-major order.
+
+    >>> ms.flatten(ms.asarray([[1, 2], [3, 4]])).tolist()
+    [1, 2, 3, 4]
+    """
     return ops.flatten(x)
 
 
 def flip(x, /, *, axis=None):
-    """The elements in reverse order along dimensions, by default all."""
+    """The elements in reverse order along dimensions, by default all.
+
+    >>> ms.flip(ms.asarray([[1, 2], [3, 4]]), axis=1).tolist()
+    [[2, 1], [4, 3]]
+    """
     return ops.flip(x, axis)
 
 
 def moveaxis(x, source, destination, /):
-    """The tensor with dimensions moved to other places; the others keep their order."""
+    """The tensor with dimensions moved to other places; the others keep their order.
+
+    >>> ms.moveaxis(ms.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
     x = as_tensor(x)
     return ops.moveaxis(x, axes_of(source, x.ndim), axes_of(destination, x.ndim))
 
@@ -91,13 +103,21 @@ def permute_dims(x, /, axes):
 
 
 def transpose(x, /, axes=None):
-    """The tensor with its dimensions in another order, by default reversed."""
+    """The tensor with its dimensions in another order, by default reversed.
+
+    >>> ms.transpose(ms.ones((2, 3, 4))).shape
+    (4, 3, 2)
+    """
     x = as_tensor(x)
     return permute_dims(x, tuple(reversed(range(x.ndim))) if axes is None else axes)
 
 
 def swapaxes(x, axis1, axis2, /):
-    """The tensor with two dimensions exchanged."""
+    """The tensor with two dimensions exchanged.
+
+    >>> ms.swapaxes(ms.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
     return ops.swapaxes(x, axis1, axis2)
 
 
@@ -146,7 +166,11 @@ def roll(x, /, shift, *, axis=None):
 
 
 def squeeze(x, /, axis):
-    """The tensor without dimensions of size 1."""
+    """The tensor without dimensions of size 1.
+
+    >>> ms.squeeze(ms.ones((1, 3, 1)), axis=0).shape
+    (3, 1)
+    """
     x = as_tensor(x)
     axes = axes_of(axis, x.ndim)
     for one in axes:
@@ -174,7 +198,11 @@ def tile(x, repetitions, /):
 
 
 def unstack(x, /, *, axis=0):
-    """The slices along a dimension, without it, as a tuple."""
+    """The slices along a dimension, without it, as a tuple.
+
+    >>> [row.tolist() for row in ms.unstack(ms.asarray([[1, 2], [3, 4]]))]
+    [[1, 2], [3, 4]]
+    """
     x = as_tensor(x)
     before = (slice(None),) * axis_of(axis, x.ndim)
     return tuple(x[(*before, i)] for i in range(x.shape[axis]))

@@ -21,5 +21,10 @@ __all__ = ["bitcast_convert", "broadcast_in_dim", "cbrt", "checkpoint_name", "co
 
 
 def einsum(spec, /, *operands):
-    """A sum of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`."""
+    """A sum of products in Einstein's notation: `einsum("ij,jk->ik", a, b)`.
+
+    >>> a, b = ms.asarray([[1, 2], [3, 4]]), ms.asarray([10, 100])
+    >>> ms.einsum("ij,j->i", a, b).tolist()
+    [210, 430]
+    """
     return ops.einsum(spec, list(operands))

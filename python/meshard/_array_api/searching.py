@@ -16,12 +16,20 @@ def argmax(x, /, *, axis=None, keepdims=False):
 
 
 def argmin(x, /, *, axis=None, keepdims=False):
-    """The index of the smallest element along a dimension, of equal ones the first; without one in row-major order."""
+    """The index of the smallest element along a dimension, of equal ones the first; without one in row-major order.
+
+    >>> ms.argmin(ms.asarray([[3, 1], [0, 2]]), axis=1).tolist()
+    [1, 0]
+    """
     return ops.argmin(x, axis, keepdims)
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False):
-    """The number of elements that are not zero, along dimensions."""
+    """The number of elements that are not zero, along dimensions.
+
+    >>> ms.count_nonzero(ms.asarray([[0, 1], [2, 3]]), axis=0).tolist()
+    [1, 2]
+    """
     return ops.count_nonzero(x, axis, keepdims)
 
 
@@ -29,6 +37,9 @@ def nonzero(x, /):
     """The indices of the elements that are not zero: for each dimension a vector. It reads the elements.
 
     @error a traced value: the number of indices is not known
+
+    >>> [index.tolist() for index in ms.nonzero(ms.asarray([[0, 1], [2, 0]]))]
+    [[0, 1], [1, 0]]
     """
     x = as_tensor(x)
     if x.ndim == 0:

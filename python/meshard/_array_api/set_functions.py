@@ -61,10 +61,18 @@ def unique_inverse(x, /, *, size=None):
 
 
 def unique_values(x, /, *, size=None):
-    """The distinct elements; see unique_all."""
+    """The distinct elements; see unique_all.
+
+    >>> ms.unique_values(ms.asarray([3, 1, 3])).tolist()
+    [1, 3]
+    """
     return _unique(x)[0] if size is None else ops.unique_values(x, size)
 
 
 def isin(x1, x2, /, *, invert=False):
-    """True where an element of x1 equals any element of x2; negated if `invert`."""
+    """True where an element of x1 equals any element of x2; negated if `invert`.
+
+    >>> ms.isin(ms.asarray([1, 2, 3]), ms.asarray([3, 1])).tolist()
+    [True, False, True]
+    """
     return ops.isin(x1, x2, invert)

@@ -27,7 +27,11 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False):
 
 
 def prod(x, /, *, axis=None, dtype=None, keepdims=False):
-    """The product of the elements. Bools and narrow integers are multiplied in int32 or uint32 by default."""
+    """The product of the elements. Bools and narrow integers are multiplied in int32 or uint32 by default.
+
+    >>> ms.prod(ms.asarray([[1, 2], [3, 4]]), axis=0).tolist()
+    [3, 8]
+    """
     return _reduced(ops.prod, x, dtype, axis, keepdims)
 
 
@@ -41,7 +45,11 @@ def max(x, /, *, axis=None, keepdims=False):
 
 
 def min(x, /, *, axis=None, keepdims=False):
-    """The smallest element; NaN if any is NaN."""
+    """The smallest element; NaN if any is NaN.
+
+    >>> ms.min(ms.asarray([[1, 2], [3, 0]]), axis=1).tolist()
+    [1, 0]
+    """
     return ops.min(x, axis, keepdims)
 
 
@@ -64,7 +72,11 @@ def var(x, /, *, axis=None, correction=0.0, keepdims=False):
 
 
 def std(x, /, *, axis=None, correction=0.0, keepdims=False):
-    """The standard deviation: the square root of the variance."""
+    """The standard deviation: the square root of the variance.
+
+    >>> ms.std(ms.asarray([1.0, 3.0])).item(), round(ms.std(ms.asarray([1.0, 3.0]), correction=1).item(), 4)
+    (1.0, 1.4142)
+    """
     return ops.std_dev(x, axis, correction, keepdims)
 
 

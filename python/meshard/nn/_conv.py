@@ -49,8 +49,9 @@ def make_conv(make: Maker, window: Sizes, inputs: int, outputs: int, *, groups: 
               kernel: InitializerLike = init.lecun_normal()) -> Conv:
     """Creates a Conv, also for transposed convolutions.
 
-        conv = nn.create(None, 1, lambda make: nn.make_conv(make, (3, 3), 3, 16))
-        conv(meshard.ones((8, 32, 32, 3)), strides=2, padding="same").shape  # (8, 16, 16, 16)
+    >>> conv = ms.nn.create(None, 1, lambda make: ms.nn.make_conv(make, (3, 3), 3, 16))
+    >>> conv(ms.ones((8, 32, 32, 3)), strides=2, padding="same").shape
+    (8, 16, 16, 16)
 
     `names` are those of the kernel's last dimensions, for AxisRules. With `groups`, pass the same number as
     `feature_groups` to a call. `kernel` is an initializer; the bias starts as zeros.

@@ -104,7 +104,12 @@ class RmsNorm:
 
 
 def make_rms_norm(make: Maker, width: int) -> RmsNorm:
-    """Creates an RmsNorm of ones. The dimension name is "embed"."""
+    """Creates an RmsNorm of ones. The dimension name is "embed".
+
+    >>> norm = ms.nn.create(None, 1, lambda make: ms.nn.make_rms_norm(make, 4))
+    >>> [round(each, 4) for each in norm(ms.asarray([2.0, -2.0, 2.0, 2.0])).tolist()]
+    [1.0, -1.0, 1.0, 1.0]
+    """
     return RmsNorm(*_nn.make_rms_norm(make, width))
 
 
@@ -149,7 +154,12 @@ class GatedMlp:
 
 def make_gated_mlp(make: Maker, width: int, hidden: int, *, bias: bool = False,
                    up: InitializerLike = init.lecun_normal(), down: InitializerLike = init.lecun_normal()) -> GatedMlp:
-    """Creates a GatedMlp; `up` is the initializer of two weights. The dimension names are those of make_mlp()."""
+    """Creates a GatedMlp; `up` is the initializer of two weights. The dimension names are those of make_mlp().
+
+    >>> mlp = ms.nn.create(None, 1, lambda make: ms.nn.make_gated_mlp(make, 8, 32))
+    >>> mlp(ms.ones((2, 8))).shape
+    (2, 8)
+    """
     return GatedMlp(*(Linear(*each) for each in _nn.make_gated_mlp(make, width, hidden, bias, up, down)))
 
 

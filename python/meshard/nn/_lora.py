@@ -36,6 +36,11 @@ def make_lora(make: Maker, inputs: int, outputs: int, rank: int, *, names: tuple
     `names` are those of the weight's dimensions, for AxisRules; "rank" is between them.
 
     Raises InvalidArgumentError unless all sizes are positive.
+
+    >>> adapter = ms.nn.create(None, 1, lambda make: ms.nn.make_lora(make, 8, 4, rank=2))
+    >>> weight = ms.ones((8, 4))
+    >>> ms.nn.with_lora(weight, adapter).tolist() == weight.tolist()
+    True
     """
     first, second = names
     return Lora(*_nn.make_lora(make, inputs, outputs, rank, first, second, down, up))

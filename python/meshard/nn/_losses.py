@@ -15,6 +15,9 @@ def huber_loss(predictions, targets, delta: float = 1.0, reduction: str = "mean"
     Each element is a sample (Huber: Robust Estimation of a Location Parameter, 1964).
 
     Raises InvalidArgumentError for shapes that differ, and unless delta is positive.
+
+    >>> ms.nn.huber_loss(ms.asarray([0.0, 3.0]), ms.zeros(2), reduction="none").tolist()
+    [0.0, 2.5]
     """
     return _nn.huber_loss(predictions, targets, delta, reduction)
 

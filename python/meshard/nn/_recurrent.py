@@ -127,9 +127,10 @@ def rnn(cell, xs, initial=None, *, reverse=False, lengths=None, unroll=1):
     Returns the outputs [batch..., time, features] and the last state. `initial` is the first state; by default zeros.
     The products with the inputs of all positions are computed before the loop.
 
-        cell = nn.create(None, 1, lambda make: nn.make_lstm_cell(make, 3, 8))
-        outputs, state = nn.rnn(cell, meshard.ones((2, 5, 3)))
-        outputs.shape  # (2, 5, 8)
+    >>> cell = ms.nn.create(None, 1, lambda make: ms.nn.make_lstm_cell(make, 3, 8))
+    >>> outputs, state = ms.nn.rnn(cell, ms.ones((2, 5, 3)))
+    >>> outputs.shape
+    (2, 5, 8)
 
     With `reverse` the loop runs from the last position to the first; the results are in the order of time anyway.
     `lengths` are the numbers of positions of the sequences, integers [batch...]; the others are padding, where the

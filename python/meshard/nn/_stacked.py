@@ -89,6 +89,12 @@ def make_layers(make: Maker, count: int, make_layer) -> Layers:
     those of `count` calls of make_layer, one after the other. make_layer is called twice.
 
     Raises InvalidArgumentError if `count` is not positive.
+
+    >>> def make_layer(make):
+    ...     return ms.nn.make_linear(make, 4, 4)
+    >>> layers = ms.nn.create(None, 1, lambda make: ms.nn.make_layers(make, 3, make_layer))
+    >>> len(layers), layers.stacked.weight.shape
+    (3, (3, 4, 4))
     """
     return Layers(_nn.make_layers(make, count, make_layer))
 

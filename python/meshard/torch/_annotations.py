@@ -11,9 +11,10 @@ from ._marks import is_captured, mark_sharding, sharding_of
 
 
 def mesh_of(device_mesh):
-    """The mesh of meshard for a torch.distributed.DeviceMesh; no process group is needed. A mesh is returned as it is.
+    """Converts a torch.distributed.DeviceMesh to a mesh of meshard; no process group is needed.
 
-    A slice of a DeviceMesh is a slice of the mesh of its root, so that it names the same axes.
+    A mesh of meshard is returned unchanged. A slice of a DeviceMesh becomes a slice of its root's mesh, so that both
+    name the same axes.
     """
     if isinstance(device_mesh, ms.Mesh):
         return device_mesh
@@ -47,7 +48,8 @@ def _axes_of(placements, mesh, rank):
     """The names of the axes that split each dimension, by placements: one for each axis of the mesh."""
     names = list(mesh.axis_names)
     if len(placements) != len(names):
-        raise ValueError(f"[torch] {len(placements)} placements for a mesh with {len(names)} axes: {mesh}")
+        raise ValueError(f"[torch] {len(placements)} placements for a mesh with {len(names)} axes: give one for each "
+                         f"axis of {mesh}")
     split = [[] for _ in range(rank)]
     for name, placement in zip(names, placements):
         if _kind(placement) == "Shard":
@@ -55,7 +57,7 @@ def _axes_of(placements, mesh, rank):
                 raise ValueError(f"[torch] {placement} of a tensor with {rank} dimensions")
             split[placement.dim].append(name)
         elif _kind(placement) != "Replicate":
-            raise ValueError(f"[torch] {placement}: a whole tensor cannot be marked so. Mark it as Shard(dim) or "
+            raise ValueError(f"[torch] a whole tensor cannot be marked {placement}: use Shard(dim) or "
                              "Replicate()")
     return split
 
@@ -79,7 +81,7 @@ def spec_of(placements, mesh, rank):
 
 
 def distribute_tensor(tensor, device_mesh, placements):
-    """Marks a tensor as DTensor's function of this name would distribute it. Returns it: it stays one whole tensor.
+    """Marks a tensor with the sharding that DTensor's function of this name gives it. Returns the tensor, still whole.
 
     `device_mesh` is a mesh of meshard or a torch.distributed.DeviceMesh, and `placements` has a Shard or Replicate of
     PyTorch for each of its axes.
@@ -90,7 +92,7 @@ def distribute_tensor(tensor, device_mesh, placements):
         >>> mt.sharding_of(weight).spec
         P(None, 'model')
 
-    Raises ValueError for another number of placements.
+    Raises ValueError unless each axis has one placement.
     """
     mesh = mesh_of(device_mesh)
     return mark_sharding(tensor, mesh, spec_of(placements, mesh, tensor.ndim))
@@ -136,9 +138,9 @@ def shard(module, mesh, specs):
 def fully_shard(module, mesh, axis=None):
     """Splits every parameter of a module over an axis, as PyTorch's FSDP does. Returns the module.
 
-    It splits the first dimension that the axis divides and that no other axis splits; a parameter without one, or that
-    the axis splits already, stays as it is. The compiler gathers a parameter where it is used and scatters its
-    gradient. `axis` may be left out for a mesh with one axis. The batch is the caller's to mark.
+    It splits the first dimension that the axis divides and that no other axis splits. A parameter without such a
+    dimension, or that the axis already splits, is unchanged. The compiler gathers a parameter where it is used and
+    scatters its gradient. `axis` may be left out for a mesh with one axis. The caller marks the batch.
 
         >>> model = mt.fully_shard(torch.nn.Linear(4, 8), ms.Mesh({"data": 4}))
         >>> mt.sharding_of(model.weight).spec, mt.sharding_of(model.bias).spec
@@ -155,7 +157,7 @@ def fully_shard(module, mesh, axis=None):
 
 
 def spec_split_further(tensor, mesh, axis):
-    """A tensor's spec that also splits the first dimension that can be; None if there is none, or the axis is used."""
+    """A tensor's spec with the axis added to the first dimension that it can split; None if it can split none."""
     split, size = _split_of(tensor, mesh), mesh.axis_size(axis)
     free = [d for d in range(tensor.ndim) if not split[d] and tensor.shape[d] % size == 0]
     if not free or any(axis in names for names in split):
@@ -183,14 +185,14 @@ class _Plan:
         self.mesh, self.axis = mesh, axis
 
     def mark_parameter(self, parameter, dim):
-        """Splits a dimension of a parameter, or none, and keeps what other axes split."""
+        """Splits a dimension of a parameter, or no dimension, by the axis; splits by other axes are kept."""
         split = [[name for name in names if name != self.axis] for names in _split_of(parameter, self.mesh)]
         if dim is not None:
             split[dim].append(self.axis)
         mark_sharding(parameter, self.mesh, _spec(split))
 
     def mark_value(self, value, placement):
-        """Constrains a value inside a program along the axis only; other axes stay the compiler's choice."""
+        """Constrains a value inside a program along the axis; the compiler chooses for other axes."""
         if placement is None or not isinstance(value, torch.Tensor) or not is_captured(value):
             return value
         entries = [ms.UNCONSTRAINED] * value.ndim
@@ -305,7 +307,7 @@ def _modules_of(module, path):
 
 
 def _parameters_of(module, path):
-    """The parameters that a path names; those of transformers' plans do."""
+    """The parameters that a path names. Plans of transformers contain such paths."""
     return {name: each for name, each in module.named_parameters() if _matches(name, path)}
 
 
@@ -317,7 +319,7 @@ def _matches(name, path):
 def _plan_of_transformers(module):
     plan = getattr(module, "tp_plan", None) or getattr(module, "_tp_plan", None)
     if not plan:
-        raise ValueError(f"[torch] {_kind(module)} has no plan of its own (tp_plan): pass one")
+        raise ValueError(f"[torch] {_kind(module)} has no plan of its own (tp_plan): pass plan=")
     from transformers.integrations.tensor_parallel import ALL_PARALLEL_STYLES
 
     return {path: ALL_PARALLEL_STYLES[style] if isinstance(style, str) else style for path, style in plan.items()}
@@ -329,13 +331,13 @@ def parallelize_module(module, device_mesh, parallelize_plan=None, *, axis=None)
         plan = {"layers.*.up": ColwiseParallel(), "layers.*.down": RowwiseParallel()}
         parallelize_module(model, mesh, plan, axis="model")
 
-    Without a plan, a model of `transformers` is marked by its own (`tp_plan`). Weights are marked as the styles split
-    them, and inputs and outputs of the modules as their layouts say, along `axis` only; it may be left out for a mesh
-    with one axis. Tensors stay whole: a module sees all heads, whatever `use_local_output` says. A path may name a
-    parameter, too, which is split as the style splits weights.
+    Without `plan`, a model of `transformers` is marked by its own plan (`tp_plan`). Styles define how weights are
+    split, and their layouts how inputs and outputs of modules are sharded, along `axis` only, which may be left out for
+    a mesh with one axis. Tensors stay whole: a module sees all heads, whatever the value of `use_local_output`. A path
+    may also name a parameter, which is split as the style splits weights.
 
-    Raises ValueError for a path that matches nothing, unless it is of the model's own plan, and NotImplementedError for
-    a style that no mark expresses.
+    Raises ValueError for a path that matches nothing, unless it is in the model's own plan, and NotImplementedError for
+    a style that marks cannot express.
     """
     mesh, axis = with_axis(device_mesh, axis)
     plan = _plan_of_transformers(module) if parallelize_plan is None else parallelize_plan

@@ -24,7 +24,7 @@ def _slots(cls):
 
 
 def _has_attributes(value):
-    """Whether a value is an object whose attributes are its state; not one that is compared by its value."""
+    """Whether a value is an object with state in its attributes, and is not compared by its value."""
     cls = type(value)
     if isinstance(value, _WITHOUT_STATE) or not (hasattr(value, "__dict__") or _slots(cls)):
         return False
@@ -47,7 +47,7 @@ def _content(value):
 
 
 def _fill(value, keys, members):
-    """Replaces what a list, dictionary or object has."""
+    """Replaces the members of a list, dictionary or object."""
     cls = type(value)
     if cls in _LISTS:
         value.clear()
@@ -75,8 +75,8 @@ def _text(cls):
 class _Walk:
     """Numbers tensors, and the lists, dictionaries and objects that they are in; each is found once.
 
-    A value is described by a nested tuple that can be compared: ("tensor", number), ("state", number) for what can
-    change, ("tuple", ...), ("registered", ...), or ("constant", type, value).
+    A value is described by a nested tuple that can be compared: ("tensor", number), ("state", number) for a mutable
+    object, ("tuple", ...), ("registered", ...), or ("constant", type, value).
     """
 
     def __init__(self):
@@ -139,8 +139,8 @@ class _Walk:
             self.others[id(value)] = value
             hash(value)
         except TypeError:
-            raise TypeError(f"[torch] {path} is a {_text(type(value))}, of which a program cannot know whether it has "
-                            "changed: pass tensors, constants, or objects of Python classes") from None
+            raise TypeError(f"[torch] {path} is a {_text(type(value))}, whose changes cannot be detected: pass "
+                            "tensors, constants, or objects of Python classes") from None
         return "constant", type(value), value
 
 
@@ -174,7 +174,7 @@ def _build(description, tensors, owners):
 
 
 class Arguments:
-    """The arguments of one call: their tensors, each once, and a description of all else.
+    """The arguments of one call: their tensors, each once, and a description of everything else.
 
     Lists, dictionaries and objects are described by their members and attributes, and may change in the call.
     """
@@ -187,17 +187,17 @@ class Arguments:
         self.names = walk.paths
 
     def is_in_object(self, number):
-        """Whether a tensor was found in an attribute of an object: it has the tensor for itself."""
+        """Whether a tensor was found in an attribute of an object, which owns it."""
         return number in self._walk.in_objects
 
     @property
     def description(self):
-        """What of the arguments besides the types of their tensors is part of a program; it is hashable."""
+        """What a program depends on in the arguments, except the types of their tensors; hashable."""
         return self._args, self._kwargs, tuple(self._walk.contents)
 
     @contextlib.contextmanager
     def with_tensors(self, tensors):
-        """(args, kwargs) with other tensors, which the same lists, dictionaries and objects have meanwhile."""
+        """(args, kwargs) with other tensors. While it is active, the lists, dictionaries and objects hold these."""
         owners = self._walk.owners
         before = [_content(each)[1:] for each in owners]
         try:
@@ -210,15 +210,15 @@ class Arguments:
                 _fill(owner, keys, members)
 
     def results(self, result, tensors):
-        """The Results of a call that was given these tensors; while with_tensors is active."""
+        """The Results of a call with these tensors, taken while with_tensors() is active."""
         return Results(result, tensors, self._walk)
 
 
 class Results:
     """The result of a call and what it changed in its arguments, to be repeated with other tensors.
 
-    `tensors` are those of the result, then from index `state_begin` on those that became part of an argument; `names`
-    are their paths. A tensor that was given is none of them.
+    `tensors` has the tensors of the result and, from index `state_begin` on, those that became part of an argument;
+    `names` has their paths. Tensors of the arguments are not among them.
     """
 
     def __init__(self, result, given, arguments):
@@ -240,7 +240,7 @@ class Results:
         self.tensors, self.names = walk.tensors[self._given:], walk.paths
 
     def _share_constant_objects(self):
-        """New objects without tensors are returned as they are; others are made by each call."""
+        """New objects without tensors are shared by all calls; each call makes the others anew."""
         reaching, before = {number for number in range(self._known)}, -1
         while len(reaching) != before:
             before = len(reaching)
@@ -250,11 +250,11 @@ class Results:
         for number in self._new:
             cls = type(self._owners[number])
             if cls not in _LISTS + _DICTS and cls.__new__ is not object.__new__:
-                raise TypeError(f"[torch] a result has a {_text(cls)}, which cannot be made again for each call: "
+                raise TypeError(f"[torch] a result has a {_text(cls)}, which cannot be copied for each call: "
                                 "return tensors, or register its class with torch.utils._pytree.register_pytree_node")
 
     def repeat(self, arguments, tensors):
-        """Changes the arguments of another call, and returns its result."""
+        """Applies the recorded changes to the arguments of another call, and returns its result."""
         tensors = [*arguments.tensors, *tensors]
         owners = [*arguments._walk.owners, *self._owners[self._known:]]
         for number in self._new:
@@ -286,7 +286,7 @@ def _memory(tensor):
 def check_overlaps(written, tensors, names):
     """Raises ValueError for a tensor that a program writes to and that shares elements with another one.
 
-    `names()` are those of the tensors.
+    `names()` returns the names of the tensors.
     """
     if all(type(tensors[number]) is Held for number in written):
         held = [each.memory for each in tensors if type(each) is Held]

@@ -1,4 +1,4 @@
-"""Products keep the dimensions that PyTorch flattens for its matrix kernels.
+"""Products of tensors that keep the dimensions which PyTorch flattens for its matrix kernels.
 
 PyTorch computes a product of tensors with more dimensions as view, mm or bmm, view. A flattened dimension cannot keep
 the sharding of both of its parts (a batch split by "data" and heads split by "model"), so the partitioner would gather
@@ -26,7 +26,7 @@ def _biased_product(bias, a, b):
 
 
 def _contracted(a, b):
-    """The sums over all dimensions but the last: of a[..., m] and b[..., n] the matrix [m, n]."""
+    """The matrix [m, n] of the sums of a[..., m] * b[..., n] over all dimensions except the last."""
     axes = list(range(a.ndim - 1))
     return ms.tensordot(a, b, axes=(axes, axes))
 
@@ -52,7 +52,7 @@ def _unflattened(node, kept):
 
 
 def _all_unflatten(node, leading, kept):
-    """Whether all users of a node are views that give it these leading dimensions again."""
+    """Whether all users of a node are views that restore these leading dimensions."""
     own = _shape(node)
     wanted = leading + own[len(own) - kept:]
     return bool(node.users) and all(_is(user, _VIEWS) and _shape(user) == wanted for user in node.users)

@@ -17,7 +17,7 @@ from ._table import RESULTS, decompositions
 
 @dataclasses.dataclass(frozen=True)
 class Graph:
-    """A graph without writes. Its results: the new values of the inputs that the function writes to, then its own."""
+    """A graph without writes. Its results: new values of written inputs, then the function's own results."""
 
     module: torch.fx.GraphModule
     written: tuple
@@ -50,7 +50,7 @@ def _as_compiled():
 
 
 def _recorded(function, symbolic):
-    """Python's max or min, which records that of numbers that are known only when the program runs."""
+    """Python's max or min. If the numbers are known only when the program runs, it is recorded."""
 
     @functools.wraps(function)
     def called(*args, **kwargs):
@@ -65,7 +65,7 @@ def _recorded(function, symbolic):
 
 class _Numbers(torch.overrides.TorchFunctionMode):
     """Makes tensors of numbers that are known only when the program runs, and calls functions that do not read elements
-    in place of those that do. Refuses what a graph would not have."""
+    in place of those that do. Raises an error for what a graph cannot contain."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -118,7 +118,7 @@ class Replaced(torch.overrides.TorchFunctionMode):
 class OuterTensors(Replaced):
     """Replaces tensors from outside by inputs, and notes those that have none yet.
 
-    In the first run, these are replaced, too, so that nothing is written to them.
+    In the first run, tensors without an input are replaced, too, so that nothing is written to them.
     """
 
     def __init__(self, others, is_first):
@@ -151,7 +151,7 @@ _ADVICE = ('the elements of a tensor: use torch.where, or torch.compile(..., bac
 def with_outer(run, function, tensors, mode_of=OuterTensors, advice=_ADVICE):
     """(`run(function, tensors)`, outer), where the tensors from outside that the function uses are inputs, too.
 
-    Tensors with elements that the function itself makes are other ones each time it runs; they stay constants.
+    Tensors with elements that the function itself makes differ in each run; they stay constants.
     """
     outer, before = {}, None
     count = len(tensors)  # PyTorch's runtime keeps the function, which must not keep the tensors
@@ -217,7 +217,7 @@ def faked(tensors):
 
 
 def compile_graphs(function, tensors, compile_forward, compile_backward):
-    """A function of such tensors whose forward and backward graphs are given to these compilers."""
+    """A function of such tensors. Its forward and backward graphs are passed to these compilers."""
     from torch._functorch.aot_autograd import aot_module_simplified
 
     class Whole(torch.nn.Module):
@@ -244,7 +244,7 @@ def compile_graphs(function, tensors, compile_forward, compile_backward):
 def compiled(function, tensors, compile_forward, compile_backward):
     """(run, outer): a compiled function of such tensors, and the tensors from outside that it uses.
 
-    `run` takes those after its own. Its forward and backward graphs are given to the compilers.
+    `run` takes the outer tensors after its own. Its forward and backward graphs are passed to the compilers.
     """
     def run(whole, inputs):
         return compile_graphs(whole, inputs, compile_forward, compile_backward)

@@ -1,4 +1,4 @@
-"""torch.utils.checkpoint in captured functions: its values are computed again in the backward pass."""
+"""torch.utils.checkpoint in captured functions: values are recomputed in the backward pass."""
 
 import contextlib
 
@@ -14,7 +14,7 @@ from ._table import lowers
 
 @torch.library.custom_op("meshard::computed_again", mutates_args=())
 def computed_again(x: torch.Tensor) -> torch.Tensor:
-    """An input of a computation that is done again: the compiler must not take it for that of the first time."""
+    """An input of a recomputation, which the compiler must not merge with the first computation."""
     return x.clone()
 
 
@@ -34,7 +34,7 @@ def _is_random(func):
 
 
 class _Kept(TorchDispatchMode):
-    """Keeps the random values that a function draws."""
+    """Stores the random values that a function draws."""
 
     def __init__(self):
         super().__init__()
@@ -50,7 +50,7 @@ class _Kept(TorchDispatchMode):
 
 
 class _Again(TorchDispatchMode):
-    """Gives a function the random values that were kept."""
+    """Passes the stored random values to a function."""
 
     def __init__(self, values):
         super().__init__()
@@ -77,7 +77,7 @@ _original = of_pytorch._checkpoint_without_reentrant_generator_impl
 
 
 def _generator(function, args, kwargs, **options):
-    """PyTorch's, which is given a function for the backward pass only: its caller calls it in the forward pass."""
+    """PyTorch's generator. It takes the function for the backward pass only: the caller runs the forward pass."""
     kept = _Kept()
 
     def again(*args, **kwargs):
@@ -90,7 +90,7 @@ def _generator(function, args, kwargs, **options):
 
 
 class _Function:
-    """In place of the function of checkpoint(use_reentrant=True), which differentiates by itself."""
+    """Replaces the autograd function of checkpoint(use_reentrant=True), which differentiates by itself."""
 
     @staticmethod
     def apply(function, preserve, *args):

@@ -27,7 +27,7 @@ from .lowerings.random import keys_from, needs_key, new_key
 
 
 class _Place(enum.Enum):
-    """What is in place of an input among the constants of a program."""
+    """A placeholder for an input among the constants of a program."""
 
     TOKEN = enum.auto()  # None, by which AOTAutograd keeps operations with side effects in order
     DONATED = enum.auto()  # a tensor whose memory is used for its new value
@@ -37,7 +37,7 @@ _OFFSET_AT = {"aten.as_strided.default": 3, "aten.as_strided_copy.default": 3, "
 
 
 def _offsets(module, inputs):
-    """For the index of each input whose storage is read from an absolute place: (where it begins, the operation)."""
+    """For the index of each input whose storage is read at an absolute offset: (its offset, the operation)."""
     found = {}
     for node in module.graph.nodes:
         place = _OFFSET_AT.get(str(node.target))
@@ -52,11 +52,12 @@ def _offsets(module, inputs):
 
 
 class Program:
-    """A graph that was captured for certain shapes; compiled when it is first called, and again for other shardings.
+    """A graph that was captured for certain shapes; compiled at its first call, and again for other shardings.
 
-    Results from index `kept` on are values that the backward program needs: inputs that nobody writes to themselves,
-    and others, which stay on the devices. So do results of `held`, and of `written`, pairs of an input and the result
-    that replaces it, those whose input is on the devices. If there is no backward program, they use its memory.
+    Results from index `kept` on are values that the backward program needs: inputs that the program does not write to
+    are passed on, and other values stay on the devices. Results in `held` stay there, too. `written` has pairs of an
+    input and the result that replaces it, which stays on the devices if the input is there, and reuses its memory if
+    there is no backward program.
     """
 
     def __init__(self, module, kept, written=(), held=()):
@@ -135,7 +136,7 @@ class Program:
 def compile_forward(module, example_inputs, returned=math.inf):
     """The compiler of forward graphs: AOTAutograd calls it with a torch.fx.GraphModule of ATen operations.
 
-    The captured function returns `returned` tensors to PyTorch. Those after them stay on the devices if no gradient
+    The captured function returns `returned` tensors to PyTorch. Further results stay on the devices if no gradient
     flows to them.
     """
     from torch._functorch.aot_autograd import make_boxed_func
@@ -176,7 +177,7 @@ def compile_backward(module, example_inputs):
 
 
 def signature(value):
-    """What of an argument is part of a compiled program: the type of a tensor, and any other value itself."""
+    """What a compiled program depends on in an argument: the type of a tensor, and any other value itself."""
     if isinstance(value, torch.Tensor):
         return tensor_type(value)
     return type(value), value
@@ -310,7 +311,7 @@ def call_with(what, module, state, tensors, args, kwargs):
 
 
 def _write_assigned(module, own, names, tensors):
-    """Writes what a module assigned to its buffers, `self.mean = ...`, to the tensors in their places."""
+    """Writes the values that a module assigned to its buffers (`self.mean = ...`) to the original tensors."""
     for name, tensor in zip(names, tensors):
         value = own[name]
         if value is tensor:
@@ -322,11 +323,11 @@ def _write_assigned(module, own, names, tensors):
 
 
 class _KeptAttributes:
-    """Gives the attributes of the owner's and all called modules back what they had; a context manager.
+    """Restores the attributes of the owner's modules and of all called modules; a context manager.
 
-    A value of a program has no elements outside of it: a module that has one is of no use any more, not even to
-    PyTorch. Raises TypeError for an attribute that became such a value, unless there is an error already; not for one
-    of the owner's own tensors, of which recurrent layers have a second list.
+    A value of a program has no elements outside of the program, so that a module that holds one is unusable, also in
+    PyTorch. Raises TypeError for an attribute that became such a value, unless an error is already raised. The owner's
+    own tensors are exempt: recurrent layers have a second list of them.
     """
 
     def __init__(self, owner=None, tensors=()):
@@ -384,7 +385,7 @@ class CalledModules:
         self._handle.remove()
 
     def outside(self, owner, tensors):
-        """The Outside of a function that uses these tensors, and of the modules those that are not the owner's."""
+        """The Outside of a function that uses these tensors and those of these modules that are not the owner's."""
         own = {id(each) for each in owner.modules()} if owner is not None else set()
         return _Outside([each for key, each in self._called.items() if key not in own], tensors)
 
@@ -399,7 +400,7 @@ class _Outside:
         self._numbers = [each.number() for each in self._states]
 
     def is_current(self):
-        """Whether they are such that the function was captured for them."""
+        """Whether the function was captured for the current ones."""
         return [each.number() for each in self._states] == self._numbers \
             and list(map(tensor_type, self.tensors)) == self._types
 
@@ -407,7 +408,7 @@ class _Outside:
 def call_of(what, module, state, arguments, keep):
     """A function of the tensors of a module's state and of Arguments.
 
-    It returns those of the result, then those that it makes part of an argument; `keep` is called with the Results.
+    It returns the tensors of the result, then those that became part of an argument; `keep` is called with the Results.
     """
     def whole(*tensors):
         own, given = tensors[:len(state)], tensors[len(state):]
@@ -420,7 +421,7 @@ def call_of(what, module, state, arguments, keep):
 
 
 def _without_unknown_offset(tensor):
-    """A copy of a view whose place is known only when the program runs: PyTorch would make it a view of an argument."""
+    """A copy of a view whose offset only the running program has: PyTorch would make it a view of an argument."""
     return tensor if isinstance(tensor.storage_offset(), int) else tensor.clone()
 
 
@@ -464,9 +465,9 @@ def compile(what):
     """A module, function or exported program of PyTorch as one compiled program for each signature of its arguments.
 
     The Python code runs once for a signature: the types of the tensors, the values of all other arguments, and whether
-    modules train. What it does to the values of tensors is recorded; a decision that depends on their elements is an
-    error at its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into
-    several programs. Results take part in PyTorch's autograd.
+    modules train. Operations on tensors are recorded; a decision that depends on their elements is an error that names
+    its line. torch.compile(what, backend="meshard") reads the Python code instead, and can break it into several
+    programs. Results take part in PyTorch's autograd.
 
     Tensors may also be in lists, dictionaries and objects among the arguments, such as the caches of `transformers`,
     and may change there; they stay on the devices. Methods of a module, such as `mt.compile(model).generate(...)`, run

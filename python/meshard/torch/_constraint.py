@@ -11,7 +11,7 @@ _SHARDINGS = []
 
 
 def number_of(sharding):
-    """The number that stands for a sharding in graphs: equal shardings have one."""
+    """The number of a sharding in graphs; equal shardings have the same number."""
     if sharding not in _SHARDINGS:
         _SHARDINGS.append(sharding)
     return _SHARDINGS.index(sharding)

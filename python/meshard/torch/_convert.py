@@ -13,10 +13,10 @@ def to_meshard(tensor, like=None):
 
 
 def to_host(value):
-    """A PyTorch tensor of one's own with the elements of a tensor of meshard."""
+    """A new PyTorch tensor with a copy of the elements of a tensor of meshard."""
     return torch.from_dlpack(value).clone()
 
 
 def to_torch(value):
-    """A PyTorch tensor with the elements of a tensor of meshard; not copied where they are on one CPU device."""
+    """A PyTorch tensor with the elements of a tensor of meshard; no copy if they are on one CPU device."""
     return torch.from_dlpack(value)

@@ -53,7 +53,7 @@ def _unscaled(grads, grad_scale):
 
 
 def _kept_if(found_inf, before, after):
-    """Lists of lists of tensors: those before the update where gradients are not finite."""
+    """Lists of lists of tensors: the values before the update where gradients are not finite."""
     if found_inf is None:
         return after
     skip = found_inf == 1
@@ -139,9 +139,10 @@ def _update_scale(scale, growth_tracker, found_inf, growth_factor, backoff_facto
 
 
 def _random_from(x, low, high, *, generator=None):
-    """Its name is a keyword of Python, so that no graph can have it."""
+    """The operation's name is a keyword of Python, so that graphs cannot contain it."""
     if generator is not None:
-        raise NotImplementedError("[torch] random numbers from a generator; seed with torch.manual_seed")
+        raise NotImplementedError("[torch] random numbers from a generator are not supported: seed with "
+                                  "torch.manual_seed")
     return torch.ops.aten.randint.low(low, 2**63 - 1 if high is None else high, x.shape, dtype=x.dtype)
 
 
@@ -157,7 +158,7 @@ _OTHERS = {
 
 
 def own_decompositions():
-    """From overloads to their decompositions. What this version of PyTorch lacks is left out."""
+    """From overloads to their decompositions, except overloads that this version of PyTorch lacks."""
     table = {}
     for full in torch._C._dispatch_get_all_op_names():
         if not full.startswith("aten::_foreach_"):

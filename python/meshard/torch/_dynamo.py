@@ -17,9 +17,9 @@ VariableBuilder._type_dispatch()[DeviceTensor] = VariableBuilder.wrap_tensor
 
 
 def backend(module, example_inputs, **options):
-    """The backend "meshard" of torch.compile. It is found by its entry point, without an import of this package."""
+    """The backend "meshard" of torch.compile. PyTorch finds its entry point without an import of this package."""
     if options:
-        raise ValueError(f"[torch] the backend has no option {', '.join(options)}")
+        raise ValueError(f"[torch] the backend \"meshard\" takes no options: leave out {', '.join(options)}")
     with torch.backends.mkldnn.flags(enabled=False):
         return aot_autograd(fw_compiler=compile_forward, bw_compiler=compile_backward, decompositions=decompositions(),
                             partition_fn=min_cut_rematerialization_partition)(module, example_inputs)

@@ -1,4 +1,4 @@
-"""The state that an optimizer makes in its first step, made before it if all steps are then the same program."""
+"""Creates an optimizer's state before its first step, if the first step is then the same program as all others."""
 
 import math
 from typing import NamedTuple
@@ -40,7 +40,7 @@ def _storage(tensor):
 
 
 def _constant(value):
-    """What stands for a value of Python in a term: 0.0, -0.0, 0 and False are four."""
+    """The representation of a value of Python in a term: 0.0, -0.0, 0 and False are four different ones."""
     if isinstance(value, (torch.SymFloat, torch.SymInt)):
         return "symbol", str(value.node.expr)
     hash(value)
@@ -48,7 +48,7 @@ def _constant(value):
 
 
 class _Terms:
-    """Terms: an operation and the terms of its arguments. Equal terms have equal numbers."""
+    """Terms, each an operation and the terms of its arguments. Equal terms have equal numbers."""
 
     def __init__(self):
         self._numbers, self.terms, self._calls, self._known = {}, [], [], {}
@@ -77,7 +77,7 @@ class _Terms:
 
 
 class _Numbering(TorchDispatchMode):
-    """Knows for each storage the term of its elements, also after writes through views."""
+    """Keeps the term of the elements of each storage, also after writes through views."""
 
     def __init__(self, terms):
         super().__init__()
@@ -121,7 +121,7 @@ class _Numbering(TorchDispatchMode):
         return result
 
     def _of_lists(self, func, name, written, args, kwargs):
-        """An operation on lists is one for each of their elements."""
+        """An operation on lists is one operation for each of their elements."""
         functional = getattr(getattr(torch.ops.aten, name.removesuffix("_")), func._overloadname)
         decomposed = decompositions().get(functional)
         if decomposed is None or not name.endswith("_") and written:
@@ -166,7 +166,7 @@ def _like(tensor):
 
 
 class _Match:
-    """Finds the states with which a later step is the first one."""
+    """Finds the states that make the first step equal to the later ones."""
 
     def __init__(self, terms, slots):
         self._terms = terms
@@ -175,7 +175,7 @@ class _Match:
         self._same = set()
 
     def same(self, first, later):
-        """Whether two terms have the same elements for the states that were found."""
+        """Whether two terms have the same elements with the states found so far."""
         if first == later or (first, later) in self._same:
             return True
         if later in self._slots:
@@ -220,7 +220,7 @@ class _Elements(NamedTuple):
 
 
 class _Steps:
-    """Steps of an optimizer, of tensors without elements."""
+    """Steps of an optimizer on tensors without elements."""
 
     def __init__(self, optimizer, before_update, state, with_gradient):
         self._optimizer, self._before, self._state = optimizer, before_update, state
@@ -281,10 +281,10 @@ class _Steps:
 
 
 def first_states(optimizer, before_update, state, with_gradient):
-    """The states from which all steps of an optimizer are the same program, the first one, too; None if there are none.
+    """The states from which all steps of an optimizer, also the first, are the same program; None if no states do that.
 
-    They are dictionaries by name for each parameter of the optimizer, without those that it has. `with_gradient` has
-    the indices of the parameters of the model that have a gradient.
+    The result has a dictionary by name for each parameter of the optimizer, without states that exist already.
+    `with_gradient` has the indices of the model's parameters that have a gradient.
     """
     try:
         return _first_states(_Steps(optimizer, before_update, state, with_gradient), optimizer, state)

@@ -1,6 +1,6 @@
-"""Functions of PyTorch that read elements of tensors, in forms that do not: programs compute what they would read.
+"""Replacements for functions of PyTorch that read elements of tensors: programs compute what these would read.
 
-Checks of elements are left out: a program cannot raise an error that depends on them.
+Checks of elements are left out, because a program cannot raise an error that depends on elements.
 """
 
 import math
@@ -77,7 +77,7 @@ def _corrcoef(x):
 
 @_in_place_of(functional.ctc_loss)
 def _ctc_loss(log_probs, targets, input_lengths, target_lengths, **options):
-    """Lengths in lists would be read from a tensor again."""
+    """Passes lengths as tensors: PyTorch copies lists to a tensor and reads its elements."""
     lengths = [each if isinstance(each, torch.Tensor) else torch.tensor(each)
                for each in (input_lengths, target_lengths)]
     return functional.ctc_loss(log_probs, targets, *lengths, **options)
@@ -94,7 +94,7 @@ _batch_norm = batchnorm._BatchNorm.forward
 
 
 def _cumulative(self, x):
-    """Batch normalization. With `momentum=None`, PyTorch reads how many batches the averages are of."""
+    """Batch normalization. With `momentum=None`, PyTorch reads the number of averaged batches."""
     if self.momentum is not None or not self.training or self.running_mean is None or self.num_batches_tracked is None:
         return _batch_norm(self, x)
     self._check_input_dim(x)
@@ -108,7 +108,7 @@ def _cumulative(self, x):
 
 
 def _is_causal(mask, is_causal=None, size=None):
-    """Whether the caller says so. PyTorch looks at the mask, for another way to compute the same."""
+    """The caller's `is_causal`. PyTorch also reads the mask, to choose between kernels with the same result."""
     return is_causal is True
 
 

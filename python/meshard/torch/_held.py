@@ -44,7 +44,7 @@ class Held(torch.Tensor):
 
     @property
     def data(self):
-        """As of any tensor: the same elements, without a derivative. What it is set to replaces the elements."""
+        """The same elements without a derivative, as for any tensor. Setting it replaces the elements."""
         return self._shared()
 
     @data.setter
@@ -58,7 +58,7 @@ class Held(torch.Tensor):
 
     @property
     def memory(self):
-        """What identifies the elements: the same for tensors that share them."""
+        """An identifier of the elements, which tensors that share them have in common."""
         return id(self._sides)
 
     def __repr__(self):
@@ -73,7 +73,7 @@ class Held(torch.Tensor):
         return memo[id(self)]
 
     def __tensor_flatten__(self):
-        raise TypeError("[torch] a tensor on meshard's devices cannot be taken apart")
+        raise TypeError("[torch] a tensor on meshard's devices has no plain inner tensors: pass a clone()")
 
     __torch_function__ = torch._C._disabled_torch_function_impl
 
@@ -97,7 +97,7 @@ class Held(torch.Tensor):
         return other
 
     def assign(self, value):
-        """Changes the elements in place: also those that others see in host memory."""
+        """Changes the elements in place, also for tensors that share them in host memory."""
         if self._sides.is_lent:
             self._sides.on_host().copy_(to_host(value))
         else:

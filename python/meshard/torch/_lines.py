@@ -1,4 +1,4 @@
-"""The user's lines in graphs that are captured without torch.compile, which knows them by itself."""
+"""The user's lines in graphs that are captured without torch.compile, which records lines itself."""
 
 import contextlib
 import itertools
@@ -50,7 +50,7 @@ def place_in(error):
 
 
 def _trace_of_node(frame):
-    """The stack trace that a torch.fx.GraphModule, whose generated code a frame runs, has of the user's code."""
+    """The stack trace of the user's code for a frame that runs generated code of a torch.fx.GraphModule."""
     module = frame.f_locals.get("self") if frame.f_code.co_filename.startswith("<eval_with_key>") else None
     if not isinstance(module, torch.fx.GraphModule):
         return None
@@ -63,7 +63,7 @@ def _trace_of_node(frame):
 
 
 class _Lines(TorchFunctionMode):
-    """Names the innermost line outside of PyTorch and meshard for each call of PyTorch, and the module of the call."""
+    """Reports the innermost line outside of PyTorch and meshard, and the module, of each call of PyTorch."""
 
     def __init__(self):
         super().__init__()
@@ -105,7 +105,7 @@ def recorded():
 
 @contextlib.contextmanager
 def of_decisions(advice):
-    """Raises ValueError, with the user's line, for a decision in Python that a graph cannot make."""
+    """Raises ValueError with the user's line for a decision in Python that a graph cannot contain."""
     from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
     try:

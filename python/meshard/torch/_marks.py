@@ -34,7 +34,7 @@ class _Mark:
 class _Data(property):
     """The property `data` of PyTorch's tensors, through which PyTorch does not count writes.
 
-    That of a marked or placed tensor shares a version that is counted.
+    For a marked or placed tensor, the result shares a version that counts them.
     """
 
     __name__ = "data"
@@ -74,16 +74,16 @@ def _constant_number(mesh, spec, rank):
 
 
 def is_captured(tensor):
-    """Whether a tensor stands for a value of a program that is being captured."""
+    """Whether a tensor represents a value of a program that is being captured."""
     return torch.compiler.is_dynamo_compiling() or isinstance(tensor, FakeTensor | FunctionalTensor)
 
 
 def mark_sharding(tensor, mesh, spec):
-    """Says how a tensor is sharded: `mark_sharding(weight, mesh, P("model", None))`. Returns it.
+    """Sets the sharding of a tensor, as in `mark_sharding(weight, mesh, P("model", None))`. Returns the tensor.
 
-    Programs place a marked tensor or parameter so, once, until PyTorch writes to it; of one that is on the devices, the
-    elements are moved now. Inside a function that is captured, the result is a value that is constrained to the
-    sharding, and so is its gradient.
+    Programs place a marked tensor or parameter with this sharding, once, until PyTorch writes to it; elements that are
+    already on the devices are moved now. Inside a function that is captured, the result and its gradient are
+    constrained to the sharding.
 
         >>> weight = mt.mark_sharding(torch.ones(4, 8), ms.Mesh({"model": 4}), ms.P(None, "model"))
         >>> mt.sharding_of(weight).spec
@@ -118,23 +118,23 @@ def _set_mark(tensor, sharding, state_sharding):
 
 
 def marks_made():
-    """How often any tensor was marked."""
+    """How often tensors were marked."""
     return _count
 
 
 def set_state_sharding(parameter, sharding):
-    """Says how the states of a parameter's optimizer are sharded, if not as the parameter."""
+    """Sets the sharding of a parameter's optimizer states, if it is not the parameter's."""
     _set_mark(parameter, sharding_of(parameter), sharding)
 
 
 def state_sharding_of(parameter):
-    """What set_state_sharding() said; None if nothing."""
+    """The sharding of set_state_sharding(); None without a call."""
     mark = getattr(parameter, _MARK, None)
     return mark and mark.state_sharding
 
 
 def sharding_of(tensor):
-    """The sharding that a tensor was marked with; None if it was not."""
+    """The sharding that a tensor was marked with; None without a mark."""
     if isinstance(tensor, DeviceTensor):
         return tensor.sharding
     mark = getattr(tensor, _MARK, None)
@@ -142,7 +142,7 @@ def sharding_of(tensor):
 
 
 def _with_marks(deepcopy):
-    """Copies of a module's parameters are marked as the parameters are; PyTorch copies no attributes of them."""
+    """Marks copies of a module's parameters as the parameters are, because PyTorch does not copy their attributes."""
 
     @functools.wraps(deepcopy)
     def copied(tensor, memo):
@@ -160,7 +160,7 @@ for _class in (torch.nn.Parameter, Held):
 
 
 def placed(tensor):
-    """The value of a tensor as programs take it: marked and moved once, or with the elements that it has now."""
+    """The value of a tensor as programs take it: placed once by its mark, or made of its current elements."""
     if type(tensor) is Held or isinstance(tensor, DeviceTensor):
         return tensor.value
     mark = getattr(tensor, _MARK, None)
@@ -184,7 +184,7 @@ def is_alone(tensor):
 
 
 def hold(tensor, value):
-    """Makes a tensor of PyTorch, which keeps its identity, a Held one with this value; of the device, writes it."""
+    """Turns a tensor of PyTorch in place into a Held one with this value; a tensor of the device is written to."""
     if type(tensor) is Held:
         tensor.value = value
         return

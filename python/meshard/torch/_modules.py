@@ -1,4 +1,4 @@
-"""What a program depends on of the modules that it was captured from, cheap to compare at each call."""
+"""What a program depends on in the modules that it was captured from, cheap to compare at each call."""
 
 import operator
 from itertools import chain
@@ -18,9 +18,9 @@ def _is_simple(value):
 
 
 def tensor_type(tensor):
-    """What of a tensor is part of a program.
+    """What a program depends on in a tensor.
 
-    Of the strides, which only as_strided and its like can see, those of contiguous tensors are one case.
+    Strides, which only operations such as as_strided read, count as one case for all contiguous tensors.
     """
     if tensor.is_nested:
         raise TypeError("[torch] nested tensors are not supported: pad them (to_padded_tensor)")
@@ -38,7 +38,7 @@ def gradient_hooks(parameter):
 
 
 class ModuleState:
-    """The parameters and buffers of a module, and a number for everything else of it that programs depend on.
+    """The parameters and buffers of a module, and a number for everything else in it that programs depend on.
 
     That is: which tensors it has and of which types, hooks, whether each module trains, and attributes that are
     numbers, strings and the like.
@@ -50,7 +50,7 @@ class ModuleState:
         self._read()
 
     def number(self):
-        """Reads the module again if it has changed. Equal numbers stand for equal programs."""
+        """Reads the module again if it has changed. Equal numbers mean equal programs."""
         if not self._is_current():
             self._read()
         return self._number
@@ -60,7 +60,7 @@ class ModuleState:
         return {**self.parameters, **self.buffers}
 
     def add_alias(self, number):
-        """What was captured for an earlier number holds for the module as capturing has left its attributes."""
+        """What was captured for an earlier number also applies to the attributes after capturing."""
         self._read()
         self._numbers[self._key] = self._number = number
 

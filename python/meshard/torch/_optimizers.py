@@ -17,7 +17,7 @@ def number_of(option):
 
 
 class Powers(torch.overrides.TorchFunctionMode):
-    """Computes powers of numbers in float64, as Python does: of 1 - 0.999 ** step, float32 has four digits."""
+    """Computes powers of numbers in float64, as Python does: 1 - 0.999 ** step has only four digits in float32."""
 
     _FUNCTIONS = (torch.pow, torch.Tensor.pow, torch.Tensor.__pow__, torch.Tensor.__rpow__, torch._foreach_pow)
 
@@ -29,9 +29,9 @@ class Powers(torch.overrides.TorchFunctionMode):
 
 
 def traced_states(optimizer, of, slots):
-    """The state of an optimizer by the tensors `of` a trace, by the id of each parameter, that are in their place.
+    """The state of an optimizer in terms of the tensors `of` a trace, by the id of the parameter that each replaces.
 
-    `slots` are (parameter, name, tensor) of the tensors of the state.
+    `slots` has (parameter, name, tensor) for each tensor of the state.
     """
     traced = type(optimizer.state)(optimizer.state.default_factory)
     for group in optimizer.param_groups:
@@ -46,7 +46,7 @@ def traced_states(optimizer, of, slots):
 
 @contextlib.contextmanager
 def swapped(optimizer, of, traced, rates):
-    """While active, the optimizer's parameters, states and learning rates are those of the trace.
+    """While active, the optimizer has the parameters, states and learning rates of the trace.
 
     Raises NotImplementedError if the optimizer changes numbers of Python, which a program cannot.
     """

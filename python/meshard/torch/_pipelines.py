@@ -1,4 +1,4 @@
-"""Pipelines of PyTorch modules: each is a stage on its own mesh, differentiated by PyTorch."""
+"""Pipelines of PyTorch modules: each module is a stage on its own mesh, differentiated by PyTorch."""
 
 import dataclasses
 
@@ -74,7 +74,7 @@ class _Module:
                                       "parameters")
 
     def __call__(self, parameters, inputs, differentiable_inputs, targets, key):
-        """The results for tensors of meshard: those of the module, or its loss."""
+        """The module's results, or its loss, for tensors of meshard."""
         others = [*map(placed, self._buffers.values()), *targets]
         given = [*parameters.values(), *inputs, *others]
         names = [*parameters, *(f"input {i}" for i in range(len(inputs))), *self._buffers,
@@ -126,21 +126,21 @@ class Pipeline:
         for x, y in data:
             loss = pipeline.step(x, y)
 
-    Each module takes what the one before returned: a tensor, or several as several arguments. The first takes the
-    batch without the arguments of `loss` after the first, which is the last module's result. The batch is cut into as
-    many equal parts along dimension 0 as the schedule has microbatches; losses and gradients are the mean over them.
-    `schedule`, `optimizer` and `clip_norm` are those of meshard.pipeline.Pipeline; with `checkpoint`, the modules are
-    computed again in the backward pass. Parameters are marked on their stage's mesh, as in other programs; one that
-    several modules have is one parameter. They stay on the devices, and PyTorch reads them from there.
+    Each module takes the result of the one before: a tensor, or several as several arguments. The first module takes
+    the leading tensors of the batch; `loss` takes the last module's result and the remaining ones. The batch is split
+    along dimension 0 into one equal part for each microbatch of the schedule; losses and gradients are the mean over
+    them. `schedule`, `optimizer` and `clip_norm` are the same as in meshard.pipeline.Pipeline; with `checkpoint`, the
+    modules are recomputed in the backward pass. Parameters are marked on their stage's mesh, as in other programs; a
+    parameter that several modules share is one parameter. They stay on the devices, and PyTorch reads them from there.
 
-    Raises NotImplementedError for modules with parameters that need no gradient, and when they write to buffers.
+    Raises NotImplementedError for modules with frozen parameters, and for modules that write to buffers.
     """
 
     def __init__(self, modules, meshes, schedule, loss, *, optimizer=None, clip_norm=0.0, checkpoint=False):
         modules, self._meshes, self._schedule = list(modules), list(meshes), schedule
         if not len(modules) == len(self._meshes) == schedule.stages:
             raise ValueError(f"[torch] {len(modules)} modules, {len(self._meshes)} meshes and a schedule of "
-                             f"{schedule.stages} stages")
+                             f"{schedule.stages} stages: pass one module and one mesh for each stage")
         self._optimizer, self._clip_norm, self._checkpoint = optimizer, clip_norm, checkpoint
         last = len(modules) - 1
         self._modules = [_Module(i, each, loss if i == last else None) for i, each in enumerate(modules)]
@@ -191,8 +191,8 @@ class Pipeline:
         for module in self._modules:
             for own, parameter in module.parameters.items():
                 if parameter.value is not self._values[id(parameter)]:
-                    raise ValueError(f"[torch] {own} of stage {module.number} was changed: make another Pipeline, to "
-                                     "which the new values are known")
+                    raise ValueError(f"[torch] {own} of stage {module.number} was changed: make another Pipeline, "
+                                     "which reads the new values")
         return getattr(self._pipeline, name)(self._microbatches(batch, _placed_part))
 
     def _read(self):
@@ -203,13 +203,13 @@ class Pipeline:
                 self._values[id(parameter)] = value
 
     def step(self, *batch):
-        """Takes a step of the optimizer for a batch, and returns the loss."""
+        """Runs a training step on a batch, and returns the loss."""
         loss = self._run("step", batch)
         self._read()
         return Held(loss)
 
     def backward(self, *batch):
-        """Computes the gradients for a batch, which replace those of the parameters, and returns the loss."""
+        """Computes the gradients for a batch, which replace the parameters' `grad`, and returns the loss."""
         loss = self._run("backward", batch)
         for module in self._modules:
             for name, value in self._pipeline.gradients(module.number).items():

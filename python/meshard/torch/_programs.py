@@ -75,7 +75,7 @@ def as_function(what, args, kwargs, with_values=False):
     """(function, args, kwargs) of meshard for a program of PyTorch and its arguments.
 
     The function takes parameters, buffers and the tensors among the arguments by their names. They have elements only
-    `with_values`.
+    if `with_values` is true.
     """
     if isinstance(what, PerRank):
         return what.as_function(args, kwargs, with_values)
@@ -108,7 +108,7 @@ def _of_module(what, args, kwargs):
     call = call_of(what, module, state, arguments, lambda found: results.append(found))
 
     def differentiable(*given):
-        """The function may take derivatives itself, by tensors that have them outside, too."""
+        """The function may take derivatives itself, also by tensors that require gradients outside."""
         with torch.enable_grad():
             made = call(*(each.detach().requires_grad_() if tensor.requires_grad else each
                           for each, tensor in zip(given, tensors)))
@@ -132,16 +132,16 @@ def _of_step(step, args, kwargs, with_values):
 
 
 def compare_with_marks(program, whole, *args, topology, **options):
-    """A program for ranks beside what the partitioner inserts where its inputs are only marked, as a ReportDiff.
+    """Compares a program for ranks with what the partitioner inserts for marked inputs, as a ReportDiff.
 
         f = mt.per_rank(step, mesh, in_specs=P("data"), module=model)      # model has DTensors, step has collectives
         print(mt.compare_with_marks(f, plain_step, tokens, targets, topology="v5p:2x2x2"))
 
-    `whole` is the same module or function without collectives, for whole tensors: it is called with the same arguments.
-    Each of its parameters and arguments is sharded as that of the same name is in the program; the name of the variable
-    that a function has a module in does not count. The first side of the difference is the program, the second one has
-    the marks. `options` are those of explain(). Raises ValueError for an input of the program that is split, where
-    `whole` has none with this name and shape.
+    `whole` is the same module or function without collectives, for whole tensors, and is called with the same
+    arguments. Its parameters and arguments have the shardings of the inputs of the same names in the program; the name
+    of a variable that holds a module is ignored. The first side of the difference is the program, and the second one is
+    `whole` with marks. `options` are the options of explain(). Raises ValueError if `whole` has no input with the name
+    and shape of an input that the program splits.
     """
     if not isinstance(program, PerRank):
         raise TypeError(f"[torch] expected what per_rank() returns, not a {type(program).__qualname__}")
@@ -156,12 +156,12 @@ def compare_with_marks(program, whole, *args, topology, **options):
         # A parametrized parameter, such as one that is gathered for its use, is that of the same name.
         place = places.get((re.sub(r"parametrizations\.(\w+)\.original$", r"\1", one.name), one.shape))
         if one.stacked:
-            raise ValueError(f"[torch] {one.name} has a value of each rank, so that there is no whole tensor to mark")
+            raise ValueError(f"[torch] {one.name} has one value for each rank, and no whole tensor to mark")
         if place is not None:
             names[place], shardings[place] = one.name, one.sharding
         elif not one.sharding.is_fully_replicated:
-            raise ValueError(f"[torch] {one.name} of shape {one.shape} is {one.spec} in the program, but the one of "
-                             f"whole tensors has no such input, only {', '.join(made.names)}")
+            raise ValueError(f"[torch] {one.name} of shape {one.shape} is {one.spec} in the program, but `whole` "
+                             f"has no such input, only {', '.join(made.names)}")
     marked = dataclasses.replace(made, names=names, shardings=shardings)
     written = ms.explain(program, *args, topology=topology, **options)
     return written.diff(ms.explain(marked, topology=topology, **options))
@@ -178,7 +178,7 @@ _SHARDING = re.compile(r"sdy\.sharding = #sdy\.sharding<.*?\]>")
 
 
 def module_text(what, args, kwargs):
-    """The StableHLO module of a program. Its operations are named as JAX names them, by phase and by module.
+    """The StableHLO module of a program. Operations are named by phase and by module, as in JAX.
 
     `transpose(jvp())/model/layers/0/mlp/dot_general` is a product of the backward pass of `model.layers.0.mlp`.
     """
@@ -200,7 +200,7 @@ def module_text(what, args, kwargs):
 
 
 def _with_names(text, nodes):
-    """The text with the user's lines, and operations named by phase and module, in place of numbers of nodes."""
+    """The text with the user's lines and names by phase and module, in place of numbers of nodes."""
     phases = _phases(nodes)
 
     def location(match):
@@ -222,7 +222,7 @@ def _quoted(text):
 
 
 def _phases(nodes):
-    """The prefixes of the nodes' names: what is computed from gradients is the optimizer, what they need is forward."""
+    """The prefixes of the nodes' names: gradients depend on forward nodes, and optimizer nodes on gradients."""
     forward, backward, optimizer = "jvp()/", "transpose(jvp())/", "optimizer()/"
     phases = {node: backward for node in nodes if node.meta.get("autograd_backward")}
     if phases:
@@ -240,7 +240,7 @@ def _phases(nodes):
 
 
 def _with_boundary(text, program):
-    """The text with the names of results, and with the inputs that they replace."""
+    """The text with the names of results and the inputs that these replace."""
     begin = text.index("func.func public @main(")
     end = text.index("\n", begin)
     arguments, arrow, results = text[begin:end].partition(") -> ")

@@ -1,4 +1,4 @@
-"""The collectives of torch.distributed that write to their arguments, as functional ones; see per_rank()."""
+"""Functional forms of the collectives of torch.distributed that write to their arguments; see per_rank()."""
 
 import inspect
 import traceback
@@ -14,7 +14,7 @@ from ._rank_graphs import ranks_of
 
 
 class Done:
-    """In place of the handle of an asynchronous collective, whose results are read only after wait()."""
+    """Replaces the handle of an asynchronous collective, whose results are read only after wait()."""
 
     def __init__(self, before_wait=None):
         self._before_wait = before_wait
@@ -61,7 +61,7 @@ def _same_shapes(tensors, shape, name):
 
 
 def _index(group, rank, group_rank, name, what):
-    """The place of a rank of all in a group; it may also be given as that."""
+    """The index in a group of a global rank, or the index itself if it is given as `group_...`."""
     if group_rank is not None:
         return group_rank
     ranks = ranks_of(group)
@@ -159,7 +159,7 @@ def refuse(name, place=None, cause=None):
 
 
 def refused_in(error):
-    """The function of torch.distributed that is not supported and that an error came from; None if there is none."""
+    """The unsupported function of torch.distributed that an error came from; None for other errors."""
     codes = [frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)]
     return next((code.co_name for code in codes
                  if code.co_name in _REFUSED and code.co_filename == distributed_c10d.__file__), None)
@@ -201,7 +201,7 @@ class _Exchange:
 
 
 class InPlace(TorchFunctionMode):
-    """While active, in-place collectives are functional ones, whatever name they were imported by."""
+    """While active, functional collectives replace in-place ones, by whatever name these were imported."""
 
     def __init__(self, rank_in):
         super().__init__()
@@ -244,7 +244,7 @@ class InPlace(TorchFunctionMode):
 @torch.library.custom_op("meshard::exchange", mutates_args=())
 def exchange(sent: list[torch.Tensor], targets: list[int], received: list[torch.Tensor],
              sources: list[int], group: str) -> list[torch.Tensor]:
-    """What each rank receives: sent[i] goes to rank targets[i] of the group, and result j is from rank sources[j]."""
+    """The values that each rank receives: sent[i] goes to rank targets[i] of the group, result j is sources[j]'s."""
     return [each.clone() for each in received]
 
 
@@ -255,7 +255,7 @@ def _(sent, targets, received, sources, group):
 
 @torch.library.custom_op("meshard::permute_tensor", mutates_args=())
 def permute_tensor(x: torch.Tensor, targets: list[int], group: str) -> torch.Tensor:
-    """The value of the rank whose target this rank is, of parts of one size: PyTorch's function has none for others."""
+    """The value of the rank whose target this rank is. PyTorch's function supports only parts of one size."""
     return x.clone()
 
 

@@ -1,7 +1,8 @@
-"""Graphs of one rank as graphs of every rank: process groups become axes, and numbers that differ by rank are known.
+"""Turns graphs of one rank into graphs of every rank: process groups become axes, and numbers by rank become values.
 
 PyTorch's compile_on_one_rank leaves coordinates in the graph as symbols, and what is computed from them as expressions.
-They are evaluated for every rank of the mesh: one that all ranks share is a number, another one is a value of the rank.
+They are evaluated for every rank of the mesh: a result that all ranks share becomes a number, any other one a value of
+the rank.
 """
 
 import itertools
@@ -45,10 +46,10 @@ def ranks_of(group):
 
 
 def axes_of(ranks, mesh, ordered=True):
-    """The axes of a mesh whose members a group is, the first one the most significant.
+    """The axes of a mesh along which a group runs, most significant first.
 
-    Raises ValueError if the group is not the members of some axes, and if it is `ordered` in another way than the mesh:
-    PyTorch sorts the ranks of a group, unless a mesh preserves their order.
+    Raises ValueError if no axes have the members of the group, or if the group is `ordered` and its order is not the
+    mesh's: PyTorch sorts the ranks of a group, unless a mesh preserves their order.
     """
     ids, sizes = list(mesh.device_ids), [mesh.axis_size(each) for each in mesh.axis_names]
     strides = [math.prod(sizes[i + 1:]) for i in range(len(sizes))]
@@ -91,7 +92,7 @@ def groups_along(axes, mesh):
 
 
 def stride_of(ranks, mesh):
-    """The difference of neighbors in all groups along the axes that these ranks are; None if they differ."""
+    """The difference between neighboring ranks in all groups along the axes of these ranks; None if it varies."""
     found = {b - a for group in groups_along(axes_of(ranks, mesh), mesh) for a, b in zip(group, group[1:])}
     return found.pop() if len(found) == 1 else None
 
@@ -142,7 +143,7 @@ class _Resolver:
         return node.target(*args, **kwargs)
 
     def object_of(self, node):
-        """A group or mesh that a node is; None if it is something else."""
+        """The group or mesh that a node represents; None if it is neither."""
         if node.op == "get_attr":
             from torch._library.fake_class_registry import maybe_unwrap_fake_script_object
 
@@ -207,7 +208,7 @@ class _Resolver:
             raise ValueError(f"{where(node)}{error}") from None
 
     def exchange(self, node):
-        """Rewrites the sends and receives of every rank as permutations along axes."""
+        """Rewrites sends and receives, which every rank calls, as permutations along axes."""
         sent, targets, received, sources, group = node.args
         axes = self.axes(group, node)
         groups = groups_along(axes, self.mesh) if axes else [[each] for each in self.ranks]
@@ -269,13 +270,13 @@ class _Resolver:
         return {**given, **dict(zip((each.name for each in schema), node.args)), **node.kwargs}
 
     def on_ranks(self, value):
-        """A number among arguments on each rank; None for one that is left out."""
+        """A number among arguments on each rank; None for an omitted argument."""
         if isinstance(value, torch.fx.Node):
             return self.numbers[value]
         return [value] * len(self.ranks)
 
     def slice(self, node):
-        """Rewrites slices whose place differs by rank."""
+        """Rewrites slices whose offset differs by rank."""
         name = str(node.target)
         if not name.startswith(("aten.slice", "aten.select")):
             return False
@@ -378,7 +379,7 @@ class _Resolver:
                 self.share(node)
 
     def share(self, node):
-        """A value that depends on no input is the same one on every rank."""
+        """Marks a value that depends on no input as the same on every rank."""
         with self.graph.inserting_after(node):
             made = self.graph.call_function(collectives.constant, (node, self.mesh))
         made.meta = dict(node.meta)

@@ -1,4 +1,4 @@
-"""What a program asks about its rank, as symbols that differ by rank."""
+"""The rank and coordinates that a program reads, as symbols that differ by rank."""
 
 import contextlib
 import functools
@@ -37,7 +37,7 @@ _FSDP = "Gather its parameters by collectives, or use meshard.torch.fully_shard(
 def symbolic_ranks(mesh, other):
     """While active, the rank and the coordinates that a program reads are symbols, not those of this process.
 
-    Yields the mode in which the program has to run. `other(tensor)` is the input in place of a tensor from outside.
+    Yields the mode in which the program must run. `other(tensor)` is the input that replaces a tensor from outside.
     """
     from torch.distributed import _functional_collectives, distributed_c10d
     from torch.distributed.device_mesh import DeviceMesh
@@ -62,7 +62,7 @@ def symbolic_ranks(mesh, other):
         return "nccl" if sys._getframe(1).f_code.co_filename == differentiable.__file__ else get_backend(group)
 
     def asks():
-        """The frame that computes with the rank, or None, and whether it asks through another function."""
+        """The frame that computes with the rank, or None, and whether it reads the rank through another function."""
         frame, indirect = sys._getframe(2), False
         while frame.f_code in inner:
             frame, indirect = frame.f_back, True
@@ -98,7 +98,7 @@ def symbolic_ranks(mesh, other):
         return own and [self._sym_get_coordinate(i) for i in range(self.ndim)]
 
     def with_lines(differentiate):
-        """Gradients are at the lines of what they differentiate, not at that of the call."""
+        """Gives gradients the lines of the operations that they differentiate, not the line of the call."""
 
         @functools.wraps(differentiate)
         def at_lines(tensors, *args, **kwargs):
@@ -130,7 +130,7 @@ def symbolic_ranks(mesh, other):
         found = stride_of(ranks_of(group), mesh)
         if found is None:
             raise NotImplementedError(f"{user_place()}[torch] the ranks {ranks_of(group)} of a group are not evenly "
-                                      "spaced, so one cannot compute with them: use group_src, group_dst or group_peer")
+                                      "spaced, so arithmetic on them fails: use group_src, group_dst or group_peer")
         return found
 
     def own_global_rank(group, group_rank):

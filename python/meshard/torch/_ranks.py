@@ -30,7 +30,7 @@ from .lowerings.random import keys_from, needs_key, new_key
 
 
 def simulated_device_mesh(mesh, device_type="cpu"):
-    """The DeviceMesh of a mesh with process groups in which this process is one rank and no other one exists.
+    """The DeviceMesh of a mesh, with process groups in which this process is one rank and no other rank exists.
 
     Starts PyTorch's fake process group, whose collectives move nothing, unless a process group exists.
     """
@@ -50,7 +50,7 @@ def simulated_device_mesh(mesh, device_type="cpu"):
 
 
 def _without_tokens(module, count):
-    """Removes the inputs and results by which PyTorch orders effects: collectives have none here."""
+    """Removes the inputs and results by which PyTorch orders effects, which collectives do not have here."""
     placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
     output = next(node for node in module.graph.nodes if node.op == "output")
     output.args = (type(output.args[0])(output.args[0][count:]),)
@@ -69,7 +69,7 @@ _OF_MESHES = (_rank_symbols.__file__, *(os.path.join(os.path.dirname(dist.__file
 
 
 class _OuterTensors(OuterTensors):
-    """Also DTensors and the values of each rank; not the ranks that device meshes have."""
+    """Includes DTensors and values of each rank, and excludes the tensors of ranks inside device meshes."""
 
     current = None
 
@@ -155,8 +155,8 @@ def _capture(function, inputs, mesh):
     except TypeError as error:
         if "LocalTensor" not in str(error):
             raise
-        raise TypeError(f"{place_in(error)}[torch] a value of each rank from outside is used by a function that cannot "
-                        "be given another one: pass it as an argument, or its module as module=") from error
+        raise TypeError(f"{place_in(error)}[torch] a value of each rank comes from outside by a name that cannot be "
+                        "replaced: pass it as an argument, or its module as module=") from error
     return keep_batches(for_every_rank(module, mesh)), written, outer, tensors
 
 
@@ -191,14 +191,14 @@ def _local_shape(shape, spec, mesh, name):
     for d, axes in enumerate(_split_axes(spec, mesh, len(shape))):
         count = math.prod(mesh.axis_size(each) for each in axes)
         if shape[d] % count:
-            raise ValueError(f"[torch] {name}: {count} ranks do not divide dimension {d} of {tuple(shape)} evenly, so "
-                             "the ranks are not one program")
+            raise ValueError(f"[torch] {name}: {count} ranks do not divide dimension {d} of {tuple(shape)} evenly, and "
+                             "one program needs equal parts: pad the dimension")
         local.append(shape[d] // count)
     return tuple(local)
 
 
 def _whole(ranks, spec, mesh, name):
-    """The value whose parts the ranks have: a tensor [rank, ...] in mesh order. Ranks with the same part must agree."""
+    """The whole value of the ranks' parts, a tensor [rank, ...] in mesh order. Ranks of the same part must agree."""
     split = _split_axes(spec, mesh, ranks.ndim - 1)
     shape = [n * math.prod(mesh.axis_size(each) for each in axes) for n, axes in zip(ranks.shape[1:], split)]
     made, first = ranks.new_empty(shape), {}
@@ -223,7 +223,7 @@ def _is_dtensor(tensor):
 
 
 class _Input:
-    """An input of a program: what each rank has of it, and how this is written as one value of a mesh."""
+    """An input of a program: the part of each rank, and how the parts form one value of a mesh."""
 
     def __init__(self, tensor, spec, mesh, name):
         self.name, self.mesh, self.dtype, self.requires_grad = name, mesh, tensor.dtype, tensor.requires_grad
@@ -232,7 +232,7 @@ class _Input:
         self.spec, self.is_local = spec, _is_local(local)
         if self.dtensor is not None:
             if spec is not None:
-                raise ValueError(f"[torch] {name} is a DTensor: its placements say how it is sharded, not in_specs")
+                raise ValueError(f"[torch] {name} is a DTensor, sharded by its placements: leave it out of in_specs")
             own = mesh_of(tensor.device_mesh)
             if list(own.device_ids) != list(mesh.device_ids) or list(own.axis_names) != list(mesh.axis_names):
                 if not all(type(each).__name__ in ("Shard", "Replicate") for each in tensor.placements):
@@ -249,7 +249,7 @@ class _Input:
             mark = sharding_of(tensor)
             self.spec = mark.spec if mark is not None else ms.P()
         if self.is_local and len({tuple(each.shape) for each in local._local_tensors.values()}) != 1:
-            raise ValueError(f"[torch] {name}: the ranks have parts of different sizes, so they are not one program")
+            raise ValueError(f"[torch] {name}: the ranks have parts of different sizes: pad them to one size")
         self.local_shape = tuple(next(iter(local._local_tensors.values())).shape) if self.is_local else \
             tuple(local.shape) if self.dtensor is not None else _local_shape(tensor.shape, self.spec, mesh, name)
         if self.spec is not None and self.dtensor is not None and \
@@ -285,7 +285,7 @@ class _Input:
         return ms.device_put(to_meshard(whole), self.sharding)
 
     def argument(self, local):
-        """What the program is called with, for one rank's tensor."""
+        """The argument of the program for one rank's tensor."""
         if self.dtensor is None:
             return local.detach().requires_grad_(True) if self.requires_grad else local
         from torch.distributed.tensor import DTensor
@@ -293,7 +293,7 @@ class _Input:
         return DTensor(local, self.dtensor, requires_grad=self.requires_grad)
 
     def write(self, tensor, ranks):
-        """Writes what the program wrote: a tensor [rank, ...] in mesh order."""
+        """Updates the input with the value that the program wrote, a tensor [rank, ...] in mesh order."""
         with torch.no_grad():
             local = tensor._local_tensor if self.dtensor is not None else tensor
             if self.is_local:
@@ -306,7 +306,7 @@ class _Input:
 def _flatten_results(result):
     """The leaves of a result, and its structure.
 
-    Raises TypeError for an object that may have tensors inside where they are not seen.
+    Raises TypeError for an object that may contain tensors that cannot be found.
     """
     leaves, structure = pytree.tree_flatten(result)
     for path, leaf in pytree.tree_flatten_with_path(result)[0]:
@@ -363,7 +363,7 @@ class _Program:
         self._run = ms.jit(self.record)
 
     def is_current(self):
-        """Whether the tensors from outside are of the types that the program was recorded for."""
+        """Whether the tensors from outside have the types for which the program was recorded."""
         return self._outer_keys == [_Input(each, None, self._mesh, "").key() for each in self.outer]
 
     def record(self, *values, key=None):
@@ -464,7 +464,7 @@ class PerRank:
 
 
 def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
-    """A program that is written for one rank of many, as one program over a mesh: a manual region over all its axes.
+    """Turns a program that is written for one rank into one program over a mesh: a manual region over all its axes.
 
         device_mesh = mt.simulated_device_mesh(mesh)                 # mesh = ms.Mesh({"data": 2, "model": 4})
 
@@ -479,29 +479,28 @@ def per_rank(function, mesh, in_specs=None, out_specs=None, *, module=None):
     `function` is a function, a module or a method of one. It may use DTensor, functional collectives, and those of
     torch.distributed over process groups whose ranks are those along some axes of the mesh. It is captured on one rank
     of PyTorch's fake process group; no process is started. Rank r is the device r of the mesh. The parameters and
-    buffers of the module, or of `module`, are inputs, and so are tensors from closures. What each rank gets of an
-    input:
-    - of a plain tensor, the part that its spec gives it: a P for all arguments, or a tuple of them that follows the
-      arguments from the top; None: as mark_sharding() marked it, or all of it on every rank;
+    buffers of the module, or of `module`, are inputs, and so are tensors from closures. Each rank receives:
+    - of a plain tensor, the part that its spec selects. `in_specs` is a P for all arguments, or a tuple that mirrors
+      the arguments; None: the tensor's mark, or without a mark the whole tensor on every rank;
     - of a DTensor, its own part. To run, a DTensor that is sharded must be made inside LocalTensorMode, which keeps the
       parts of all ranks; to explain, the part of one rank is enough;
     - of a LocalTensor, the rank's value.
 
     A plain result is a tensor with the values of all ranks, [rank, ...] in mesh order, or with `out_specs` the whole
-    tensor of which the ranks have parts. A DTensor results in the whole tensor, too. Inputs that the function writes to
-    are written: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function: what
-    backward() leaves in `.grad` of a parameter is not seen outside.
+    tensor of which the ranks have parts. A DTensor also becomes a whole tensor. Inputs that the function writes to are
+    updated: LocalTensors for each rank, others as whole tensors. Gradients are computed inside the function: `.grad` of
+    a parameter, which backward() sets, is not visible outside.
 
     All ranks draw the same random numbers, as after the same torch.manual_seed().
 
-    Collectives of torch.distributed that write to their arguments are those of functional collectives; the handle of an
-    asynchronous one has wait(). isend() and irecv(), alone or in batch_isend_irecv(), are permutations: every rank of a
-    group has to do both before it waits. A broadcast is the sum of one rank's value and zeros. A reduce() leaves the
-    other ranks' values as they were.
+    Collectives of torch.distributed that write to their arguments become functional collectives; the handle of an
+    asynchronous one has only wait(). isend() and irecv(), alone or in batch_isend_irecv(), become permutations: every
+    rank of a group must call both before it waits. A broadcast is the sum of one rank's value and zeros. A reduce()
+    leaves the other ranks' values as they were.
 
     Coordinates and ranks (get_rank(), get_local_rank()) are values that differ by rank. Python code that branches on
     them or on elements of tensors, parts of different sizes, what only one rank has (gather, scatter, send, recv), and
-    collectives of Python objects are not supported: they raise an error that names the line. A branch on an environment
-    variable such as RANK is recorded as this process takes it.
+    collectives of Python objects are not supported: they raise an error that names the line. Of a branch on an
+    environment variable such as RANK, the side that this process takes is recorded.
     """
     return PerRank(function, mesh, in_specs, out_specs, module)

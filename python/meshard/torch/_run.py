@@ -25,7 +25,7 @@ _numbered = contextvars.ContextVar("the nodes that are recorded at their numbers
 
 @contextlib.contextmanager
 def numbered():
-    """While active, nodes are recorded at lines of NUMBERS: line i is the node i - 1 of the list that this yields."""
+    """While active, nodes are recorded at lines of NUMBERS: line i is node i - 1 of the yielded list."""
     nodes = []
     token = _numbered.set(nodes)
     try:
@@ -40,7 +40,7 @@ def _at(function, args, kwargs):
 
 @functools.lru_cache(maxsize=4096)
 def _caller_at(file, line, name):
-    """A function that calls another one, and whose code appears at this line: operations are recorded there."""
+    """A function that calls another one and whose code has this line, where operations are then recorded."""
     first = _at.__code__.co_firstlineno
     call = next(l for *_, l in _at.__code__.co_lines() if l and l > first)
     code = _at.__code__.replace(co_filename=file, co_name=name, co_firstlineno=line - (call - first))

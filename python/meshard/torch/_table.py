@@ -18,7 +18,7 @@ NEED_NODE = set()
 def lowers(*names, with_node=False):
     """Registers a function as the lowering of these overloads; "aten.relu" means "aten.relu.default".
 
-    With `with_node`, the function receives the torch.fx.Node as the keyword `node`: it depends on more than values.
+    With `with_node`, the function receives the torch.fx.Node as the keyword `node`, as it depends on more than values.
     """
 
     def register(function):
@@ -39,9 +39,9 @@ RESULTS = {}
 
 
 def results_of(*names):
-    """Registers a function of tensors without elements, which returns such results of these overloads.
+    """Registers a function that computes the results of these overloads for tensors without elements.
 
-    It is for overloads whose results PyTorch takes to depend on elements in their sizes, although they do not.
+    It is for overloads whose sizes PyTorch wrongly treats as dependent on elements.
     """
     def register(function):
         RESULTS.update((full_name(name), function) for name in names)

@@ -25,7 +25,7 @@ from .lowerings.random import keys_from, needs_key, new_key
 
 
 def targets_of(loss):
-    """How many of the last positional arguments of a step belong to the loss: all that it takes but the first."""
+    """How many of a step's last positional arguments are the loss's: all of its parameters except the first."""
     function = loss.forward if isinstance(loss, torch.nn.Module) else loss
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     needed = [p for p in inspect.signature(function).parameters.values()
@@ -44,13 +44,14 @@ class TrainStep:
 
     def __init__(self, model, loss, optimizer, before_update, accumulate, scaler):
         if accumulate < 1:
-            raise ValueError(f"[torch] accumulate={accumulate}: it is the number of calls for each update")
+            raise ValueError(f"[torch] accumulate={accumulate} must be at least 1, the number of calls for each update")
         if any(group.get("differentiable") for group in optimizer.param_groups):
-            raise ValueError("[torch] an optimizer with differentiable=True cannot train parameters, which are leaves")
+            raise ValueError("[torch] an optimizer with differentiable=True cannot train parameters: pass "
+                             "differentiable=False")
         self._needs_closure = _needs_closure(optimizer)
         if self._needs_closure and (accumulate > 1 or scaler is not None):
             raise ValueError(f"[torch] {type(optimizer).__name__} evaluates the loss itself: accumulate= and scaler= "
-                             "are not possible with it")
+                             "do not apply to it, so leave them out")
         self._model, self._loss, self._optimizer, self._before = model, loss, optimizer, before_update
         self._accumulate, self._scaler = accumulate, scaler
         self._pending = 0  # calls since the last update
@@ -68,7 +69,7 @@ class TrainStep:
         return loss
 
     def _evaluate(self, args, kwargs):
-        """The loss, as the closure of an optimizer: the gradients are the parameters'."""
+        """Computes the loss as the closure of an optimizer does: the gradients become the parameters' `grad`."""
         loss = self._run(args, kwargs, adds=False, updates=False)
         if self._before is not None:
             self._before([each for each in self._state.parameters if each.requires_grad])
@@ -90,7 +91,7 @@ class TrainStep:
         return program.run(state, inputs)
 
     def _captured(self, inputs, structure, added, updates):
-        """A program for these inputs. States that the optimizer lacks are made before, if that changes no step."""
+        """A program for these inputs. States that the optimizer lacks are created first, if that changes no step."""
         state = self._state
         with_gradient = frozenset(i for i, each in enumerate(state.parameters) if each.requires_grad)
         if not self._made and not self._needs_closure:
@@ -113,8 +114,8 @@ class TrainStep:
     def program_of(self, args, kwargs, with_values):
         """(program, names of its inputs, inputs, names of its results, shardings of the state) for these arguments.
 
-        It is the next step's, or without values that of all steps after the first, in which an optimizer makes its
-        state; with accumulation, that of a step of one call.
+        It is the program of the next step. Without values, it is the program of all steps after the first, in which an
+        optimizer creates its state, and of one call per step if gradients accumulate.
         """
         inputs, structure = pytree.tree_flatten((args, kwargs))
         state = _State(self._model, self._optimizer, self._scaler)
@@ -139,7 +140,7 @@ class TrainStep:
 class _State:
     """The tensors that a step reads and writes: parameters, buffers, and the state of the optimizer.
 
-    `number` stands for everything else of the model and the optimizer that a program depends on.
+    `number` represents everything else in the model and the optimizer that a program depends on.
     """
 
     def __init__(self, model, optimizer, scaler):
@@ -158,13 +159,13 @@ class _State:
         return tuple(i for i, each in enumerate(self.parameters) if each.grad is not None) if adds else ()
 
     def _objects(self):
-        """The parameters of the optimizer and what it keeps for each of them."""
+        """The parameters of the optimizer and its state for each of them."""
         state = self.optimizer.state
         return chain(*(group["params"] for group in self.optimizer.param_groups), (state,), state.values(),
                      chain.from_iterable(map(dict.values, state.values())))
 
     def _option_values(self):
-        """The options of each group. Those that are tensors are part of the program, too."""
+        """The options of each group; a program also depends on options that are tensors."""
         return [[(name, number_of(option)) for name, option in group.items() if name not in RATES]
                 for group in self.optimizer.param_groups]
 
@@ -194,7 +195,7 @@ class _State:
         self.number = self._numbers.setdefault(key, len(self._numbers))
 
     def add_first(self, before_update, with_gradient):
-        """Makes the states from which the first step of an optimizer is the same program as all others, if it has them.
+        """Creates the states that make an optimizer's first step the same program as all others, if such states exist.
 
         Returns (parameter, name, state) of each. `with_gradient` has the indices of the parameters with a gradient.
         """
@@ -235,14 +236,14 @@ class _State:
         return [*self._tensors, self.scaler._scale, self.scaler._growth_tracker]
 
     def slot_sharding(self, i, value):
-        """How a state of the optimizer is sharded: as its parameter, or further, if it has its shape."""
+        """The sharding of a state with its parameter's shape: by set_state_sharding(), or else the parameter's."""
         parameter = self.in_groups[i]
         if value.shape != parameter.shape:
             return None
         return state_sharding_of(parameter) or sharding_of(parameter)
 
     def shardings(self):
-        """What the tensors are marked with; the optimizer's states as their parameters, if they have their shape."""
+        """The marks of the tensors; states of their parameters' shapes have the parameters' marks."""
         states = self._tensors[len(self.module.tensors):]
         return [*map(sharding_of, self.module.tensors),
                 *(sharding_of(each) or self.slot_sharding(i, each) for each, (i, _) in zip(states, self.slots)),
@@ -265,7 +266,7 @@ class _StepProgram:
     """The program of one signature.
 
     It adds to the gradients of the parameters with the indices `added`, and returns gradients unless it `updates`.
-    `made` has (index of the parameter, name) of each state that the optimizer makes in its first step.
+    `made` has (index of the parameter, name) for each state that the optimizer creates in its first step.
     """
 
     def __init__(self, step, state, inputs, structure, added, updates):
@@ -304,7 +305,7 @@ class _StepProgram:
 
     @contextlib.contextmanager
     def with_made_state(self, state):
-        """While active, the optimizer has the state that the step makes, without elements."""
+        """While active, the optimizer has the state that the step creates, without elements."""
         kept = state.optimizer.state
         results = next(iter(reversed(self.graph.module.graph.nodes))).args[0]
         made = type(kept)(kept.default_factory, {parameter: dict(own) for parameter, own in kept.items()})
@@ -334,7 +335,7 @@ class _StepProgram:
         scale = tensors[-2] if scaler is not None and scaler.is_enabled() else None
 
         def loss_and_gradients(*args, **kwargs):
-            """Also the backward pass is in the model's place: checkpoints run parts of it again there."""
+            """The backward pass also runs with replaced tensors: checkpoints rerun parts of the model."""
             own_args = len(args) - step._targets
             loss = step._loss(step._model(*args[:own_args], **kwargs), *args[own_args:])
             whole = loss if step._accumulate == 1 else loss / step._accumulate
@@ -417,7 +418,7 @@ class _StepProgram:
         return Held(loss)
 
     def _place_states(self, state, tensors):
-        """Places the states that are in host memory as they are after a step: made before the first, or loaded."""
+        """Places states that are in host memory (created before the first step, or loaded) as after a step."""
         first = len(state.module.tensors)
         on_host = [i for i in range(first, first + len(state.slots)) if type(tensors[i]) is torch.Tensor]
         mesh = next((each.mesh for each in self._shardings if each is not None), None) if on_host else None
@@ -450,7 +451,7 @@ def _unscale(gradients, scale):
 
 
 def _update_scale(scaler, found, before, after, scale, growth_tracker):
-    """What GradScaler does after a step: no update where gradients are not finite, and another scale."""
+    """GradScaler's work after a step: it skips the update if gradients are not finite, and adjusts the scale."""
     with torch.no_grad():
         for old, new in zip(before, after):
             new.copy_(torch.where(found != 0, old, new))
@@ -461,11 +462,10 @@ def _update_scale(scaler, found, before, after, scale, growth_tracker):
 def shard_state(optimizer, mesh, axis=None):
     """Splits the states of an optimizer over an axis, besides the axes that split their parameters (ZeRO).
 
-    Returns the optimizer. A state that has its parameter's shape is split in the first dimension that the axis divides
-    and that no other axis splits, as fully_shard() splits parameters; one without such a dimension stays as its
-    parameter.
-    The compiler scatters gradients for the update, and gathers what it gave. `axis` may be left out for a mesh with one
-    axis.
+    Returns the optimizer. A state of its parameter's shape is split along the first dimension that the axis divides and
+    that no other axis splits, as fully_shard() splits parameters; a state without such a dimension is sharded as its
+    parameter. The compiler scatters gradients for the update, and gathers its results. `axis` may be left out for a
+    mesh with one axis.
     """
     mesh, axis = with_axis(mesh, axis)
     for group in optimizer.param_groups:
@@ -482,29 +482,29 @@ def shard_state(optimizer, mesh, axis=None):
 
 
 def train_step(model, loss, optimizer, *, before_update=None, accumulate=1, scaler=None):
-    """A function that trains `model` for one step in one compiled program, and returns the loss.
+    """Makes a function that trains `model` for one step, in one compiled program, and returns the loss.
 
         step = train_step(model, torch.nn.functional.cross_entropy, torch.optim.AdamW(model.parameters()))
         for images, labels in data:
             value = step(images, labels)
 
-    The step's arguments are the model's, followed by those of `loss` after the first: a loss of (output, target) takes
-    the last one. A loss of the output alone, such as `lambda output: output.loss`, leaves all arguments to the model.
-    `before_update` is called between the backward pass and the update with the parameters, whose gradients it may
-    change: `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
+    The step takes the arguments of the model, then the arguments of `loss` except the output: for a loss of (output,
+    target), the last argument is the target. With a loss of the output alone, such as `lambda output: output.loss`, all
+    arguments are the model's. `before_update` is called between the backward pass and the update with the parameters,
+    whose gradients it may change: `lambda parameters: torch.nn.utils.clip_grad_norm_(parameters, 1.0)`.
 
     With `accumulate=k`, each call takes one micro-batch and adds the gradients of `loss / k`; every k-th call updates.
-    Until then the gradients are the parameters' `grad`, on the devices. The returned loss is that of the call.
+    Until then the gradients are the parameters' `grad`, on the devices. Each call returns the loss of its micro-batch.
     `scaler`, a torch.amp.GradScaler, scales the loss and skips updates whose gradients are not finite; its scale is
     updated by the program.
 
     Parameters, buffers and the optimizer's state stay on the devices, sharded as the parameters are marked; PyTorch
     reads them from there when it needs them (state_dict, printing, another forward pass). The learning rate is an input
-    of the program, so that schedulers cost nothing; another value of another option is another program. An optimizer
+    of the program, so that schedulers need no other program; a new value of any other option compiles one. An optimizer
     that evaluates the loss itself (LBFGS) runs in Python, with a program for the loss and its gradients.
 
     Raises ValueError for an optimizer whose parameters are not the model's, and NotImplementedError at the first call
-    for one that counts steps with numbers of Python.
+    for an optimizer that counts steps in Python numbers.
 
     >>> model = torch.nn.Linear(4, 2)
     >>> step = mt.train_step(model, torch.nn.functional.mse_loss, torch.optim.SGD(model.parameters(), lr=0.1))

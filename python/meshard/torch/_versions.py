@@ -1,4 +1,4 @@
-"""The versions of PyTorch that work."""
+"""The supported versions of PyTorch."""
 
 import torch
 

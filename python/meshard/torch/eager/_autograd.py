@@ -1,4 +1,4 @@
-"""What PyTorch's autograd needs of a device that is registered in Python."""
+"""The parts that PyTorch's autograd needs from a device that is registered in Python."""
 
 import threading
 
@@ -10,10 +10,10 @@ _failures = []
 
 
 def guard(device_type):
-    """PyTorch's guard of a device; for each node of a backward pass, PyTorch asks it for the device's type.
+    """A device guard of PyTorch. For each node of a backward pass, PyTorch reads the device's type from it.
 
-    It also asks while an exception of Python, such as one of a hook, leaves a node. A call of Python then fails,
-    because the exception is set, and PyTorch ends the process. So the guard takes the exception, and Engine raises it.
+    PyTorch also does so while a Python exception, such as one of a hook, propagates out of a node. Calling Python with
+    an exception set fails, and PyTorch then ends the process. So the guard takes the exception, and Engine raises it.
     """
 
     class Guard(torch._C._acc.DeviceGuard):
@@ -31,8 +31,8 @@ def guard(device_type):
 class Engine(type(Variable._execution_engine)):
     """PyTorch's engine of backward passes, which raises the exceptions that the guard has taken.
 
-    A pass runs in the thread that asks for it, as on the CPU: recording would gain nothing from the thread that PyTorch
-    has for each other device, and what it records has the line of the call.
+    A pass runs in the calling thread, as on the CPU. Recording would gain nothing from PyTorch's thread for each
+    device, and this way recorded operations have the line of the call.
     """
 
     def run_backward(self, *args, **kwargs):

@@ -41,7 +41,7 @@ def _handled(name):
 
 
 def _register_linear(library, key):
-    """Makes linear() one operation, with one for its derivatives, as PyTorch does for devices with a kernel for it.
+    """Makes linear() one operation, and its derivatives another, as PyTorch does for devices with such a kernel.
 
     Otherwise it is six, or nine with the derivatives. PyTorch's derivative of the whole has no forward mode.
     """
@@ -95,7 +95,7 @@ def _overload(packet, overload):
 
 
 def _makes_tensors(overload):
-    """Whether an operation has a device and takes no tensors."""
+    """Whether an operation takes a device and no tensors."""
     types = {each.name: str(each.type) for each in overload._schema.arguments}
     return "device" in types and not any("Tensor" in each for each in types.values())
 

@@ -1,4 +1,4 @@
-"""What PyTorch takes from a device that is registered in C++, or does only on the CPU: this device has other ways."""
+"""Replacements for features that PyTorch has only on the CPU or for devices that are registered in C++."""
 
 import torch
 
@@ -11,7 +11,7 @@ class _Generators(type(torch._C.Generator)):
 def register(name):
     """Makes torch.Generator(device=name) a generator of the CPU, and pin_memory() a copy; returns what must be kept.
 
-    Random numbers of the device begin with a generator of the CPU. Memory of the host need not be pinned for it.
+    The device's random numbers start from a generator of the CPU, and it needs no pinned host memory.
     """
     class Generator(torch._C.Generator, metaclass=_Generators):
         __doc__ = torch._C.Generator.__doc__

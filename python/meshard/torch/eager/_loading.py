@@ -8,7 +8,7 @@ import torch
 
 
 class _HostStorage(torch.UntypedStorage):
-    """Elements on the host, of which torch.load makes tensors of the device."""
+    """Elements on the host, from which torch.load makes tensors of the device."""
 
     place = None
 
@@ -29,7 +29,7 @@ _is_moving = contextvars.ContextVar("a module that contains this one is moved", 
 
 
 def _shared(module):
-    """The places, as (module, name), of each parameter that several modules, or names, have."""
+    """For each parameter that several modules or names share, all its places as (module, name)."""
     places = collections.defaultdict(list)
     for each in module.modules():
         for name, parameter in each._parameters.items():
@@ -39,7 +39,7 @@ def _shared(module):
 
 
 def _keeping_shared(apply):
-    """Module._apply(), after which parameters that were shared still are: PyTorch makes one for each place."""
+    """Module._apply() that keeps shared parameters shared, where PyTorch makes one for each place."""
 
     @functools.wraps(apply)
     def applied(module, *args, **kwargs):
@@ -58,7 +58,7 @@ def _keeping_shared(apply):
 
 
 def register(place):
-    """Registers how torch.load makes tensors of the device of those of the CPU in a file, and how modules move."""
+    """Registers how torch.load turns CPU tensors of a file into tensors of the device, and how modules move."""
     torch.nn.Module._apply = _keeping_shared(torch.nn.Module._apply)
     torch.serialization.register_package(9, lambda storage: None, lambda storage, location: _loaded(
         place, storage, location))

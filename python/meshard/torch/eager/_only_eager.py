@@ -1,6 +1,6 @@
 """Operations of PyTorch, most of them of backward passes, that only eager programs on a device call.
 
-They are those of recurrent cells, and of losses and activations that are taken apart elsewhere.
+They belong to recurrent cells, and to losses and activations that are decomposed in captured programs.
 """
 
 import torch

@@ -1,4 +1,4 @@
-"""What each operation of PyTorch does on the device: recorded by its lowering, a view, a write, or PyTorch's parts."""
+"""Handlers of PyTorch's operations on the device: a lowering, a view, a write, or PyTorch's decomposition."""
 
 import functools
 
@@ -34,7 +34,7 @@ def results_of(made):
 
 
 def with_strides(made, args, kwargs):
-    """Elements of an operation that keeps the order of dimensions that its arguments have in memory."""
+    """The result of an operation that keeps the order in memory of its arguments' dimensions."""
     if isinstance(made, ms.Tensor) and kwargs.get("memory_format") in (None, torch.preserve_format):
         tensors = [each for each in args if isinstance(each, torch.Tensor) and each.shape == made.shape]
         if not all(each.is_contiguous() for each in tensors):
@@ -100,7 +100,7 @@ def _recorded(func, lowering):
 
 
 def _check(func, args, kwargs):
-    """Raises what PyTorch says of wrong arguments: its kernels for tensors without elements check them."""
+    """Raises PyTorch's errors for wrong arguments, which its kernels for tensors without elements check."""
     if _tensors.is_as_torch_xla[0]:
         return
     try:
@@ -135,7 +135,7 @@ def _to_device(made):
 
 
 def _evaluated(func, args, kwargs):
-    """The results of an operation that the host computes, because their sizes, or Python's next step, need elements."""
+    """The results of an operation that the host computes, because their sizes, or Python code, depend on elements."""
     return _to_device(func(*_on_host(args), **_on_host(kwargs)))
 
 
@@ -187,7 +187,7 @@ def _is_negative_part(tensor, dim, index):
 
 
 def _places_of(func):
-    """A function that asks PyTorch once for the sizes, strides, offset and dtype of each kind of view."""
+    """A function that computes the sizes, strides, offset and dtype of each kind of view once, by PyTorch."""
     known = {}
 
     def places(tensor, rest, kwargs):
@@ -222,7 +222,7 @@ def _strided_view(func, replaced):
 
 
 def _signs_of(tensor):
-    """The steps that a view of the storage needs, to have the signs of a tensor."""
+    """The steps that give a view of the storage the signs of a tensor."""
     is_conj, is_neg = _tensors.signs(tensor._steps)
     if is_conj:
         yield _tensors.Conjugation(ms.conj, lambda whole, value: ms.conj(value))
@@ -231,7 +231,7 @@ def _signs_of(tensor):
 
 
 def _as_dtype(tensor):
-    """The steps from the elements of a storage to those of another dtype that a view of it has."""
+    """The steps from the elements of a storage to the elements of a view with another dtype."""
     own, dtype = to_torch(tensor._storage.value.dtype), tensor.dtype
     if own == dtype:
         return ()
@@ -283,7 +283,7 @@ def _strides_in_place(func):
 
 
 def _composite(function, returns_new=False):
-    """The handler of an operation that a function of tensors of the device takes apart."""
+    """The handler of an operation that a function decomposes into others on tensors of the device."""
     values = repeating(lambda args, kwargs: function(*args, **kwargs), with_views=True, returns_new=returns_new)
 
     def handler(args, kwargs):
@@ -350,7 +350,7 @@ def _clone(args, kwargs):
 
 
 def _has_elements_of(source, target):
-    """Whether both are all elements of one storage: what PyTorch does not know of tensors that it reshaped for out=."""
+    """Whether both are all elements of one storage, which PyTorch cannot see for tensors that it reshaped for out=."""
     return isinstance(source, DeviceTensor) and source._storage is target._storage \
         and source.numel() == target.numel() and source.is_contiguous() and target.is_contiguous()
 
@@ -406,7 +406,7 @@ def _pinned(args, kwargs):
 
 
 def _set(args, kwargs):
-    """Makes a tensor have the elements of another one, or of a host storage at some places, as torch.load does."""
+    """Gives a tensor the elements of another one, or of a host storage at some places, as torch.load does."""
     tensor, source, *places = args
     if isinstance(source, torch.UntypedStorage):
         offset, size, stride = places if places else (0, (source.nbytes() // tensor.element_size(),), (1,))

@@ -15,7 +15,7 @@ from . import _autocast, _autograd, _factories, _host, _loading, _tensors
 
 
 class _Module:
-    """What PyTorch asks a device's module for: torch.meshard."""
+    """The module that PyTorch requires of a device: torch.meshard."""
 
     @staticmethod
     def is_available():
@@ -70,8 +70,8 @@ def device():
     """The device "meshard" of PyTorch. The first call registers it; a process can have only one device of this kind.
 
     In a process with the names of torch_xla (meshard.torch.xla), it is the device "xla". From then on, meshard's
-    advice, such as that a line compiles another program in each step, is a UserWarning; `ms.set_advice_handler()`
-    replaces that.
+    advice, such as that a line compiles another program in each step, is reported as a UserWarning, unless
+    `ms.set_advice_handler()` sets another handler.
     """
     if _library:
         return torch.device(_tensors.DEVICE.type)
@@ -122,8 +122,9 @@ def _with_strides(tensor, *places):
 def _guard_xla():
     """Tells PyTorch that the type "xla" has a device.
 
-    Autograd and `to` ask the type's device guard, which torch_xla registers in C++. Python can make guards, but
-    PyTorch registers them only for the type PrivateUse1: this one is moved to its place in PyTorch's table.
+    Autograd and `to` use the type's device guard, which torch_xla registers in C++. Python can make guards, but PyTorch
+    registers them only for the type PrivateUse1: this function moves the guard to the place of "xla" in PyTorch's
+    table.
     """
     xla, private = int(_TYPES.XLA), int(_TYPES.PrivateUse1)
     library = ctypes.CDLL(os.path.join(torch.__path__[0], "lib", "libc10.so"))
@@ -146,7 +147,7 @@ def _keep(guard):
 
 
 def sync(*tensors):
-    """Computes what is recorded for these tensors, or for all that are alive, and waits for it."""
+    """Computes the recorded operations of these tensors, or of all live tensors, and waits for the results."""
     ms.block_until_ready([each.value for each in tensors] if tensors else _tensors.recorded_values())
     if not tensors:
         ms.block_until_ready()  # what is launched already

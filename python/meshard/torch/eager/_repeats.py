@@ -1,4 +1,4 @@
-"""Operations that record again what they recorded for arguments of the same types and numbers."""
+"""Operations that replay what they recorded for arguments of the same types and numbers."""
 
 import torch
 
@@ -13,12 +13,12 @@ _CONSTANTS = (torch.dtype, torch.layout, torch.memory_format, torch.device, str)
 
 
 def repeating(function, with_views, returns_new=False):
-    """`function(args, kwargs)`, which makes new tensors, of meshard or of the device.
+    """A replaying form of `function(args, kwargs)`, which makes new tensors, of meshard or of the device.
 
-    What it has recorded is recorded again, as tensors of meshard, for arguments of the same types, shapes and numbers;
-    not what depends on elements that it read, on random numbers, or on tensors besides its arguments. `with_views`: it
-    takes tensors of the device, so that it also depends on what these are views of; otherwise only on their values.
-    `returns_new`: what it returns of its arguments may be a copy.
+    Recorded operations are replayed, as tensors of meshard, for arguments of the same types, shapes and numbers, except
+    if they depend on elements that were read, on random numbers, or on tensors other than the arguments. `with_views`:
+    the function takes tensors of the device, so that it also depends on what these are views of; otherwise only on
+    their values. `returns_new`: a returned argument may be a copy.
     """
     calls = RepeatedCalls(DeviceTensor, Step, _CONSTANTS, with_views)
     find = calls.find
@@ -52,9 +52,9 @@ def _device_tensors(given):
 
 
 def _form(made, tensors, storages, given):
-    """Results with numbers in place of tensors, which are appended to `tensors`; False if they are not new ones.
+    """Results with numbers in place of tensors, which are appended to `tensors`; False if a tensor is not new.
 
-    New ones have none of these storages, and no marks but those of what was `given`.
+    A new tensor has none of these storages, and only marks of the `given` tensors.
     """
     if made is None:
         return None

@@ -43,7 +43,7 @@ class Storage:
             self.list()
 
     def list(self):
-        """Notes that the value may only be recorded so far."""
+        """Registers the storage as one whose value may only be recorded so far."""
         self.is_listed = True
         _recorded.append(weakref.ref(self))
         if len(_recorded) >= _most[0]:
@@ -57,7 +57,7 @@ _most = [_FEWEST]
 
 
 def recorded_values():
-    """The values that are only recorded so far, of tensors that are alive; from now on they count as computed."""
+    """The values of live tensors that are only recorded so far; from now on they count as computed."""
     alive = [storage for each in _recorded if (storage := each()) is not None]
     _recorded.clear()
     for each in alive:
@@ -68,19 +68,19 @@ def recorded_values():
 
 @functools.cache
 def _class_of_torch(kind):
-    """A class of meshard's errors that is also a RuntimeError, which PyTorch raises."""
+    """A class of meshard's errors that is also a RuntimeError, as PyTorch's errors are."""
     if issubclass(kind, RuntimeError):
         return kind
     return type(kind.__name__, (kind, RuntimeError), {"__doc__": kind.__doc__, "__module__": kind.__module__})
 
 
 def is_local(value):
-    """Whether each device has a value of its own, inside a manual region."""
+    """Whether each device has its own value, inside a manual region."""
     return value.placement.startswith("manual")
 
 
 class Step:
-    """A view of a value: how its elements are read, and how a value with them replaced is made."""
+    """A view of a value: how to read its elements, and how to make a value in which they are replaced."""
 
     __slots__ = ("read", "replaced")
 
@@ -95,7 +95,7 @@ class Conjugation(Step):
 
 
 class Negation(Step):
-    """A view whose elements are those of the CPU's memory negated, as imag of a conjugate."""
+    """A view whose elements are negated in the CPU's memory, such as imag of a conjugate."""
 
     __slots__ = ()
 
@@ -107,7 +107,7 @@ class Parts(Step):
 
 
 def signs(steps):
-    """What is_conj() and is_neg() of a view are on the CPU."""
+    """The values of is_conj() and is_neg() of such a view on the CPU."""
     is_conj = is_neg = False
     for step in steps:
         is_neg ^= type(step) is Negation
@@ -116,7 +116,7 @@ def signs(steps):
 
 
 def resolved(kind, tensor):
-    """A tensor that is not a view of this kind: a copy, where PyTorch's CPU copies."""
+    """A tensor that is not a view of this kind; a copy where PyTorch copies on the CPU."""
     return tensor.clone() if signs(tensor._steps)[kind is Negation] else tensor
 
 
@@ -160,7 +160,7 @@ class DeviceTensor(torch.Tensor):
         return self._value
 
     def write(self, value, is_uniform=False):
-        """Replaces the elements, also of tensors that share them; `is_uniform`: those that share a place are equal."""
+        """Replaces the elements, also of tensors that share them; `is_uniform`: elements at one place are equal."""
         storage, steps = self._storage, self._steps
         if not steps:
             return storage.write(value)
@@ -207,7 +207,7 @@ class DeviceTensor(torch.Tensor):
 
     @property
     def grad(self):
-        """As of any tensor; that of a marked tensor is marked as the tensor is."""
+        """The gradient, as for any tensor; the gradient of a marked tensor has its mark."""
         found = _grad.__get__(self)
         sharding = self.sharding
         if sharding is not None and isinstance(found, DeviceTensor) and found.sharding is None:
@@ -224,7 +224,7 @@ class DeviceTensor(torch.Tensor):
 
     @property
     def data(self):
-        """As of any tensor: the same elements, without a derivative."""
+        """The same elements without a derivative, as for any tensor."""
         return same_elements(self)
 
     @data.setter
@@ -237,10 +237,10 @@ class DeviceTensor(torch.Tensor):
             self._storage.list()
 
     def host(self):
-        """A CPU tensor of one's own with the elements.
+        """A new CPU tensor with a copy of the elements.
 
-        If they are only recorded, all that is recorded is computed, as one program: a step and what is read of it. The
-        rest is not waited for.
+        If they are only recorded, everything recorded is computed as one program: a step and the values read from it.
+        Only these elements are waited for.
         """
         value = self.value
         num_reads[0] += 1
@@ -283,7 +283,7 @@ class DeviceTensor(torch.Tensor):
         return self.host().tolist()
 
     def __coerce_same_metadata_as_tangent__(self, expected_metadata, expected_type=None):
-        """For AOTAutograd, which captures tensors of the device as plain ones: gradients are as it expects."""
+        """For AOTAutograd, which captures tensors of the device as plain ones: gradients need no conversion."""
         return self
 
     def __deepcopy__(self, memo):
@@ -304,7 +304,7 @@ class DeviceTensor(torch.Tensor):
 
 
 def check_device(device):
-    """Raises for a device of this type that is not there."""
+    """Raises RuntimeError for a device of this type that does not exist."""
     if device is not None and torch.device(device).index not in (None, 0):
         raise RuntimeError(f"[torch] there is no device {device}: all tensors are on {DEVICE}, and meshes say on which "
                            "of the real devices")
@@ -325,7 +325,7 @@ _find_handler = []
 
 
 def handler_of(func):
-    """The handler of an overload; what is dispatched to the device goes the same way."""
+    """The handler of an overload, which also serves calls that PyTorch dispatches to the device."""
     return _handlers.get(id(func)) or new_handler(func)
 
 
@@ -372,7 +372,7 @@ def wrap(value, sharding=None):
 
 
 def wrap_strided(value, stride):
-    """As wrap(), with the strides of a dense tensor whose dimensions are permuted."""
+    """Like wrap(), with the strides of a dense tensor whose dimensions are permuted."""
     order = sorted(range(value.ndim), key=lambda d: -stride[d])
     inverse = tuple(order.index(d) for d in range(value.ndim))
     storage = Storage(ms.permute_dims(value, tuple(order)))
@@ -384,7 +384,7 @@ def wrap_strided(value, stride):
 
 
 def adopt(tensor, other):
-    """Makes a tensor of the device what another one is: type, places and elements, which they share from now on."""
+    """Gives a tensor of the device the type, places and elements of another one; they share elements from now on."""
     _data.__set__(tensor, other)
     tensor._storage, tensor._steps, tensor._seen = other._storage, other._steps, -1
     tensor._mark = other._mark
@@ -397,7 +397,7 @@ def _set_places(tensor, *places):
 
 
 def resize(tensor, size):
-    """Gives a tensor without elements another size; what the elements are is open."""
+    """Gives a tensor without elements another size; the elements are unspecified."""
     if tensor._steps and tensor._storage.value.size:
         raise NotImplementedError("[torch] a view without elements of a tensor that has some cannot grow over them: "
                                   "write to a tensor of its own")
@@ -420,7 +420,7 @@ def places_of(like):
 
 
 def view_at(tensor, places, steps):
-    """As view_of(), with these sizes, strides, offset and dtype."""
+    """Like view_of(), with these sizes, strides, offset and dtype."""
     shape, stride, offset, dtype = places
     return _tensor(tensor._storage, steps, shape, dtype, strides=stride, storage_offset=offset)
 

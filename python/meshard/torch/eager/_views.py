@@ -1,4 +1,4 @@
-"""Views: how they are read, and how what is written to them is written to what they are views of."""
+"""Views: how to read them, and how to apply a write to them to their base."""
 
 import meshard as ms
 
@@ -7,7 +7,7 @@ from .._table import lowering_of
 
 
 class SharesPlaces(Exception):
-    """Several elements of a view are one element of what it is a view of."""
+    """Several elements of a view are one element of its base."""
 
 
 def _reshaped(whole, value, *args, **kwargs):

@@ -1,4 +1,4 @@
-"""Operations that write to their arguments: what their functional twin returns is written."""
+"""Operations that write to their arguments: they write the results of the functional overload."""
 
 import torch
 
@@ -13,7 +13,7 @@ from ._tensors import DeviceTensor, handler_of, resize, value_of
 
 
 def _checked_result(func, target, made):
-    """What an operation would write to a tensor, in that tensor's dtype."""
+    """The value that an operation would write to a tensor, in that tensor's dtype."""
     if not target._steps:
         value = target._storage.value
         if made.dtype is value.dtype and made.shape == value.shape:
@@ -37,7 +37,7 @@ def _type_name(dtype):
 
 
 def _functional(func):
-    """The overload that returns what this one writes, and the names of the arguments that it writes to."""
+    """The overload that returns the values that this one writes, and the names of the arguments that are written."""
     schema = func._schema
     written = [each.name for each in schema.arguments if each.alias_info is not None and each.alias_info.is_write]
     out = all(each.is_out for each in schema.arguments if each.name in written)
@@ -68,7 +68,7 @@ def arguments_of(func, without=()):
 
 
 def writing(func):
-    """The handler of an operation that writes to its arguments: what its functional twin returns is written."""
+    """The handler of an operation that writes the results of its functional overload to its arguments."""
     twin, written, out = _functional(func)
     if twin is None:
         return None
@@ -125,7 +125,7 @@ def writing(func):
 
 
 def _write_one(func, twin):
-    """The handler of an operation that writes to its first argument what `twin`, another handler, returns."""
+    """The handler of an operation that writes the result of `twin`, another handler, to its first argument."""
     values = getattr(twin, "values", twin)
 
     def handler(args, kwargs):
@@ -141,7 +141,7 @@ def _write_one(func, twin):
 
 
 def _lowering_of_one(schema):
-    """The lowering of the operation on one tensor of which this schema is that on lists; None if there is none."""
+    """The lowering, on one tensor, of an operation whose schema takes lists; None if the table has none."""
     name = schema.name.removeprefix("aten::_foreach_").removesuffix("_")
     if name in WITH_VALUE:
         lowering = lowering_of(f"aten.{name}.default")
@@ -164,7 +164,7 @@ def _values_of_lists(func, twin):
 
 
 def _called(func, given):
-    """The results of an operation with named arguments; those without a default are given."""
+    """The results of an operation with named arguments; all without a default must be passed."""
     names = [(each.name, each.kwarg_only) for each in func._schema.arguments if each.name in given]
     leading = [(name, only) for (name, only), each in zip(names, func._schema.arguments) if name == each.name]
     if len(leading) != len(names):

@@ -1,4 +1,4 @@
-"""What lowerings share: operands in one dtype, dimensions, reductions."""
+"""Helpers of lowerings: operands in one dtype, dimensions, reductions."""
 
 import contextvars
 
@@ -28,7 +28,7 @@ def as_dtype(value, dtype):
 
 
 def as_operand(value, dtype):
-    """The same for an operand: an integer beside floats is a float, so that programs that differ in it are one."""
+    """Like as_dtype() for an operand: an integer beside floats becomes a float, so that one program serves both."""
     if type(value) is int and dtype.is_floating_point and abs(value) <= 1 << 53:
         value = float(value)
     return as_dtype(value, dtype)
@@ -43,7 +43,7 @@ def _in_range(number, dtype):
 
 
 def is_number(value, number):
-    """Whether a factor is this number; not one that is known only when the program runs."""
+    """Whether a factor is this number; false if it is known only when the program runs."""
     return not isinstance(value, ms.Tensor) and value == number
 
 
@@ -67,9 +67,9 @@ def cast(value, dtype):
 
 
 def _one_dtype(operands):
-    """The dtype of operands that are tensors of it, or numbers that become it; None if they must be compared.
+    """The dtype of operands that are tensors of it, or numbers that convert to it; None if promotion must decide.
 
-    Eager programs ask for each operation.
+    A fast path: eager programs call it for each operation.
     """
     dtype = operands[0].dtype if type(operands[0]) is ms.Tensor else None
     for each in operands[1:]:
@@ -106,7 +106,7 @@ def wide(function):
 
 
 def dimension(dim, rank):
-    """A dimension counted from the front; a tensor without dimensions is taken as one of size 1."""
+    """A dimension counted from the front; a tensor without dimensions counts as one of size 1."""
     size = max(rank, 1)
     if not -size <= dim < size:
         raise IndexError(f"[torch] dimension {dim} of a tensor with {rank} dimensions")

@@ -13,7 +13,8 @@ from ._helpers import cast
 
 def _no_dropout(dropout_p):
     if dropout_p:
-        raise NotImplementedError("[torch] dropout_p of fused attention; use torch.nn.attention.SDPBackend.MATH")
+        raise NotImplementedError("[torch] dropout_p of fused attention is not supported: use "
+                                  "torch.nn.attention.SDPBackend.MATH")
 
 
 class _Attention:
@@ -133,7 +134,7 @@ def efficient_attention_backward(grad, query, key, value, attn_bias, result, sum
 def flash_attention(query, key, value, dropout_p=0.0, is_causal=False, return_debug_mask=False, scale=None):
     _no_dropout(dropout_p)
     if return_debug_mask:
-        raise NotImplementedError("[torch] return_debug_mask of _scaled_dot_product_flash_attention")
+        raise NotImplementedError("[torch] return_debug_mask of _scaled_dot_product_flash_attention is not supported")
     made, sums = _Attention(query, key, value, None, is_causal, scale).forward()
     return (made, sums, None, None, query.shape[2], key.shape[2], *_seeds(), ms.zeros((0,), dtype=query.dtype))
 

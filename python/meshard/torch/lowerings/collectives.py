@@ -65,7 +65,7 @@ def reduce_scatter(x, op, mesh, axes):
 
 
 def all_to_all(x, output_sizes, input_sizes, mesh, axes):
-    """Part i of dimension 0 goes to rank i of the group. The parts must be equal, as they are on every rank then."""
+    """Part i of dimension 0 goes to rank i of the group. All parts must have one size."""
     size = _size(mesh, axes)
     for sizes in (output_sizes, input_sizes):
         if sizes and set(sizes) != {x.shape[0] // size} or x.shape[0] % size:
@@ -118,7 +118,7 @@ def identity(x):
 
 
 def rank_value(mesh, values):
-    """A number that each rank knows, by ranks in mesh order, as a tensor of rank 0: int64, float64 or bool."""
+    """A number of each rank, listed by ranks in mesh order, as a tensor of rank 0: int64, float64 or bool."""
     if isinstance(values[0], bool):
         return cast(rank_value(mesh, tuple(map(int, values))), torch.bool)
     axes = [axis for axis in mesh.axis_names if mesh.axis_size(axis) > 1]
@@ -140,12 +140,12 @@ def rank_value(mesh, values):
 
 
 def constant(value, mesh):
-    """A constant of the program, as the same value on every rank."""
+    """A constant of the program, which is the same on every rank."""
     return ms.mark_manual_sharding(value, mesh)
 
 
 def slice_at(x, dim, mesh, starts, size):
-    """`size` elements along a dimension, from a start that each rank knows."""
+    """`size` elements along a dimension, from a start that may differ by rank."""
     begin = [rank_value(mesh, starts) if d == dim else 0 for d in range(x.ndim)]
     return ms.dynamic_slice(x, begin, [size if d == dim else n for d, n in enumerate(x.shape)])
 
@@ -155,7 +155,7 @@ def select_at(x, dim, mesh, starts):
 
 
 def update_at(x, part, dim, mesh, starts):
-    """x, in which each rank replaced elements along a dimension, from a start that it knows."""
+    """x with elements along a dimension replaced, from a start that may differ by rank."""
     return ms.dynamic_update_slice(x, part, [rank_value(mesh, starts) if d == dim else 0 for d in range(x.ndim)])
 
 
@@ -164,7 +164,7 @@ def update_row_at(x, part, dim, mesh, starts):
 
 
 def padded_at(gradient, shape, dim, mesh, starts):
-    """Zeros in which each rank put its part."""
+    """Zeros with the part of each rank at its place."""
     return update_at(ms.zeros(tuple(shape), dtype=gradient.dtype), gradient, dim, mesh, starts)
 
 

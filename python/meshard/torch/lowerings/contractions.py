@@ -40,7 +40,7 @@ def _scaled(x, scale):
 @lowers("aten._scaled_mm")
 def scaled_mm(a, b, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None, use_fast_accum=False):
     if scale_result is not None:
-        raise NotImplementedError("[torch] _scaled_mm with scale_result")
+        raise NotImplementedError("[torch] scale_result of _scaled_mm is not supported: scale the result")
     made = ms.matmul(_scaled(a, scale_a), _scaled(b, scale_b))
     made = made if bias is None else made + cast(bias, torch.float32)
     return cast(made, out_dtype or to_torch(a.dtype))
@@ -111,7 +111,7 @@ def linear(x, weight, bias=None):
 
 @lowers("aten.linear_backward")
 def linear_backward(x, gradient, weight, output_mask):
-    """The gradients of linear() with a matrix, which only eager programs ask for; None for those that are masked."""
+    """The gradients of linear() with a matrix, for eager programs; None for gradients that the mask excludes."""
     leading = tuple(range(gradient.ndim - 1))
     of_x = of_weight = of_bias = None
     if output_mask[0]:

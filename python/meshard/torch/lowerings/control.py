@@ -1,4 +1,4 @@
-"""What a graph has besides operations on tensors: numbers read from tensors, and marks of PyTorch's profiler."""
+"""Nodes that are not operations on tensors: numbers read from tensors, and marks of PyTorch's profiler."""
 
 import math
 
@@ -18,13 +18,13 @@ def local_scalar(x):
 
 @lowers("aten._assert_tensor_metadata")
 def assert_tensor_metadata(*_, **__):
-    """What exported programs check of dtypes and layouts, which a captured program has fixed."""
+    """Checks of dtypes and layouts in exported programs do nothing: a captured program has fixed ones."""
     return None
 
 
 @lowers("aten._assert_async", "aten._assert_async.msg", "aten._assert_scalar", "aten._functional_assert_async.msg")
 def assert_async(*_):
-    """A program cannot raise errors that depend on elements."""
+    """Does nothing: a program cannot raise errors that depend on elements."""
     return None
 
 

@@ -11,7 +11,7 @@ from ._helpers import array
 
 
 def _spatial(values, rank):
-    """A list of one value for each spatial dimension; a single one is that of all."""
+    """A list of one value for each spatial dimension; a single value applies to all."""
     values = [values] if isinstance(values, int) else list(values)
     return values * rank if len(values) == 1 else values
 
@@ -22,7 +22,7 @@ def _layout(rank):
 
 
 def _is_product(weight, padding, groups):
-    """Whether a convolution is a product of matrices for each position that its strides leave."""
+    """Whether a convolution is one matrix product at each strided position."""
     return groups == 1 and all(n == 1 for n in weight.shape[2:]) and not any(padding)
 
 

@@ -30,7 +30,7 @@ def cumprod(x, dim, dtype=None):
 def logcumsumexp(x, dim):
     dtype = _float_dtype(x)
     if dtype.is_complex:
-        raise NotImplementedError("[torch] logcumsumexp of complex numbers")
+        raise NotImplementedError("[torch] logcumsumexp of complex numbers is not supported")
     return _cumulative(ms.cumulative_logsumexp, x, dim, dtype)
 
 

@@ -61,7 +61,7 @@ def _smaller(a, b):
 
 
 def _of_numbers(function):
-    """A function of two elements, of which NaN is none."""
+    """A function of two elements that ignores NaN if the other one is a number."""
     return lambda a, b: ms.where(ms.not_equal(a, a), b, ms.where(ms.not_equal(b, b), a, function(a, b)))
 
 
@@ -173,7 +173,7 @@ def _truncated_division(x, y):
 
 
 def _floor_quotient(x, y):
-    """Python's quotient, whose product with `y` and the remainder make `x`; with infinities and zeros as PyTorch's."""
+    """Python's quotient: `x` is its product with `y` plus the remainder. Infinities and zeros are as in PyTorch."""
     if not to_torch(x.dtype).is_floating_point:
         return ms.floor_divide(x, y)
     zero, rest, plain = ms.zeros_like(y), ms.fmod(x, y), ms.divide(x, y)
@@ -255,7 +255,7 @@ def clone(x, **_):
 
 @lowers("prims.copy_strided")
 def copy_strided(x, stride):
-    """Strides are not a property of a value of a program."""
+    """Returns the source: values of a program have no strides."""
     return x
 
 
@@ -327,7 +327,7 @@ def complex_of(real, imag):
 
 
 def ms_complex(real, imag):
-    """Complex numbers; infinite and NaN parts stay as they are, which sums with products by 1j do not ensure."""
+    """Complex numbers of two parts. Infinite and NaN parts are unchanged, which `real + 1j * imag` does not ensure."""
     return ops.complex(real, imag)
 
 

@@ -43,7 +43,7 @@ def embedding_dense_backward(gradient, indices, num_weights, padding_idx, scale_
 
 @lowers("aten.embedding_renorm")
 def embedding_renorm(weight, indices, max_norm, norm_type):
-    """The rows that the indices name, scaled so that their norms are at most `max_norm`; other rows as they are."""
+    """The table with the indexed rows scaled to norms of at most `max_norm`; other rows are unchanged."""
     indices = ms.reshape(_int64(indices), (-1,))
     if 0 in indices.shape:
         return weight
@@ -130,7 +130,7 @@ def embedding_bag_dense_backward(gradient, indices, bags, sizes, largest, num_we
 def embedding_bag_backward(gradient, indices, offsets, bags, sizes, largest, num_weights, scale_grad_by_freq, mode,
                            sparse, per_sample_weights, padding_idx=-1):
     if sparse:
-        raise NotImplementedError("[torch] embedding_bag with sparse gradients")
+        raise NotImplementedError("[torch] embedding_bag with sparse gradients is not supported: use sparse=False")
     return embedding_bag_dense_backward(gradient, indices, bags, sizes, largest, num_weights, scale_grad_by_freq, mode,
                                         per_sample_weights, padding_idx)
 

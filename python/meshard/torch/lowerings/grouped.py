@@ -1,4 +1,4 @@
-"""Products of groups of consecutive rows, each with a matrix of its own, as of the experts of a model."""
+"""Products of groups of consecutive rows, each with its own matrix, as for the experts of a model."""
 
 import torch
 
@@ -11,8 +11,8 @@ from ._helpers import cast, wide
 class _Blocks:
     """Rows of consecutive groups, which end at `ends`, in blocks of equal size, each of one group.
 
-    Sizes of groups are known only when the program runs. With blocks of the mean size of a group, `count` of them, at
-    most twice as many as groups, are enough for any sizes: what is computed is at most twice what is needed.
+    Sizes of groups are known only when the program runs. If blocks have the mean size of a group, `count` blocks, at
+    most twice as many as groups, suffice for any sizes, so that at most twice the necessary work is done.
     """
 
     def __init__(self, rows, ends):
@@ -80,7 +80,7 @@ def _sums_over_rows(x, y, ends):
 @lowers("aten._grouped_mm")
 def grouped_mm(a, b, offs=None, bias=None, out_dtype=None):
     if bias is not None:
-        raise NotImplementedError("[torch] _grouped_mm with a bias")
+        raise NotImplementedError("[torch] bias of _grouped_mm is not supported: add it to the result")
 
     def computed(a, b):
         if offs is None:

@@ -266,7 +266,7 @@ def _mask_as_places(x, indices, values):
     masks = [each for each in indices if _is_mask(each)]
     others = [each for each in indices if each is not None and not _is_mask(each)]
     if len(masks) > 1 or any(tuple(each.shape) not in ((), (1,)) for each in others):
-        raise NotImplementedError("[torch] index_put with a mask and indices of several elements")
+        raise NotImplementedError("[torch] index_put with a mask and indices of several elements is not supported")
     mask = cast(masks[0], torch.bool)
     made = []
     for each in indices:

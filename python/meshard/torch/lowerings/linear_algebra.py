@@ -1,4 +1,4 @@
-"""Factorizations of matrices, and what is computed with them. All take batches of matrices [..., m, n]."""
+"""Factorizations of matrices, and operations that use them. All take batches of matrices [..., m, n]."""
 
 import math
 
@@ -93,7 +93,7 @@ def _lu(a):
 
 
 def _permutation(pivots, m):
-    """The order of rows [..., m] that exchanges by pivots give."""
+    """The order of rows [..., m] after the exchanges of these pivots."""
     *leading, count = pivots.shape
     rows, steps = ms.arange(m, dtype=ms.int32), ms.arange(count, dtype=ms.int32)
 
@@ -121,7 +121,7 @@ def lu_factor_ex(a, pivot=True, check_errors=False):
 
 def _require_pivots(pivot):
     if not pivot:
-        raise NotImplementedError("[torch] pivot=False of LU factors")
+        raise NotImplementedError("[torch] pivot=False of LU factors is not supported: use pivot=True")
 
 
 def _lower_and_upper(lu):
@@ -179,7 +179,7 @@ def linalg_inv_ex(a, check_errors=False):
 
 
 def _factors_transpose(node):
-    """Whether the factors of a determinant, and so of its derivative, are those of the transpose."""
+    """Whether the factors of a determinant, and so of its derivative, are computed from the transpose."""
     value = None if node is None else node.args[0].meta.get("val")
     return value is None or (value.is_contiguous() and not value.is_complex())
 
@@ -454,9 +454,9 @@ def _lstsq_results(a, b, rcond=None, *, driver=None):
 
 @lowers("aten.linalg_lstsq")
 def linalg_lstsq(a, b, rcond=None, *, driver=None):
-    """The smallest of the best solutions, by singular values; residuals, rank and singular values if `driver` has them.
+    """The least-squares solution of least norm, by singular values; also what `driver` returns besides.
 
-    Residuals are those of "gels", which takes the rank to be full; no other driver's size is known.
+    Residuals are only for "gels", which assumes full rank; for other drivers their size depends on elements.
     """
     *_, rows, columns = a.shape
     is_vector = b.ndim == 1 or a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]

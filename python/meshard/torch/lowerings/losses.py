@@ -14,7 +14,7 @@ _UNLIKELY = -1e30
 
 
 def _targets_by_sample(targets, lengths, longest):
-    """Targets [batch, longest], also of those that follow one another in one dimension; anything beyond the lengths."""
+    """Targets [batch, longest], also from targets concatenated in one dimension; unspecified beyond the lengths."""
     if targets.ndim == 2:
         return targets[:, :longest]
     places = ms.expand_dims(ms.subtract(ms.cumulative_sum(lengths, axis=0), lengths), axis=1)
@@ -94,7 +94,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, zero_in
 @lowers("aten._ctc_loss_backward.default", "aten._ctc_loss_backward.Tensor")
 def ctc_loss_backward(gradient, log_probs, targets, input_lengths, target_lengths, losses, alpha, blank,
                       zero_infinity=False):
-    """The gradient of the values whose log_softmax `log_probs` is, as PyTorch defines it."""
+    """The gradient with respect to the values before log_softmax, which gave `log_probs`, as PyTorch defines it."""
     _, pullback = ms.vjp(lambda x: _ctc(x, targets, input_lengths, target_lengths, blank)[0], log_probs)
     infinite = ms.isinf(losses)
     made = pullback(ms.where(infinite, ms.zeros_like(gradient), gradient))[0] + ms.exp(log_probs) * gradient[:, None]
@@ -138,7 +138,7 @@ def _linear_cross_entropy(x, linear_weight, linear_bias, target, weight, reducti
 def linear_cross_entropy(x, linear_weight, target, linear_bias, weight, reduction, ignore_index, label_smoothing,
                          batch_chunk_size, acc_policy, acc_dtype, allow_retain_graph, compute_input_grad,
                          compute_linear_weight_grad, compute_linear_bias_grad):
-    """The loss and its gradients; the sizes of chunks are those of PyTorch's own computation."""
+    """The loss and its gradients. PyTorch's chunk sizes are ignored."""
     def loss(x, linear_weight, linear_bias):
         return _linear_cross_entropy(x, linear_weight, linear_bias, target, weight, reduction, ignore_index,
                                      label_smoothing)

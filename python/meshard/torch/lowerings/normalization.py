@@ -1,4 +1,4 @@
-"""Batch normalization. PyTorch's decompositions of it have 10 to 25 operations, each of which has to be captured."""
+"""Batch normalization. PyTorch's decompositions of it have 10 to 25 operations, which would all be captured."""
 
 import math
 
@@ -22,12 +22,12 @@ def _cast(value, dtype):
 
 
 def _by_channel(value, x):
-    """A value of each channel, so that it can be combined with x."""
+    """Reshapes values of channels so that they broadcast to x."""
     return ms.reshape(value, (x.shape[1],) + (1,) * (x.ndim - 2))
 
 
 def _others(x):
-    """The dimensions other than that of the channels."""
+    """All dimensions except the channels."""
     return (0, *range(2, x.ndim))
 
 

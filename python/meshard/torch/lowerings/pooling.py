@@ -24,7 +24,7 @@ def _lowest(dtype):
 
 
 class _Windows:
-    """Where the windows of a pooling are: counts and places, for each of the last `rank` dimensions."""
+    """The windows of a pooling: counts and places, for each of the last `rank` dimensions."""
 
     def __init__(self, x, rank, kernel_size, stride, padding=0, dilation=1, ceil_mode=False):
         self.rank, self.leading = rank, tuple(x.shape[:x.ndim - rank])
@@ -62,7 +62,7 @@ class _Windows:
         return ms.pad(x, array(value, dtype=x.dtype), (*zeros, *self.padding), (*zeros, *self.after))
 
     def taken(self, padded, offset):
-        """The elements that are at this offset in each window."""
+        """The elements at this offset in each window."""
         return padded[(slice(None),) * len(self.leading) + tuple(
             slice(o * d, o * d + (c - 1) * s + 1, s)
             for o, d, c, s in zip(offset, self.dilation, self.counts, self.stride))]

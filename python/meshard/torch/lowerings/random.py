@@ -57,7 +57,8 @@ def _next_key(generator=None):
     if keys is None:  # outside of programs, each operation has a key of its own
         return to_meshard_tensor(new_key(generator))
     if generator is not None:
-        raise NotImplementedError("[torch] random numbers from a generator; seed with torch.manual_seed")
+        raise NotImplementedError("[torch] random numbers from a generator are not supported: seed with "
+                                  "torch.manual_seed")
     return keys.next()
 
 
@@ -149,7 +150,7 @@ def randint_like_low(key, x, low, high, dtype=None, **_):
 
 @_draws("aten.random")
 def random(key, x):
-    """Integers from 0 to the largest that the dtype holds exactly."""
+    """Integers from 0 to the largest one that the dtype represents exactly."""
     dtype = to_torch(x.dtype)
     exact = {torch.bool: 2, torch.float16: 2**11 + 1, torch.bfloat16: 2**8 + 1, torch.float32: 2**24 + 1,
              torch.float64: 2**53 + 1}

@@ -54,7 +54,7 @@ def _taps(kind, size, count, align_corners, scale, real):
 
 
 def _antialias_taps(kind, size, count, align_corners, scale, real):
-    """As _taps, for kernels that widen when the result has fewer elements."""
+    """Like _taps(), for kernels that widen when the result has fewer elements."""
     ratio = _ratio(size, count, align_corners, scale, real)
     width = {"linear": 2, "cubic": 4, "lanczos": 6}[kind]
     support = width / 2 * ratio if ratio >= 1 else real(width / 2)
@@ -143,7 +143,7 @@ _register("_upsample_lanczos2d_aa", 2, "lanczos", True, _antialias_taps)
 
 
 def _clipped(x, size):
-    """Coordinates inside of a dimension; without a slope at its ends and beyond."""
+    """Coordinates clipped to a dimension, with slope 0 at its ends and beyond."""
     low, high = ms.zeros_like(x), ms.full_like(x, size - 1)
     return ms.where(x <= 0, low, ms.where(x >= size - 1, high, x))
 

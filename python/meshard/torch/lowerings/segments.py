@@ -29,7 +29,7 @@ def _members(bounds, data, axis):
 
 
 def _spread(values, members, axis):
-    """The value of its segment for each element; zero for elements of no segment."""
+    """For each element, the value of its segment; zero for elements outside of segments."""
     each = ms.expand_dims(values, axis=axis + 1)
     return ms.sum(ms.where(members, each, ms.zeros((), dtype=values.dtype)), axis=axis)
 
@@ -42,7 +42,7 @@ def _reduced(data, members, axis, reduce, start):
 @lowers("aten.segment_reduce")
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     if indices is not None:
-        raise NotImplementedError("[torch] segment_reduce with indices")
+        raise NotImplementedError("[torch] indices of segment_reduce are not supported: pass lengths or offsets")
     axis = dimension(axis, data.ndim)
     bounds = _bounds(lengths, offsets)
     members = _members(bounds, data, axis)

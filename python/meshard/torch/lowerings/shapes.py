@@ -141,7 +141,7 @@ def arange_from(*ends, dtype=None, **_):
 
 def _constant(name):
     def made(*args, dtype=None, **_):
-        """What PyTorch computes: all arguments are numbers."""
+        """PyTorch's own result, because all arguments are numbers."""
         return to_meshard_tensor(getattr(torch, name)(*args, dtype=dtype))
 
     return made
@@ -289,7 +289,7 @@ def constant_pad_nd(x, pad, value=0):
 
 @lowers("aten.lift", "aten.lift_fresh")
 def lift(x):
-    """A constant that the graph holds. PyTorch's decomposition would lose that it is one."""
+    """A constant in the graph; PyTorch's decomposition would turn it into a copy."""
     return x
 
 
@@ -329,7 +329,8 @@ def resize(x, size, memory_format=None, node=None):
     known = None if node is None else node.args[0].meta.get("val")
     if known is not None and not known.is_contiguous() or memory_format not in (None, torch.contiguous_format,
                                                                                 torch.preserve_format):
-        raise NotImplementedError("[torch] resize of a tensor that is not contiguous")
+        raise NotImplementedError("[torch] resize of a tensor that is not contiguous is not supported: call "
+                                  "contiguous() first")
     count = math.prod(size)
     flat = ms.reshape(x, (-1,))[:count]
     if flat.shape[0] < count:

@@ -52,7 +52,7 @@ def _where(condition, a, b):
 
 
 def _bessel_i_scaled(x, table):
-    """exp(-|x|) I(|x|), without the factor |x| that the first series of I1 has."""
+    """exp(-|x|) I(|x|), without the factor |x| of the first series of I1."""
     size = ms.abs(x)
     small = _chebyshev(ms.minimum(size, as_dtype(8.0, to_torch(x.dtype))) / 2 - 2, table[0])
     safe = ms.maximum(size, as_dtype(8.0, to_torch(x.dtype)))
@@ -107,7 +107,7 @@ _register("aten.special_scaled_modified_bessel_k1")(lambda x: _bessel_k(x, table
 
 
 def _amplitudes(x, tables_of_order, phase):
-    """What J and Y are composed of from 5 on: (a, b, shifted x, factor)."""
+    """The parts of J and Y for x of at least 5: (a, b, shifted x, factor)."""
     z = 25 / (x * x)
     pp, pq, qp, qq = (_polynomial(z, each) for each in tables_of_order)
     return pp / pq, 5 / x * (qp / qq), x - phase, math.sqrt(2 / math.pi) / ms.sqrt(x)
@@ -386,7 +386,7 @@ lowers("prims.igammac", "aten.igammac", "aten.special_gammaincc")(_gamma_of(1))
 def _recurrence(x, n, start, step):
     """The polynomial of degree n, an integer of each element, by the recurrence of its family; 0 for a negative n.
 
-    `start(x)` is the polynomial of degree 1 (that of degree 0 is 1), `step(k, x, q, p)` that of degree k + 1.
+    `start(x)` is the polynomial of degree 1 (degree 0 is 1), and `step(k, x, q, p)` the one of degree k + 1.
     """
     n = _where(ms.isfinite(n), n, -1.0)
     degree = cast(ms.trunc(n), torch.int64)
@@ -435,7 +435,7 @@ for _kind, _start in {"t": lambda x: x, "u": lambda x: x + x, "v": lambda x: x +
 
 
 def _limited(x, n, made):
-    """NaN for degrees of which PyTorch does not compute Hermite's polynomials."""
+    """NaN for degrees for which PyTorch does not compute Hermite polynomials."""
     limit = {torch.float32: 128, torch.float64: 512}.get(to_torch(x.dtype), 1024)
     return _where(ms.logical_and(ms.isfinite(n), ms.trunc(n) > limit), math.nan, made)
 

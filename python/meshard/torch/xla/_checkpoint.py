@@ -40,7 +40,7 @@ def _is_sharded_tensor(x):
 
 
 def _sharded_cpu_state_dict(state_dict):
-    """A state on the host: tensors that are split are there as _CpuShards."""
+    """A copy of a state on the host, with split tensors as _CpuShards."""
     def moved(x):
         x = wrap_if_sharded(x)
         if _is_sharded_tensor(x):
@@ -76,7 +76,7 @@ def _chunk(places):
 
 
 class _Separated:
-    """A state whose split tensors are apart from everything else, which PyTorch's planners can handle."""
+    """A state whose split tensors are separated from the rest, which PyTorch's planners can handle."""
 
     def _separate(self, state_dict):
         flat, self.mappings = _flattened(state_dict)
@@ -88,7 +88,7 @@ class _Separated:
         self._shards = {}
 
     def _shard(self, index):
-        """The shard on the host that an item of a plan means."""
+        """The shard on the host that an item of a plan refers to."""
         if index.fqn not in self._shards:
             value = self.sharded_state_dict[index.fqn]
             self._shards[index.fqn] = (list(value.shards) if isinstance(value, _CpuShards) else value.local_shards)
@@ -194,7 +194,7 @@ _METADATA = ".manager_metadata"
 
 
 class CheckpointManager:
-    """Checkpoints of steps in a folder: each `save_interval` steps, and when SIGTERM came; the last `max_to_keep`."""
+    """Checkpoints of steps in a folder, every `save_interval` steps and after SIGTERM; keeps the last `max_to_keep`."""
 
     def __init__(self, path, save_interval, max_to_keep=0, max_pending_async=1, num_of_threads=1, process_group=None,
                  chkpt_on_preemption=True):
@@ -259,7 +259,7 @@ class CheckpointManager:
         return step % self.save_interval == 0 or ended
 
     def save(self, step, state_dict, force=False):
-        """Saves a checkpoint if this step shall have one, and returns whether."""
+        """Saves a checkpoint if one is due at this step. Returns whether it did."""
         if not (force or self.should_save(step)):
             return False
         _top.sync()
@@ -267,7 +267,7 @@ class CheckpointManager:
         return True
 
     def save_async(self, step, state_dict, force=False):
-        """As save(), but in a thread, with the state that there is now."""
+        """Like save(), but in a thread, with the current state."""
         if not (force or self.should_save(step)):
             return False
         _top.sync()

@@ -26,12 +26,12 @@ def auto_policy(mod_name, mod, mesh):
 
 
 def convert_to_xla_mesh(dt_mesh):
-    """The mesh of torch_xla that a DeviceMesh of PyTorch is."""
+    """Converts a DeviceMesh of PyTorch to a mesh of torch_xla."""
     return Mesh(dt_mesh.mesh.flatten().numpy(), tuple(dt_mesh.mesh.size()), dt_mesh.mesh_dim_names)
 
 
 def convert_to_xla_partition_spec(tensor, placements):
-    """The spec with an axis for each dimension that placements are, which have a dimension for each axis."""
+    """Converts placements, one for each axis, to a spec, with one entry for each dimension."""
     axes = [[] for _ in tensor.shape]
     for axis, placement in enumerate(placements):
         if placement.is_shard():

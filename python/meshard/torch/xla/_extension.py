@@ -1,4 +1,4 @@
-"""torch_xla._XLAC: what programs read of torch_xla's extension module."""
+"""torch_xla._XLAC: the names of torch_xla's extension module that programs use."""
 
 import signal
 
@@ -14,7 +14,7 @@ from ._meshes import OpSharding, ShardingType, all_devices, get_global_mesh
 
 
 def device_tensor(t):
-    """A tensor as one of the device. RuntimeError for another one."""
+    """Checks that a tensor is on the device, and returns it. Raises RuntimeError for another one."""
     t = getattr(t, "global_tensor", t)
     if not isinstance(t, DeviceTensor):
         raise RuntimeError(f"Input tensor is not an XLA tensor: {t.device} {tuple(t.shape)} {t.dtype}; call "
@@ -23,12 +23,12 @@ def device_tensor(t):
 
 
 def is_manual(t):
-    """Whether a tensor is local to each device."""
+    """Whether each device has its own value of a tensor."""
     return is_local(t.value)
 
 
 def sharding_of(t):
-    """The sharding that torch_xla would show: the mark, or what the compiler chose for a computed value; or None."""
+    """The sharding that torch_xla would show: the mark, or the compiler's choice for a computed value; None without."""
     if t.sharding is not None:
         return t.sharding
     value = t.value
@@ -68,7 +68,7 @@ def _is_replicated(sharding):
 
 
 def mark(t, sharding):
-    """Marks a tensor in place. RuntimeError if its elements are on the devices with another sharding."""
+    """Marks a tensor in place. Raises RuntimeError if its elements are on the devices with another sharding."""
     t = device_tensor(t)
     before, value = t.sharding, t.value
     if before is not None:
@@ -113,14 +113,14 @@ def _xla_clear_sharding(t):
 def _replace(t, value):
     """Gives a tensor another value, local or not, in place."""
     if t._steps:
-        raise RuntimeError(f"the tensor {tuple(t.shape)} is a view, which cannot become local alone: call clone() "
+        raise RuntimeError(f"the tensor {tuple(t.shape)} is a view and cannot become local by itself: call clone() "
                            "before")
     t._storage.sharding = None
     t._storage.write(value)
 
 
 def _mark_manual_sharding(t, op_sharding=None):
-    """From here on, the tensor is a local value of each device."""
+    """Turns the tensor, from here on, into a local value of each device."""
     t = device_tensor(t)
     if is_manual(t):
         return
@@ -290,9 +290,9 @@ def _get_xla_tensors_text(tensors):
 
 
 def _get_xla_tensor_debug_info(t):
-    """Where a tensor's elements are, in the words of torch_xla.
+    """Describes where a tensor's elements are, in torch_xla's format.
 
-    For a tensor on the host, what is recorded runs before, because a program that takes it sends it when it runs.
+    For a tensor on the host, recorded operations run first, because a program sends it when it runs.
     """
     t = device_tensor(t)
     if t.value.placement == "host":
@@ -331,7 +331,7 @@ def _xla_get_default_device():
 
 
 def _ensure_xla_coordinator_initialized(global_rank, world_size, master_addr, port=None):
-    """Nothing: a run of several processes of meshard needs no coordinator."""
+    """Does nothing: a run of several processes of meshard needs no coordinator."""
 
 
 _ended = []
@@ -339,7 +339,7 @@ _handlers = []
 
 
 def _activate_preemption_sync_manager():
-    """Notes SIGTERM instead of ending the process."""
+    """From now on, records SIGTERM instead of ending the process."""
     _ended.clear()
     _handlers.append(signal.signal(signal.SIGTERM, lambda number, frame: _ended.append(number)))
 
@@ -350,7 +350,7 @@ def _deactivate_preemption_sync_manager():
 
 
 def _sync_point_reached(step):
-    """Whether SIGTERM came, so that a program shall save its checkpoint."""
+    """Whether SIGTERM arrived, after which a program should save its checkpoint."""
     return bool(_ended)
 
 

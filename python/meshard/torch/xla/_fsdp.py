@@ -24,7 +24,7 @@ def transformer_auto_wrap_policy(module, recurse, unwrapped_params, transformer_
 
 def size_based_auto_wrap_policy(module, recurse, unwrapped_params, min_num_params=int(1e8), force_leaf_modules=None,
                                 exclude_wrap_modules=None):
-    """Wraps the modules that have so many parameters that are not wrapped yet."""
+    """Wraps modules with at least `min_num_params` parameters that are not wrapped yet."""
     if force_leaf_modules is None:
         force_leaf_modules = {nn.MultiheadAttention}
     if exclude_wrap_modules is None:
@@ -35,7 +35,7 @@ def size_based_auto_wrap_policy(module, recurse, unwrapped_params, min_num_param
 
 def recursive_wrap(module, auto_wrap_policy, wrapper_cls, ignored_modules=(), ignored_params=(),
                    only_wrap_children=False, **kwargs):
-    """Wraps the modules in a module that a policy names. Returns it, and the number of parameters that are wrapped."""
+    """Wraps the submodules that a policy selects. Returns the module, and the number of wrapped parameters."""
     count = sum(each.numel() for each in module.parameters() if not any(each is other for other in ignored_params))
     if not auto_wrap_policy(module=module, recurse=True, unwrapped_params=count):
         return module, 0

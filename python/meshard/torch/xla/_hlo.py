@@ -1,8 +1,8 @@
-"""What is recorded, as text in HLO's form.
+"""Recorded operations as text in the format of HLO.
 
-Operations are noted where the variable XLA_HLO_DEBUG or XLA_IR_DEBUG is 1 when the names are installed, because a note
-takes as long as an operation. The text shows what the program says, before meshard lowers it: operations that are not
-one operation of HLO have PyTorch's names.
+Operations are noted only if the variable XLA_HLO_DEBUG or XLA_IR_DEBUG is 1 when the names are installed, because a
+note takes as long as an operation. The text shows the program before meshard lowers it: operations that are not one
+operation of HLO have PyTorch's names.
 """
 
 import collections
@@ -92,7 +92,7 @@ def _sharding_attribute(sharding):
 
 
 def operands(*tensors):
-    """What tensors are now, before they change."""
+    """The current operations of tensors, before they change."""
     return [_node_of(each) for each in tensors] if _is_on else []
 
 
@@ -107,7 +107,7 @@ def note_call(t, target, before, sharding):
 
 
 def note_mark(t, before, sharding):
-    """Notes a mark of a value that is only recorded; one of a value that is there is the sharding of a parameter."""
+    """Notes a mark of a value that is only recorded; the mark of an existing value is the sharding of a parameter."""
     if _is_on and t.value.is_recorded:
         note_call(t, "Sharding", before, _sharding_attribute(sharding).removeprefix(", sharding="))
     elif _is_on:
@@ -174,7 +174,7 @@ def _note_operation(func, args, kwargs, before, results):
 
 
 def _note_result(t, node, before):
-    """Notes what a tensor is now. `before`: what it was, if it was written to, because it keeps its mark then."""
+    """Notes the operation that made a tensor. `before`: the earlier one of a written tensor, which keeps its mark."""
     _set(t, node)
     if not before or t.sharding is None:
         return
@@ -207,7 +207,7 @@ def _permuted(name, node, value, dims):
 
 
 def _number(number, type):
-    """A number beside floats is a parameter, so that programs that differ in it are one; 0 and 1 are constants."""
+    """A number combined with floats is a parameter, so that one program serves all values; 0 and 1 are constants."""
     dtype = _dtype(type)
     if number in (0, 1) or dtype[0] not in "fb":
         return _Node(f"constant({number})", (), f"{dtype}[]")
@@ -235,7 +235,7 @@ def _broadcast(node, type):
 
 
 def start():
-    """Takes notes from now on, if a variable says so."""
+    """Notes operations from now on, if a variable requests it."""
     global _is_on
     if not _is_on and any(os.environ.get(each) == "1" for each in ("XLA_HLO_DEBUG", "XLA_IR_DEBUG")):
         _is_on = True
@@ -266,7 +266,7 @@ def text(tensors):
 
 
 def _in_order(roots):
-    """The operations that roots need, each after its operands, of which the last comes first, as in torch_xla."""
+    """The operations that roots need, each after its operands, whose last one comes first, as in torch_xla."""
     order, seen = [], set()
 
     def add(node):
@@ -289,8 +289,8 @@ def _in_order(roots):
 
 
 def _names(nodes):
-    """Names as XLA makes them: twice from one count, for the computation and for the module, so that the first of two
-    is the second name that is made again."""
+    """Names as XLA makes them: two passes of one counter, for the computation and for the module, so that names of the
+    first pass are taken in the second."""
     bases = [each.opcode.partition("(")[0] for each in nodes]
     parameters = iter(range(len(bases)))
     bases = [f"p{next(parameters)}" if each == "parameter" else each for each in bases]

@@ -38,7 +38,7 @@ def _missing(module, name):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Says what to use instead of a module that is not here."""
+    """Reports what to use instead of a missing module."""
 
     def find_spec(self, name, path=None, target=None):
         if name == _PACKAGE or name.startswith(_PACKAGE + "."):
@@ -48,7 +48,7 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 class _Trace:
-    """A part of a program that a profile names: profiles of meshard name the lines of the program."""
+    """Does nothing: profiles of meshard name the program's lines instead of such parts."""
 
     def __init__(self, name="", *args, **kwargs):
         self.name = name
@@ -107,7 +107,7 @@ _ENVIRONMENT = ("PJRT_DEVICE", "CPU_NUM_DEVICES", "TPU_NUM_DEVICES", "LOCAL_RANK
 
 
 def _small_modules():
-    """The modules with few names: from their names to those."""
+    """The modules with few names, as a dictionary from modules to names."""
     from torch.utils.checkpoint import checkpoint
 
     from . import _checkpoint, _fsdp
@@ -178,7 +178,7 @@ def _modules():
 
 
 def _read_environment():
-    """What torch_xla's variables say about the devices."""
+    """Applies torch_xla's environment variables for the devices."""
     if "CPU_NUM_DEVICES" in os.environ:
         os.environ.setdefault("MESHARD_CPU_DEVICES", os.environ["CPU_NUM_DEVICES"])
     if os.environ.get("PJRT_DEVICE"):
@@ -187,10 +187,10 @@ def _read_environment():
 
 @functools.cache
 def install():
-    """Makes torch_xla's modules importable, and PyTorch's device type "xla" that of meshard's tensors.
+    """Makes torch_xla's modules importable, and registers meshard's device as PyTorch's device type "xla".
 
     Call it before the first tensor of the device and before torch_xla is imported. The variables CPU_NUM_DEVICES and
-    PJRT_DEVICE are read. RuntimeError if torch_xla itself was imported.
+    PJRT_DEVICE are read. Raises RuntimeError if torch_xla itself was imported.
     """
     if _PACKAGE in sys.modules:
         raise RuntimeError("torch_xla was imported before meshard.torch.xla.install()")

@@ -45,7 +45,7 @@ class ParallelLoader:
 
 
 class MpDeviceLoader:
-    """A loader whose batches are on the device. Each new batch runs what was recorded for the one before."""
+    """A loader whose batches are on the device. Each new batch runs the operations recorded for the one before."""
 
     def __init__(self, loader, device, **kwargs):
         self._loader, self._device, self._arguments = loader, device, kwargs

@@ -1,4 +1,4 @@
-"""torch_xla's meshes and sharding specs: names over meshard's."""
+"""torch_xla's meshes and sharding specs, as wrappers of meshard's."""
 
 import ast
 import collections
@@ -25,7 +25,7 @@ class ShardingType(enum.IntEnum):
 
 
 class OpSharding:
-    """XLA's sharding of a tensor: which device ids hold which tile, as `tiles`, or that it is manual.
+    """XLA's sharding of a tensor: the device ids of each tile, as `tiles`, or a manual sharding.
 
     `OpSharding(tile_assignment, group_assignment, replication_groups, type)` is torch_xla's form.
     """
@@ -48,20 +48,20 @@ class OpSharding:
 
     @classmethod
     def of(cls, sharding):
-        """That of a sharding of meshard."""
+        """Converts a sharding of meshard."""
         made = cls([], [], [], ShardingType.REPLICATED)
         made.tiles = ms.tile_assignment(sharding).with_device_ids(sharding.mesh)
         made.type, made._sharding = ShardingType[ms.sharding_type(sharding)], sharding
         return made
 
     def sharding(self, ndim, mesh=None):
-        """The sharding of meshard, for a tensor of `ndim` dimensions. `mesh`: on which a replicated one is."""
+        """The sharding of meshard for a tensor of `ndim` dimensions. `mesh`: the mesh of a replicated sharding."""
         if self._sharding is not None:
             return self._sharding
         if self.tiles.kind == "replicated":
             return ms.Sharding.replicated(mesh or all_devices(), ndim)
         if self.tiles.kind == "manual":
-            raise RuntimeError("a manual sharding does not say how a tensor is split")
+            raise RuntimeError("a manual sharding has no spec: each device has its own value")
         return ms.sharding_from_tiles(self.tiles, ndim, _runtime.global_runtime_device_count())
 
     def __str__(self):
@@ -88,10 +88,10 @@ def _check(condition, text):
 
 
 class Mesh:
-    """torch_xla's mesh. `mesh` is that of meshard.
+    """torch_xla's mesh. `mesh` is the mesh of meshard.
 
-    Unlike torch_xla's it may have some of the devices only, such as [2, 3] or [7, 5, 6, 4] of 8: the program then runs
-    on these.
+    Unlike in torch_xla, it may have only some of the devices, such as [2, 3] or [7, 5, 6, 4] of 8: the program then
+    runs on these.
     """
 
     def __init__(self, device_ids, mesh_shape, axis_names=None):
@@ -127,11 +127,11 @@ class Mesh:
         return self.axis_names.index(name) if name in (self.axis_names or ()) else None
 
     def sharding(self, spec):
-        """The sharding of meshard that a partition spec of torch_xla is on this mesh."""
+        """Converts a partition spec of torch_xla on this mesh to a sharding of meshard."""
         return ms.Sharding(self.mesh, self.spec(spec), len(spec))
 
     def spec(self, spec):
-        """A partition spec of torch_xla as one of meshard."""
+        """Converts a partition spec of torch_xla to one of meshard."""
         flat = []
         for each in spec:
             for axis in each if isinstance(each, tuple | list) else (each,):
@@ -217,12 +217,12 @@ _global = None
 
 
 def set_global_mesh(mesh):
-    """Sets the mesh of the process, for torch_xla's names and for meshard's."""
+    """Sets the mesh of the process, for torch_xla's functions and for meshard's."""
     global _global
     _global = mesh
     ms.set_global_mesh(mesh and mesh.mesh)
 
 
 def get_global_mesh():
-    """What set_global_mesh() was given; None without it."""
+    """The mesh of set_global_mesh(); None without a call."""
     return _global

@@ -68,8 +68,8 @@ def metric_names():
 def metric_data(name):
     """(samples, sum of the samples, ()); None without samples.
 
-    Sums that are not taken are None: those of times, for which there is meshard.start_trace(), and the number of
-    aliased buffers, of which each program that is compiled is a sample.
+    Sums that are not measured are None: times, for which meshard.start_trace() exists, and the number of aliased
+    buffers, where each compiled program is a sample.
     """
     if name not in _METRICS:
         return None
@@ -105,5 +105,5 @@ def short_metrics_report(counter_names=None, metric_names=None):
 
 
 def executed_fallback_ops():
-    """[]: no operation runs on the host without saying so."""
+    """Always []: no operation silently runs on the host."""
     return []

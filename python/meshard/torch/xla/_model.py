@@ -74,7 +74,7 @@ def add_step_closure(closure, args=(), run_async=False):
 
 
 def reduce_gradients(optimizer, groups=None, pin_layout=True):
-    """Nothing: gradients of a program over a mesh are of the whole batch."""
+    """Does nothing: gradients of a program over a mesh cover the whole batch."""
 
 
 def optimizer_step(optimizer, barrier=False, optimizer_args=None, groups=None, pin_layout=True):
@@ -91,7 +91,7 @@ def save(data, file_or_path, master_only=True, global_master=False):
 
 
 def send_cpu_data_to_device(datas, device, input_sharding=None):
-    """A structure whose CPU tensors are on the device: sharded where a ShardingSpec fits, all others replicated."""
+    """Moves the CPU tensors of a structure to the device: sharded where a ShardingSpec fits, all others replicated."""
     if type(datas) is torch.Tensor:
         datas = [datas]
     leaves, around = pytree.tree_flatten(datas)
@@ -133,7 +133,7 @@ def get_memory_info(device=None):
 
 
 def broadcast_master_param(model):
-    """Nothing: one program has one copy of the parameters."""
+    """Does nothing: one program has one copy of the parameters."""
 
 
 class RateTracker:

@@ -19,7 +19,7 @@ def set_device_type(pjrt_device):
 
 
 def use_spmd(auto=False):
-    """Nothing has to be turned on: programs always run on the meshes of their tensors."""
+    """Does nothing: programs always run on the meshes of their tensors."""
     if auto:
         warnings.warn("meshard has no automatic sharding at run time: shard what the compiler shall not choose with "
                       "mark_sharding, or search for shardings with meshard.plan", stacklevel=2)
@@ -71,7 +71,7 @@ def local_process_count():
 
 
 def global_device_count():
-    """1: a program sees one device, whose tensors are on the devices of meshes."""
+    """Always 1: a program sees one device, whose tensors are on the devices of meshes."""
     return 1
 
 
@@ -94,4 +94,4 @@ def get_master_ip():
 
 
 def initialize_cache(path, readonly=False):
-    """Nothing: compiled programs are always kept, in the cache folder (MESHARD_CACHE)."""
+    """Does nothing: compiled programs are always kept, in the cache folder (MESHARD_CACHE)."""

@@ -33,7 +33,7 @@ class XLAShard:
 
 
 class XLAShardedTensor(DTensor):
-    """A wrapper of a tensor of the device, `global_tensor`, which mark_sharding() returns. Results are wrapped too."""
+    """A wrapper of a tensor of the device, `global_tensor`, returned by mark_sharding(). Results are wrapped, too."""
 
     __slots__ = ("global_tensor", "mesh_shape", "partition_spec", "_cached_spec")
 
@@ -71,7 +71,7 @@ class XLAShardedTensor(DTensor):
                 in zip(_extension._get_local_shards([self.global_tensor])[0], places, strict=True)]
 
     def load_local_shards_(self, shards):
-        """Replaces the elements by those of shards, one for each device, in the order of `local_shards`."""
+        """Replaces the elements by shards, one for each device, in the order of `local_shards`."""
         _extension._load_local_shards(self.global_tensor, [each.data for each in shards],
                                       [each.shard_device for each in shards])
         self.invalidate_spec_cache()
@@ -141,7 +141,7 @@ def unwrapped(tensor):
 
 
 def wrap_as_sharded_tensor(t, mesh_shape=None, partition_spec=None):
-    """An XLAShardedTensor of a tensor, with this mesh shape and spec; one that is given gets them."""
+    """Wraps a tensor as an XLAShardedTensor with this mesh shape and spec, or sets them in an XLAShardedTensor."""
     if not isinstance(t, XLAShardedTensor):
         return XLAShardedTensor(t, mesh_shape, partition_spec)
     if mesh_shape is not None:

@@ -34,7 +34,7 @@ def _wrapped(t, mesh, spec):
 def mark_sharding(t, mesh, partition_spec):
     """Shards a tensor in place, and returns it as an XLAShardedTensor.
 
-    Raises RuntimeError if its elements are on the devices with another sharding: clear_sharding() comes before.
+    Raises RuntimeError if its elements are on the devices with another sharding: call clear_sharding() first.
     """
     _check_rank(t, partition_spec)
     _extension._xla_mark_sharding(unwrapped(t), mesh.get_op_sharding(partition_spec))
@@ -83,7 +83,7 @@ _extension.XlaShardingSpec = ShardingSpec  # its name there
 
 
 def annotate_custom_sharding(t, mesh, partition_spec):
-    """Shards a tensor in place from here on, whatever its sharding was."""
+    """Shards a tensor in place from here on, also if it has another sharding."""
     _check_rank(t, partition_spec)
     _extension._xla_annotate_custom_sharding(unwrapped(t), mesh.get_op_sharding(partition_spec))
     return _wrapped(t, mesh, partition_spec)
@@ -102,7 +102,7 @@ def wrap_if_sharded(x):
 
 
 class MarkShardingFunction(torch.autograd.Function):
-    """`apply(tensor, mesh, spec)`: a copy that is sharded, and so is the gradient."""
+    """`apply(tensor, mesh, spec)` returns a sharded copy, whose gradient is sharded, too."""
 
     @staticmethod
     def forward(ctx, torch_tensor, mesh, partition_spec):
@@ -132,7 +132,7 @@ def mark_sharding_with_gradients(t, mesh, partition_spec):
 
 
 def shard_as(a, b):
-    """Two structures whose tensors are sharded alike: where one of a pair has a sharding, the other gets it."""
+    """Shards the tensors of two structures alike: if one of a pair has a sharding, the other one gets it."""
     (left, around), (right, other) = tree_flatten(a), tree_flatten(b)
     if around != other:
         raise AssertionError(f"a and b must have the same structure. got {around} and {other}")
@@ -219,7 +219,7 @@ def apply_xla_patch_to_nn_linear(module):
 
 
 def apply_backward_optimization_barrier(m):
-    """Keeps the backward pass of a module apart from the rest of the program."""
+    """Separates the backward pass of a module from the rest of the program."""
     def apart(module, grad_input, grad_output):
         held = [each.grad for each in module.parameters() if each.grad is not None]
         held += [each for each in grad_input if each is not None]

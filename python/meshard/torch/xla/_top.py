@@ -13,7 +13,7 @@ __version__ = "2.9.0+meshard"
 
 
 def device(index=None):
-    """The device that all tensors of the program are on; meshes say on which of the real ones."""
+    """The device of all tensors of the program; their meshes select the real devices."""
     if index:
         raise IndexError(f"Device index {index} out of range: there is one device, xla:0; a mesh names the real ones")
     return torch.device("xla:0")
@@ -32,7 +32,7 @@ def device_count():
 
 
 def sync(wait=False, reset_scope=True):
-    """Runs what is recorded. The step's closures run after it."""
+    """Runs the recorded operations, then the step's closures."""
     _metrics.count("MarkStep")
     _sync()
     closures, _closures[:] = list(_closures), []
@@ -45,13 +45,13 @@ _closures = []
 
 @contextlib.contextmanager
 def step():
-    """Runs what a block records at its end."""
+    """At the end of a block, runs the operations that it recorded."""
     yield
     sync()
 
 
 def compile(f=None, full_graph=False, name=None, num_different_graphs_allowed=None):
-    """A function after which sync() is called; without a function, as step()."""
+    """Wraps a function so that sync() is called after it; without a function, like step()."""
     if f is None:
         return step()
 
