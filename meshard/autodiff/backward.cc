@@ -60,8 +60,8 @@ void check_can_follow(const Node& node) {
   if (is_computed && node.operands().empty() && !node.op().operands.empty())
     throw Error(ErrorCode::kFailedPrecondition,
                 cat("[grad] the result of ", node.op().name,
-                    " made here was computed before it was differentiated, and what it was "
-                    "computed from is gone. Record it inside the function given to grad or vjp"),
+                    " made here was computed before it was differentiated, and its inputs have "
+                    "been released. Record it inside the function given to grad or vjp"),
                 node.where());
 }
 

@@ -84,7 +84,7 @@ Result<void> Client::use_plugin_ids(std::vector<int>& device_assignment) const {
     if (device.raw() == nullptr)
       return Error(ErrorCode::kInvalidArgument,
                    cat("[compile] device ", id, " belongs to process ", device.process_index(),
-                       ", of which the plugin does not know"));
+                       ", which the plugin does not report"));
     id = device.plugin_id();
   }
   return {};

@@ -167,7 +167,7 @@ Result<void> GlooCommunicator::prove_secret() {
     if (other != rank &&
         !internal::equal_codes(proofs.substr(static_cast<std::size_t>(other) * kCode, kCode),
                                code(challenges, other, other)))
-      return Error(ErrorCode::kUnauthenticated, cat("[processes] whoever is connected as process ",
+      return Error(ErrorCode::kUnauthenticated, cat("[processes] the program connected as process ",
                                                     other, " does not know the secret of the run"));
   return {};
 }

@@ -239,7 +239,7 @@ TEST(Launchers, Contradictions) {
   by_hand.erase("TORCHELASTIC_RUN_ID");
   EXPECT_EQ(launch_with(by_hand).value().launcher, "mpirun (Open MPI)");
   by_hand["RANK"] = "2";
-  EXPECT_THAT(error_with(by_hand), HasSubstr("two launchers say different things: RANK=2"));
+  EXPECT_THAT(error_with(by_hand), HasSubstr("two launchers contradict each other: RANK=2"));
 }
 
 TEST(Launchers, SayWhyNot) {

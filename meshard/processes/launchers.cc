@@ -228,7 +228,7 @@ bool is_set_by_hand(const ReadVariable& variable, const LauncherWords& words) {
 Result<void> check_agreement(const LauncherWords& by_hand, const LauncherWords& mpi) {
   if (by_hand.rank == mpi.rank && (mpi.count < 0 || by_hand.count == mpi.count)) return {};
   return Error(ErrorCode::kInvalidArgument,
-               cat("[processes] two launchers say different things: ", by_hand.variables, ", and ",
+               cat("[processes] two launchers contradict each other: ", by_hand.variables, ", and ",
                    mpi.variables, " of ", mpi.launcher,
                    "; unset the variables of one, or set MESHARD_PROCESS_ADDRESS, _RANK and "
                    "_COUNT"));

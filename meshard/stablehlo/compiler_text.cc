@@ -147,7 +147,7 @@ class UnknownDialects {
     std::vector<std::string> notes;
     for (const auto& [dialect, count] : removed_)
       notes.push_back(cat(count, count == 1 ? " attribute" : " attributes", " of the dialect `",
-                          dialect, "`, which the compiler does not know, ",
+                          dialect, "`, which the compiler does not support, ",
                           count == 1 ? "is" : "are", " ignored"));
     return notes;
   }
@@ -159,7 +159,7 @@ class UnknownDialects {
       return parse_error(
           text_, module_.range(op.text).begin, ErrorCode::kUnimplemented,
           cat("the op `", op.mnemonic, "` is of the dialect `", op.mnemonic.substr(0, dot),
-              "`, which the compiler does not know: convert the module to "
+              "`, which the compiler does not support: convert the module to "
               "StableHLO"));
     for (const ModuleRegion& region : op.regions)
       for (const ModuleOp& inner : region.ops) MESHARD_RETURN_IF_ERROR(check_op(inner));
@@ -264,7 +264,7 @@ class UnknownDialects {
       return parse_error(
           text_, at, ErrorCode::kUnimplemented,
           cat("`", text_.substr(at, 1), word_at(at), "` is of the dialect `", dialect,
-              "`, which the compiler does not know, and is not an attribute that "
+              "`, which the compiler does not support, and is not an attribute that "
               "can be left out: convert the module to StableHLO"));
     std::size_t end = end_of_item(text_, text_.find('=', begin) + 1);
     // Removes one comma, too: that before it, unless this is the first that is left.

@@ -112,7 +112,7 @@ CONSTANTS = [
      [r"secret of at least <N> characters", r"`MESHARD_PROCESS_SECRET` \| not set \| at least <N> characters"]),
     ("bytes of a message before the proof", "meshard/processes/internal/message.h", "kMostStrangerBytes", 1,
      [r"its messages are at most <N> bytes"]),
-    ("connections before the proof", "meshard/processes/internal/server.cc", "kMostStrangers", 1,
+    ("connections before the proof", "meshard/processes/internal/doorkeeper.cc", "kMostStrangers", 1,
      [r"at most <N> of them are open"]),
     ("bytes of a key", "meshard/processes/internal/message.h", "kMostNameBytes", 1, [r"at most <N> for a key"]),
     ("bytes of a value of the store", "meshard/processes/internal/message.h", "kMostValueBytes", MIB,

@@ -61,7 +61,7 @@ class Inventory {
     if (!useless.empty())
       return invalid_schedule(
           cat(listed(useless),
-              " of no use: a backward action computes both gradients, and nothing is sent beyond "
+              " redundant: a backward action computes both gradients, and nothing is sent beyond "
               "the first or last stage, or to a stage of the same worker"));
     return {};
   }

@@ -61,9 +61,9 @@ TEST(PipelineSchedule, WhatIsIncomplete) {
 TEST(PipelineSchedule, WhatIsThereTwiceOrOfNoUse) {
   EXPECT_THAT(error_of("0F0 0B0 0F0"), HasSubstr("0F0 is listed twice"));
   EXPECT_THAT(error_of("0F0\n0B0"), HasSubstr("0B0 is on worker 1, but worker 0"));
-  EXPECT_THAT(error_of("0F0 0B0 0W0"), HasSubstr("0W0 is of no use"));
-  EXPECT_THAT(error_of("0F0 0SEND_F0 0B0"), HasSubstr("0SEND_F0 is of no use"));
-  EXPECT_THAT(error_of("0F0 0SEND_F0 0B0 1F0 1B0"), HasSubstr("0SEND_F0 is of no use"));
+  EXPECT_THAT(error_of("0F0 0B0 0W0"), HasSubstr("0W0 is redundant"));
+  EXPECT_THAT(error_of("0F0 0SEND_F0 0B0"), HasSubstr("0SEND_F0 is redundant"));
+  EXPECT_THAT(error_of("0F0 0SEND_F0 0B0 1F0 1B0"), HasSubstr("0SEND_F0 is redundant"));
   EXPECT_EQ(error_of("0F0 0SEND_F0 0B0\n1F0 1B0 1SEND_B0"), "no error");
   EXPECT_THAT(error_of("0F0 0B0\n0F1 what"), HasSubstr("\"what\" is not an action"));
 }

@@ -35,8 +35,8 @@ std::string Coordinator::connected(int rank, Time now) {
   Member& m = member(rank);
   if (m.state != State::kAbsent)
     return cat(member_text(rank, m.host, m.pid), m.state == State::kLost || m.state == State::kEnded
-                                                     ? " has taken part and is gone"
-                                                     : " takes part already");
+                                                     ? " has joined before and left"
+                                                     : " has already joined");
   m.state = State::kConnected;
   m.open = true;
   m.heard = m.in_activity = now;

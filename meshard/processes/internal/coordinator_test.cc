@@ -99,7 +99,7 @@ TEST(Coordinator, InvalidJoins) {
   SimulatedRun run(3);
   run.join(1);
   EXPECT_THAT(run.coordinator.connected(1, run.now),
-              HasSubstr("process 1 (pid 101 on host1) takes part"));
+              HasSubstr("process 1 (pid 101 on host1) has already joined"));
   EXPECT_EQ(run.coordinator.connected(2, run.now), "");
   run.send(2, run.join_message(2, 4));
   EXPECT_THAT(run.sent(), ElementsAre(HasSubstr("one of 4 processes, process 0 as one of 3")));

@@ -119,11 +119,11 @@ Result<std::optional<Message>> MemberHandshake::receive(const Message& message) 
   }
   if (message.kind != MessageKind::kAccept || server_challenge_.empty() || accepted_)
     return Error(ErrorCode::kInvalidArgument,
-                 "[processes] what listens at the address is not process 0 of a meshard run");
+                 "[processes] the program at the address is not process 0 of a meshard run");
   if (!equal_codes(message.value,
                    code_of(secret_, kServerLabel, rank_, challenge_, server_challenge_)))
     return Error(ErrorCode::kUnauthenticated,
-                 "[processes] what listens at the address does not know the secret of the run");
+                 "[processes] the program at the address does not know the secret of the run");
   accepted_ = true;
   return std::optional<Message>();
 }

@@ -129,7 +129,7 @@ std::shared_ptr<const LoadedProgram> TogetherProcesses::load(const ProgramToLoad
     if (!is_known)
       throw Error(ErrorCode::kFailedPrecondition,
                   cat("[runtime] ", mesh,
-                      " has devices of other processes, which this one does not know: call "
+                      " has devices of other processes, which this one has not joined: call "
                       "initialize_processes()"),
                   what.where);
     auto loaded = load_together(platforms(), *this, what);
