@@ -3,7 +3,9 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "meshard/array/slice.h"
@@ -125,6 +127,25 @@ Result<Weights> Weights::open(const std::string& path) {
     // Files that the index names are removed when another index has taken its place.
     if (weights.ok() || attempt == kMostReplacements || state_of(files) == before) return weights;
   }
+}
+
+Result<bool> has_checkpoint(const std::string& path) {
+  CheckpointFiles files(path);
+  internal::SaveQueue::of_process().wait_for(files.key());
+  const bool names_index = files.index() == path;
+  // One form may be replaced by the other meanwhile, so the file is looked for again.
+  for (const std::string& file : {files.one_file(), files.index(), files.one_file()}) {
+    const bool is_index = file == files.index();
+    if (names_index && !is_index) continue;
+    struct stat about {};
+    if (::stat(file.c_str(), &about) == 0) {
+      if (!is_index || names_index || files.index_counts()) return true;
+    } else if (errno != ENOENT && errno != ENOTDIR) {
+      return Error(ErrorCode::kUnavailable,
+                   cat("[", file, "] ", std::generic_category().message(errno)));
+    }
+  }
+  return false;
 }
 
 Result<Weights> Weights::open_file(const std::string& path) {

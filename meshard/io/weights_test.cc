@@ -42,6 +42,37 @@ TEST_F(WeightsTest, AnIndexReadsOnlyWhatIsBesideIt) {
   EXPECT_EQ(Weights::open(in_folder("none")).error().code(), ErrorCode::kNotFound);
 }
 
+TEST_F(WeightsTest, ACheckpointIsThereAsOneFileAsAnIndexOrInAFolder) {
+  const std::string index = R"({"weight_map":{}})",
+                    ours = R"({"weight_map":{},"meshard":{"version":1,"files":{},"split":{}}})";
+  struct Case {
+    const char *file, *text, *path;
+    bool there;
+  };
+  const Case cases[] = {
+      {"a.safetensors", "", "a.safetensors", true},
+      {"a.safetensors", "", "b.safetensors", false},
+      {"a.safetensors", "", "a.safetensors.index.json", false},
+      {"a.safetensors", "", "a.safetensors/b", false},
+      {"a.safetensors.index.json", ours.c_str(), "a.safetensors", true},
+      {"a.safetensors.index.json", "damaged", "a.safetensors", true},
+      {"a.safetensors.index.json", index.c_str(), "a.safetensors", false},
+      {"a.safetensors.index.json", index.c_str(), "a.safetensors.index.json", true},
+      {"model.safetensors", "", "", true},
+      {"model.safetensors.index.json", index.c_str(), "", true},
+      {"a.safetensors", "", "", false},
+  };
+  for (const Case& each : cases) {
+    const std::string file = written(each.file, each.text);
+    EXPECT_EQ(has_checkpoint(in_folder(each.path)).value(), each.there)
+        << each.file << ": " << each.path;
+    std::filesystem::remove(file);
+  }
+  EXPECT_FALSE(has_checkpoint(in_folder("absent/a.safetensors")).value());
+  EXPECT_EQ(has_checkpoint(in_folder(std::string(300, 'a'))).error().code(),
+            ErrorCode::kUnavailable);
+}
+
 // A checkpoint of two writers in a folder: `step` is whole, `w` (f32[4,3], 0 to 11) is in three
 // parts, and the layers `b.0` and `b.1` are split in columns.
 class WeightsInParts : public OnPlugin {

@@ -14,7 +14,7 @@ import typing
 from . import _meshard, tree
 from ._array_api.creation import as_tensor
 
-__all__ = ["save", "save_async", "restore", "load", "LoadRule", "Weights", "Saving", "names", "load_npy", "save_npy"]
+__all__ = ["save", "save_async", "has_checkpoint", "restore", "load", "LoadRule", "Weights", "Saving", "names", "load_npy", "save_npy"]
 
 Saving = _meshard.Saving
 Weights = _meshard.Weights
@@ -90,6 +90,18 @@ def save_async(path, structure, *, metadata=None, this_process_only=False):
     """
     return _meshard.save_tensors_async(os.fspath(path), *_flattened(structure), {**_METADATA, **(metadata or {})},
                                        this_process_only)
+
+
+def has_checkpoint(path):
+    """Whether there is a checkpoint or a model at `path`, so that a program can resume. It need not be intact.
+
+    >>> ms.io.has_checkpoint("nowhere.safetensors")
+    False
+    >>> ms.io.save("step.safetensors", {"step": 7})
+    >>> ms.io.has_checkpoint("step.safetensors")
+    True
+    """
+    return _meshard.has_checkpoint(os.fspath(path))
 
 
 @dataclasses.dataclass(frozen=True)

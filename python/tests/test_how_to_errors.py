@@ -118,6 +118,7 @@ IN_SOURCES = {
     "compile-cache": ("meshard/base/file_cache.cc", ["[files] ", " is not trusted"]),
     "nvidia-gpu": ("meshard/pjrt/plugin_search.cc", ["[plugin] no plugin for platform ", " was found"]),
     "out-of-memory": ("meshard/report/expect.cc", ["expected the program to fit into a device's memory"]),
+    "restart-after-a-loss": ("tools/meshard/launch.cc", ["gives up after restart"]),
     "run-under-mpirun": ("meshard/runtime/internal/across_processes/agreement.cc",
                          ["the processes are about to do different things"]),
 }

@@ -118,6 +118,10 @@ def test_the_command():
     help_of_fetch = run("-m", "meshard", "fetch", "--help")
     assert help_of_fetch.returncode == 0 and "tpu" in help_of_fetch.stdout
     assert run("-m", "meshard", "no-such-command").returncode != 0
+    launched = run("-m", "meshard", "launch", "-n", "2", "--", sys.executable, "-c", "import meshard as ms; "
+                   "run = ms.initialize_processes(collectives='none'); print('rank', run.process_index, 'of', run.size)")
+    assert launched.returncode == 0, launched.stderr
+    assert sorted(launched.stdout.splitlines()) == ["[0] rank 0 of 2", "[1] rank 1 of 2"]
 
 
 @pytest.mark.skipif(not (FOLDER / "bin" / "meshard-compile").exists(), reason="this package does not contain meshard-compile")

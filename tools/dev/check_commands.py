@@ -116,6 +116,8 @@ class Programs:
 def missing_option(program, words, text):
     """The problem of the first option that `text` does not name, or None."""
     for word in words:
+        if word == "--":  # another program follows
+            break
         option = re.match(r"--[a-z][a-z-]*", word)
         if option and option[0] != "--help" and not re.search(rf"(?<![\w-]){option[0]}(?![\w-])", text):
             return f"{program} has no option {option[0]}"

@@ -29,8 +29,8 @@ class Commands(unittest.TestCase):
 
     def test_options_and_subcommands_that_exist(self):
         page = ("```sh\n./dev test   # all\n\nbuild/bin/meshard torus v5e:2x2 \\\n  --shape 4 --no-picture\n```\n"
-                "`meshard torus --shape 4`\n")
-        self.assertEqual(self.problems(page), ([], 3))
+                "`meshard torus --shape 4`\n`meshard torus --shape 4 -- other --rate 3`\n")
+        self.assertEqual(self.problems(page), ([], 4))
 
     def test_those_that_do_not(self):
         for command, problem in (("meshard tours v5e:2x2", "meshard has no subcommand tours"),

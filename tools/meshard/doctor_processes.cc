@@ -141,7 +141,8 @@ int describe_one(const LaunchVariables& variables, double limit) {
   row("cores", cat(facts.cores));
   std::printf(
       "\nStart all processes of a run to check them together:\n"
-      "  mpirun -n 4 meshard doctor --processes            on this machine\n"
+      "  meshard launch -n 4 -- meshard doctor --processes    on this machine\n"
+      "  mpirun -n 4 meshard doctor --processes            the same, by MPI\n"
       "  mpirun --hostfile HOSTS meshard doctor --processes    on several\n"
       "  srun --mpi=pmix -n 4 meshard doctor --processes   with Slurm\n"
       "  torchrun --nproc-per-node 4 --no-python meshard doctor --processes    with PyTorch\n"

@@ -61,14 +61,19 @@ int run(CLI::App& app, int argc, char** argv, int& exit_code) {
   return exit_code;
 }
 
+// Plugins read these variables when they are loaded. The programs of `launch` do not get them.
+void set_plugin_variables() {
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // otherwise libtpu waits for a metadata server
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // describing hardware needs no lock on it
+  ::setenv("TPU_LOG_DIR", "disabled", 0);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   ::signal(SIGCHLD, SIG_DFL);  // if SIGCHLD is ignored, exit statuses of child processes are lost
-  // Plugins read these variables when they are loaded.
-  ::setenv("TPU_SKIP_MDS_QUERY", "1", 0);          // otherwise libtpu waits for a metadata server
-  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", 0);  // describing hardware needs no lock on it
-  ::setenv("TPU_LOG_DIR", "disabled", 0);
+  if (argc < 2 || std::string_view(argv[1]) != "launch") set_plugin_variables();
+  const std::vector<std::string> program = meshard::tool::split_program(argc, argv);
   meshard::report_unknown_variables();
 
   CLI::App app("SPMD programs over device meshes, on any PJRT plugin.", "meshard");
@@ -90,6 +95,7 @@ int main(int argc, char** argv) {
   meshard::tool::add_explain(app, exit_code);
   meshard::tool::add_explicit(app, exit_code);
   meshard::tool::add_fetch(app, exit_code);
+  meshard::tool::add_launch(app, exit_code, program);
   meshard::tool::add_layout(app, exit_code);
   meshard::tool::add_mesh(app, exit_code);
   meshard::tool::add_op(app, exit_code);

@@ -240,6 +240,13 @@ void bind_files(nb::module_& module) {
              nb::arg("metadata"), nb::arg("this_process_only"));
   module.def("save_tensors_async", save_async, nb::arg("path"), nb::arg("paths"), nb::arg("values"),
              nb::arg("metadata"), nb::arg("this_process_only"));
+  module.def(
+      "has_checkpoint",
+      [](const std::string& path) {
+        Unlocked unlocked;
+        return io::has_checkpoint(path).value();
+      },
+      nb::arg("path"));
   module.def("nearest_text",
              [](const std::string& word, const Names& names) { return nearest_text(word, names); });
   module.def(
