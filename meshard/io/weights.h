@@ -100,8 +100,8 @@ class Weights {
   std::map<std::string, std::string> metadata_;
 };
 
-/// Whether Weights::open() and restore() would find weights at `path`, so that a program can resume.
-/// They need not be intact. Waits for saves of this process to the path.
+/// Whether Weights::open() and restore() would find weights at `path`, so that a program can
+/// resume. They need not be intact. Waits for saves of this process to the path.
 /// @error the system's error, if it cannot be known
 Result<bool> has_checkpoint(const std::string& path);
 

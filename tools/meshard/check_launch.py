@@ -148,7 +148,7 @@ ends("no program", ["-n", "2"], 2, "no program: it comes after --")
 ends("no count", ["--", "true"], 2, "--processes is required")
 ends("an unknown program", ["-n", "2", "--restarts", "2", "--", "/absent/program"], 2, "cannot start /absent/program: No such file",
      without=["restart"])
-ends("a file that is no program", ["-n", "1", "--", os.devnull], 2, "cannot start /dev/null: Permission denied")
+ends("a file that is not a program", ["-n", "1", "--", os.devnull], 2, "cannot start /dev/null: Permission denied")
 ends("a misspelled option", ["-n", "2", "--restart", "2", "--", "true"], 2, "did you mean --restarts?")
 ends("more than there are", ["-n", "2", "--restarts", "1", "--min-processes", "3", "--", "true"], 2, "--min-processes 3 is more than -n 2")
 ends("no restarts", ["-n", "2", "--min-processes", "1", "--", "true"], 2, "no effect without --restarts")

@@ -37,9 +37,9 @@ constexpr std::string_view kReport = "[processes] process ", kReportEnds = " end
 struct Child {
   pid_t pid = 0;
   bool is_running = true;
-  int status = 0;          // of waitpid()
-  double ended_after = 0;  // seconds
-  bool was_told = false;   // we had sent a signal before
+  int status = 0;             // of waitpid()
+  double ended_after = 0;     // seconds
+  bool was_signaled = false;  // we had sent a signal before
   OutputLines output, errors;
   std::string report = {};  // why the library ended it
 
@@ -283,7 +283,7 @@ class Supervisor {
       ::waitpid(child.pid, &child.status, 0);
       child.is_running = false;
       child.ended_after = now;
-      child.was_told = is_told_;
+      child.was_signaled = is_signaled_;
       if (child.failed() && next_ == Next::kNothing && signal_ == 0)
         plan(Next::kTerminate, kTimeToReport);
     }
@@ -320,7 +320,7 @@ class Supervisor {
         ::kill(-child.pid, signal);
         if (signal != SIGSTOP && signal != SIGKILL) ::kill(-child.pid, SIGCONT);
       }
-    if (signal != SIGSTOP && signal != SIGCONT) is_told_ = true;
+    if (signal != SIGSTOP && signal != SIGCONT) is_signaled_ = true;
   }
 
   std::string text_of(const Child& child) const {
@@ -354,11 +354,12 @@ class Supervisor {
       end.status = 128 + signal_;
       return end;
     }
-    // Who failed by itself: before anyone was told to end, and not because of another one.
+    // Who failed by itself: before any process had a signal from us, and not because of another
+    // one.
     std::vector<const Child*> failed;
     const Child* reported = nullptr;
     for (const Child& child : children_) {
-      if (!child.failed() || child.was_told) continue;
+      if (!child.failed() || child.was_signaled) continue;
       if (child.report.empty())
         failed.push_back(&child);
       else if (reported == nullptr || child.ended_after < reported->ended_after)
@@ -387,7 +388,7 @@ class Supervisor {
   const Clock::time_point started_ = Clock::now();
   std::optional<Clock::time_point> deadline_;
   Next next_ = Next::kNothing;
-  bool is_told_ = false;
+  bool is_signaled_ = false;
   int signal_ = 0;
 };
 
