@@ -181,6 +181,7 @@ std::string guess_platform(std::string_view path) {
   if (has("tpu")) return "tpu";
   if (has("cuda") || has("gpu")) return "cuda";
   if (has("rocm")) return "rocm";
+  if (has("xpu") || has("oneapi") || has("sycl")) return "oneapi";
   if (has("cpu")) return "cpu";
   return "";
 }

@@ -22,7 +22,7 @@ struct SearchedPlace {
 /// A plugin file that was found; it has not been loaded.
 struct FoundPlugin {
   std::string path;
-  /// `cpu`, `cuda`, `rocm`, `tpu` or empty, guessed from the file name.
+  /// `cpu`, `cuda`, `rocm`, `oneapi`, `tpu` or empty, guessed from the file name.
   std::string platform;
   /// As in SearchedPlace.
   std::string reason;
@@ -47,7 +47,8 @@ struct PluginSearch {
 ///    site-packages: VIRTUAL_ENV, CONDA_PREFIX, PYTHONPATH, ~/.local, /usr/local and /usr.
 PluginSearch find_plugins(const ReadEnvironment& environment = {});
 
-/// The platform guessed from a plugin's file name: `cpu`, `cuda`, `rocm`, `tpu` or empty.
+/// The platform guessed from a plugin's file name: `cpu`, `cuda`, `rocm`, `oneapi` (Intel GPUs),
+/// `tpu` or empty.
 std::string guess_platform(std::string_view path);
 
 /// A value: the contents of `PLUGIN.fetched`, with lines `sha256 HEX`, `size N`, `time

@@ -120,6 +120,8 @@ TEST(GuessPlatform, FromTheFileName) {
   EXPECT_EQ(guess_platform("/x/libtpu.so"), "tpu");
   EXPECT_EQ(guess_platform("/x/xla_cuda_plugin.so"), "cuda");
   EXPECT_EQ(guess_platform("/x/xla_gpu_pjrt.so"), "cuda");
+  EXPECT_EQ(guess_platform("/x/xla_rocm_plugin.so"), "rocm");
+  EXPECT_EQ(guess_platform("/x/pjrt_plugin_xpu.so"), "oneapi");
   EXPECT_EQ(guess_platform("/cpu/other.so"), "");
 }
 

@@ -4,6 +4,10 @@
 // call, except that calls selected by a fault fail, are late, or have events that fail or never
 // fire. Entries whose names end in `_Destroy`, PJRT_Error_* and entries without a result are
 // counted but never fail: a failing destructor would not test its caller.
+//
+// With MESHARD_FAULTY_AS=PLATFORM,KIND (`cuda,NVIDIA H100 80GB HBM3`), a real plugin of CPUs
+// appears as that platform, with one device of that kind; its memories and values are those of the
+// real one.
 #pragma once
 
 #ifdef __cplusplus

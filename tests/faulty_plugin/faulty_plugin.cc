@@ -1,9 +1,14 @@
 // A PJRT plugin that wraps a real one: it counts calls, and makes one of them fail. See control.h.
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <type_traits>
+#include <vector>
 
 #include "tests/faulty_plugin/state.h"
 
@@ -241,8 +246,59 @@ OURS(PJRT_Event_OnReady, event_on_ready)
 OURS(PJRT_Error_GetCode, error_get_code)
 #undef OURS
 
+// MESHARD_FAULTY_AS=PLATFORM,KIND: another platform and kind of device, as which a CPU plugin with
+// one device appears.
+struct Disguise {
+  std::string platform, kind;
+};
+const Disguise& disguise() {
+  static const Disguise made = [] {
+    const char* text = std::getenv("MESHARD_FAULTY_AS");
+    std::string all = text == nullptr ? "" : text;
+    std::size_t comma = std::min(all.find(','), all.size());
+    return Disguise{all.substr(0, comma), all.substr(std::min(comma + 1, all.size()))};
+  }();
+  return made;
+}
+
+template <class Args>
+void put_on(Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_Client_PlatformName_Args> ||
+                std::is_same_v<Args, PJRT_TopologyDescription_PlatformName_Args>) {
+    args->platform_name = disguise().platform.c_str();
+    args->platform_name_size = disguise().platform.size();
+  } else if constexpr (std::is_same_v<Args, PJRT_DeviceDescription_Kind_Args>) {
+    args->device_kind = disguise().kind.c_str();
+    args->device_kind_size = disguise().kind.size();
+  }
+}
+
+// Other platforms are not asked for a number of virtual devices.
+PJRT_Error* create_with_one_device(PJRT_Error* (*entry)(PJRT_Client_Create_Args*),
+                                   PJRT_Client_Create_Args* args) {
+  std::vector<PJRT_NamedValue> options(args->create_options,
+                                       args->create_options + args->num_options);
+  constexpr std::string_view kName = "cpu_device_count";
+  PJRT_NamedValue one{};
+  one.struct_size = PJRT_NamedValue_STRUCT_SIZE;
+  one.name = kName.data();
+  one.name_size = kName.size();
+  one.type = PJRT_NamedValue_kInt64;
+  one.int64_value = 1;
+  one.value_size = 1;
+  options.push_back(one);
+  PJRT_Client_Create_Args with_one = *args;
+  with_one.create_options = options.data();
+  with_one.num_options = options.size();
+  PJRT_Error* error = entry(&with_one);
+  args->client = with_one.client;
+  return error;
+}
+
 template <class Args>
 PJRT_Error* pass(PJRT_Error* (*entry)(Args*), Args* args) {
+  if constexpr (std::is_same_v<Args, PJRT_Client_Create_Args>)
+    if (!disguise().platform.empty()) return create_with_one_device(entry, args);
   if constexpr (std::is_same_v<Args, PJRT_Buffer_Destroy_Args>) {
     std::lock_guard lock(state().mutex);
     state().bad_buffers.erase(args->buffer);
@@ -277,6 +333,7 @@ PJRT_Error* call(const char* name, PJRT_Error* (*entry)(Args*), Args* args) {
     PJRT_Error* error = pass(entry, args);
     if constexpr (form != Form::kExempt)
       if (error == nullptr) change_results(args, decision);
+    if (error == nullptr && !disguise().platform.empty()) put_on(args);
     return error;
   }
 }

@@ -258,7 +258,17 @@ for params in ({}, {"k": None}):
     code, out, _ = run({"explicit_rules.json": {"meta": meta, "cases": [top]}})
     expect("top_k of how many", code == 0 and "0 failed, 0 by rule, 1 unknown" in out, out)
 
-for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"]):
+# A sum that is 24 units of f32 away from the recorded one: more than the default allows.
+away = {"id": "sum-1", "op": "sum", "at": {"keepdims": False, "dimensions": [0]}, "x": [{"d": "f32", "s": [2], "v": [0.5, 0.5]}],
+        "out": [{"d": "f32", "s": [], "v": [1 + 24 * 2.0**-23]}]}
+code, out, _ = run({"calls_reductions.json": [away]})
+if "1 skipped" not in out:
+    expect("24 units are too many", code == 1 and "FAILED sum-1" in out, out)
+    code, out, _ = run({"calls_reductions.json": [away]}, "--roundings", "f32=32")
+    expect("32 units are allowed", code == 0 and "1 passed, 0 failed" in out, out)
+
+for wrong in ([], ["--data"], ["--data", "/nowhere/at/all"], ["--all"], ["--data", ".", "--roundings", "f32"],
+              ["--data", ".", "--roundings", "i32=4"], ["--data", ".", "--roundings", "f32=-1"]):
     done = subprocess.run([PROGRAM, *wrong], capture_output=True, encoding="utf-8", timeout=60)
     expect(f"usage after {wrong}", done.returncode == 2 and "usage:" in done.stderr, done.stderr)
 print(f"{checks} passed, 0 failed")

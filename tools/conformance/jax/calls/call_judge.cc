@@ -21,13 +21,17 @@ struct Precision {
   double roundings;  // rounding errors that any algorithm may make
 };
 
-const Precision* precision_of(const std::string& dtype) {
-  static const std::map<std::string, Precision> kPrecisions{
+std::map<std::string, Precision>& precisions() {
+  static std::map<std::string, Precision> all{
       {"f16", {0x1p-10, 0x1p-22, 4}},    {"bf16", {0x1p-7, 0x1p-120, 4}},
       {"f32", {0x1p-23, 0x1p-120, 16}},  {"c64", {0x1p-23, 0x1p-120, 16}},
       {"f64", {0x1p-52, 0x1p-1010, 32}}, {"c128", {0x1p-52, 0x1p-1010, 32}}};
-  auto found = kPrecisions.find(dtype);
-  return found == kPrecisions.end() ? nullptr : &found->second;
+  return all;
+}
+
+const Precision* precision_of(const std::string& dtype) {
+  auto found = precisions().find(dtype);
+  return found == precisions().end() ? nullptr : &found->second;
 }
 
 double number_in(const Json& value) {
@@ -233,6 +237,13 @@ bool is_refusal_of_dtype(const std::string& message) {
 }
 
 }  // namespace
+
+bool set_roundings(const std::string& dtype, double roundings) {
+  auto found = precisions().find(dtype);
+  if (found == precisions().end() || !(roundings >= 0)) return false;
+  found->second.roundings = roundings;
+  return true;
+}
 
 Verdict judge_call_case(const Json& test, const Json& answer) {
   std::set<Rule> rules;
