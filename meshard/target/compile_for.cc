@@ -31,10 +31,12 @@ Result<std::string> plugin_for(const Target& target) {
     if (found.platform == target.platform()) return found.path;
   for (const pjrt::FoundPlugin& found : search.found)
     if (found.platform.empty() && found.reason == "MESHARD_PLUGIN") return found.path;
+  std::string how = target.platform() == "rocm"
+                        ? "install AMD's Python package of it (jax-rocm7-pjrt)"
+                        : cat("download it with `meshard fetch ", target.platform(), "`");
   return Error(ErrorCode::kNotFound,
                cat("[compile] no plugin was found for ", target.name(), " (platform ",
-                   target.platform(), "); download it with `meshard fetch ", target.platform(),
-                   "`, or set MESHARD_PLUGIN to its file"));
+                   target.platform(), "); ", how, ", or set MESHARD_PLUGIN to its file"));
 }
 
 // The ids in the request, else the target's lowest ids.

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "meshard/target/target.h"
 #include "meshard/topology/tpu_topology.h"
 
@@ -7,11 +11,14 @@ namespace meshard {
 namespace {
 
 TEST(Hardware, EveryNameOfATargetHasTheFiguresOfItsKind) {
-  for (const char* name : {"v4", "v5e", "v5p", "v6e", "tpu7x", "h100", "h200", "b200"}) {
-    std::string target = std::string(name) + (name[0] == 'h' || name[0] == 'b' ? ":8" : ":2x2");
-    if (std::string_view(name) == "v4" || std::string_view(name) == "v5p" ||
-        std::string_view(name) == "tpu7x")
-      target += "x1";
+  std::vector<std::string_view> gpus;
+  for (const GpuKind& kind : gpu_kinds()) gpus.push_back(kind.name);
+  std::vector<std::string_view> names{"v4", "v5e", "v5p", "v6e", "tpu7x"};
+  names.insert(names.end(), gpus.begin(), gpus.end());
+  for (std::string_view name : names) {
+    bool gpu = std::ranges::find(gpus, name) != gpus.end();
+    std::string target = std::string(name) + (gpu ? ":8" : ":2x2");
+    if (name == "v4" || name == "v5p" || name == "tpu7x") target += "x1";
     auto figures = hardware_figures(name);
     ASSERT_TRUE(figures) << name;
     Topology topology = Target::parse(target).value().topology();
@@ -46,6 +53,51 @@ TEST(Hardware, PublishedFigures) {
   EXPECT_DOUBLE_EQ(h100.network_bandwidth * 8, 400e9);
   EXPECT_NEAR(hardware_figures("h200")->memory_bandwidth, 4.8e12, 1e9);
   EXPECT_DOUBLE_EQ(hardware_figures("b200")->link_bandwidth * 2, 1.8e12);
+}
+
+// A rack of GB200 NVL72 or GB300 NVL72, and a board of HGX B300, in the units of their data sheets,
+// which list most rates with sparsity (twice the dense ones).
+TEST(Hardware, RacksAndBoards) {
+  constexpr double kPeta = 1e15;
+  auto rack = [](const char* name, const char* type) {
+    return hardware_figures(name)->matrix_rate(type) * 72 / kPeta;
+  };
+  for (const char* name : {"gb200", "gb300"}) {
+    EXPECT_DOUBLE_EQ(2 * rack(name, "bf16"), 360) << name;
+    EXPECT_DOUBLE_EQ(2 * rack(name, "f32"), 180) << name;
+    EXPECT_DOUBLE_EQ(2 * rack(name, "f8e4m3fn"), 720) << name;
+    HardwareFigures figures = hardware_figures(name).value();
+    EXPECT_NEAR(72 * figures.memory_bandwidth, 576e12, 6e12) << name;
+    EXPECT_NEAR(72 * 2 * figures.link_bandwidth, 130e12, 1e12) << name;
+    EXPECT_TRUE(figures.switch_adds) << name;
+  }
+  EXPECT_DOUBLE_EQ(2 * rack("gb200", "f4e2m1fn"), 1440);
+  EXPECT_DOUBLE_EQ(rack("gb300", "f4e2m1fn"), 1080);  // dense
+  EXPECT_DOUBLE_EQ(2 * rack("gb200", "s8"), 720);
+  EXPECT_DOUBLE_EQ(2 * rack("gb300", "s8"), 24);
+  EXPECT_DOUBLE_EQ(hardware_figures("gb200")->network_bandwidth * 8, 400e9);
+  EXPECT_DOUBLE_EQ(hardware_figures("gb300")->network_bandwidth * 8, 800e9);
+  HardwareFigures b300 = hardware_figures("NVIDIA B300 SXM6 AC").value();
+  EXPECT_DOUBLE_EQ(8 * 2 * b300.matrix_rate("bf16"), 36e15);
+  EXPECT_DOUBLE_EQ(8 * 2 * b300.matrix_rate("f8e5m2"), 72e15);
+  EXPECT_DOUBLE_EQ(8 * b300.matrix_rate("f64"), 10e12);
+  EXPECT_DOUBLE_EQ(8 * 2 * b300.link_bandwidth, 14.4e12);
+  EXPECT_DOUBLE_EQ(8 * 2 * b300.network_bandwidth, 1.6e12);
+}
+
+TEST(Hardware, InstinctsHaveALinkToEachOther) {
+  HardwareFigures mi300x = hardware_figures("mi300x").value();
+  EXPECT_DOUBLE_EQ(mi300x.matrix_rate("bf16"), 1307.4e12);
+  EXPECT_DOUBLE_EQ(mi300x.matrix_rate("f8e4m3fnuz"), 2614.9e12);
+  EXPECT_DOUBLE_EQ(2 * mi300x.link_bandwidth, 7 * 128e9);
+  EXPECT_EQ(mi300x.memory_bytes, std::int64_t{192} << 30);
+  EXPECT_TRUE(mi300x.direct_links);
+  HardwareFigures mi355x = hardware_figures("AMD Instinct MI355X").value();
+  EXPECT_DOUBLE_EQ(mi355x.matrix_rate("bf16"), 2516.6e12);
+  EXPECT_DOUBLE_EQ(mi355x.matrix_rate("f4e2m1fn"), 10066.3e12);
+  EXPECT_DOUBLE_EQ(2 * mi355x.link_bandwidth, 7 * 153.6e9);
+  EXPECT_EQ(mi355x.memory_bytes, std::int64_t{288} << 30);
+  EXPECT_FALSE(hardware_figures("h100")->direct_links);
 }
 
 TEST(Hardware, AChipOfTwoDevicesIsShared) {

@@ -19,10 +19,12 @@ constexpr std::int64_t kMostCpus = 2048;
 
 std::string known_targets() {
   std::string gpus;
-  for (const GpuKind& kind : gpu_kinds()) gpus += cat("`", kind.name, ":4x8`, ");
+  for (const GpuKind& kind : gpu_kinds())
+    gpus += kind.most_in_domain == 0 ? cat("`", kind.name, ":4x8`, ")
+                                     : cat("`", kind.name, ":2x", kind.most_in_domain, "`, ");
   return cat(
       "TPUs `v5e:4x4`, `v6e:16x16`, `v5p:4x4x4`, `v4:4x4x4`, `tpu7x:4x4x4`, several slices "
-      "`v5e:16x16*2`; GPUs by nodes and devices of a node ",
+      "`v5e:16x16*2`; GPUs by nodes (or NVLink domains) and devices of each ",
       gpus, "`h100:8`; virtual CPU devices `cpu:8`");
 }
 
@@ -48,6 +50,18 @@ Topology nodes_of(std::int64_t nodes, std::int64_t devices_per_node, std::string
                        .core_on_chip = 0,
                        .kind = std::string(kind)});
   return Topology(std::move(devices));
+}
+
+// Ids count up host by host; the hosts of a domain are full, except the only one of a small domain.
+Topology domains_of(std::int64_t domains, std::int64_t devices, const GpuKind& kind) {
+  Topology nodes = nodes_of(domains, devices, kind.description);
+  std::vector<DeviceAttributes> all = nodes.devices();
+  std::int64_t on_host = std::min<std::int64_t>(devices, kind.on_host);
+  for (DeviceAttributes& device : all) {
+    device.slice_index = device.id / devices;
+    device.process_index = device.id / on_host;
+  }
+  return Topology(std::move(all));
 }
 
 struct PluginTopology {
@@ -209,62 +223,133 @@ std::vector<KnownHardware> tpu_hardware() {
 
 // Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use
 // TF32, XLA's default. The data sheets' NVLink and PCIe rates count both directions.
-std::vector<KnownHardware> gpu_hardware() {
-  const std::vector<HardwareFigures::Rate> hopper = {{"f64", 66.9 * kTera},
-                                                     {"f32", 494.7 * kTera},
-                                                     {"bf16", 989.4 * kTera},
-                                                     {"f8", 1978.9 * kTera},
-                                                     {"s8", 1978.9 * kTera}};
-  // Their links are NVLink, and a ConnectX-7 of 400 Gb/s for each GPU.
-  auto row = [](const char* name, std::vector<HardwareFigures::Rate> rates, double memory_bandwidth,
-                double link_bandwidth, std::vector<std::string> sources) {
+std::vector<KnownHardware> nvidia_hardware() {
+  using Rates = std::vector<HardwareFigures::Rate>;
+  const Rates hopper = {{"f64", 66.9 * kTera},
+                        {"f32", 494.7 * kTera},
+                        {"bf16", 989.4 * kTera},
+                        {"f8", 1978.9 * kTera},
+                        {"s8", 1978.9 * kTera}};
+  struct Links {
+    double nvlink, network, host;
+    std::string_view host_source;
+  };
+  constexpr std::string_view kGen5 =
+      "NVIDIA H100, HGX H200 and HGX B200 data sheets: PCIe Gen5, 128 GB/s in both directions";
+  const Links hopper_links{450 * kGiga, 50 * kGiga, 64 * kGiga, kGen5};
+  const Links grace{900 * kGiga, 50 * kGiga, 225 * kGiga,
+                    "NVIDIA GB200 and GB300 NVL72 data sheets: 900 GB/s NVLink-C2C in both "
+                    "directions between a Grace CPU and its two GPUs"};
+  auto row = [](std::string_view name, Rates rates, double memory_bandwidth, const Links& links,
+                std::vector<std::string> sources) {
     const auto kind = std::ranges::find(gpu_kinds(), name, &GpuKind::name);
-    sources.insert(
-        sources.end(),
-        {"NVIDIA H100, HGX H200 and HGX B200 data sheets: PCIe Gen5, 128 GB/s in both directions",
-         "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)"});
+    sources.emplace_back(links.host_source);
+    sources.emplace_back(
+        "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)");
     return KnownHardware{.names = {kind->description, kind->name},
                          .chip = {.matrix_rates = std::move(rates),
                                   .memory_bytes = kind->memory_bytes,
                                   .memory_bandwidth = memory_bandwidth,
-                                  .link_bandwidth = link_bandwidth,
+                                  .link_bandwidth = links.nvlink,
                                   .links = 18,
                                   .link_name = "NVLink",
-                                  .network_bandwidth = 50 * kGiga,
+                                  .network_bandwidth = links.network,
                                   .network_name = "InfiniBand",
                                   .sources = std::move(sources),
-                                  .host_bandwidth = 64 * kGiga,
+                                  .host_bandwidth = links.host,
                                   .switch_adds = true}};
   };
+  // Of a rack of 72 GPUs, and of a board of 8.
+  auto blackwell = [](double gpus, double f64, double f32, double bf16, double f8, double s8,
+                      double f4) {
+    Rates rates = {{"f64", f64}, {"f32", f32}, {"bf16", bf16}, {"f8", f8}, {"s8", s8}, {"f4", f4}};
+    for (HardwareFigures::Rate& rate : rates) rate.flops *= kTera / gpus;
+    return rates;
+  };
+  Links gb300 = grace;
+  gb300.network = 100 * kGiga;
   std::vector<KnownHardware> all = {
-      row("h100", hopper, 3352 * kGiga, 450 * kGiga,
+      row("h100", hopper, 3352 * kGiga, hopper_links,
           {"NVIDIA H100 Tensor Core GPU Architecture (white paper), H100 SXM5: dense rates, 3352 "
            "GB/s HBM3; memory as its driver reports it",
            "NVIDIA H100 data sheet: 900 GB/s NVLink in both directions",
            "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
-      row("h200", hopper, 4800 * kGiga, 450 * kGiga,
+      row("h200", hopper, 4800 * kGiga, hopper_links,
           {"NVIDIA H200 data sheet, H200 SXM: rates of the H100, 4.8 TB/s HBM3e, 900 GB/s NVLink "
            "in both directions; memory as its driver reports it",
            "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
-      row("b200",
-          {{"f64", 37 * kTera},
-           {"f32", 1125 * kTera},
-           {"bf16", 2250 * kTera},
-           {"f8", 4500 * kTera},
-           {"s8", 4500 * kTera},
-           {"f4", 9000 * kTera}},
-          7672 * kGiga, 900 * kGiga,
+      row("b200", blackwell(8, 296, 9000, 18000, 36000, 36000, 72000), 7672 * kGiga,
+          {900 * kGiga, 50 * kGiga, 64 * kGiga, kGen5},
           {"NVIDIA HGX B200 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in "
            "both directions; memory and its bandwidth as its driver reports them",
-           "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"})};
+           "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
+      row("b300", blackwell(8, 10, 9000, 18000, 36000, 1000, 105000), 7936 * kGiga,
+          {900 * kGiga, 100 * kGiga, 128 * kGiga,
+           "NVIDIA HGX B300 data sheet: PCIe Gen6, 256 GB/s in both directions"},
+          {"NVIDIA HGX B300 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in "
+           "both directions; memory and its bandwidth as OpenXLA describes the device",
+           "NVIDIA HGX B300 data sheet: 1.6 TB/s of networking in both directions, a ConnectX-8 of "
+           "800 Gb/s for each GPU"}),
+      row("gb200", blackwell(72, 2880, 90000, 180000, 360000, 360000, 720000), 7928 * kGiga, grace,
+          {"NVIDIA GB200 NVL72 data sheet, a 72nd of the rack: dense rates, 130 TB/s NVLink in "
+           "both directions between 72 GPUs; memory and its bandwidth as OpenXLA describes the "
+           "device",
+           "NVIDIA DGX GB200 data sheet: 72 ConnectX-7 of 400 Gb/s"}),
+      row("gb300", blackwell(72, 100, 90000, 180000, 360000, 12000, 1080000), 7928 * kGiga, gb300,
+          {"NVIDIA GB300 NVL72 data sheet, a 72nd of the rack: dense rates, 130 TB/s NVLink in "
+           "both directions between 72 GPUs; memory and its bandwidth as OpenXLA describes the "
+           "device",
+           "NVIDIA DGX GB300 data sheet: 72 ConnectX-8 of 800 Gb/s"})};
   all[1].names.push_back("NVIDIA H200");
+  all[3].names.push_back("NVIDIA B300 SXM6 AC");
   return all;
+}
+
+// Dense rates of the matrix units; f32 products have the rate of f32, since XLA does not use the
+// matrix units' xf32 by default. Of the network between nodes there is no figure of the GPU's.
+std::vector<KnownHardware> amd_hardware() {
+  auto row = [](std::string_view name, std::vector<HardwareFigures::Rate> rates,
+                double memory_bandwidth, double link, std::string source) {
+    const auto kind = std::ranges::find(gpu_kinds(), name, &GpuKind::name);
+    return KnownHardware{.names = {kind->description, kind->name},
+                         .chip = {.matrix_rates = std::move(rates),
+                                  .memory_bytes = kind->memory_bytes,
+                                  .memory_bandwidth = memory_bandwidth,
+                                  .link_bandwidth = 7 * link,
+                                  .links = 7,
+                                  .link_name = "Infinity Fabric",
+                                  .network_name = "network",
+                                  .sources = {std::move(source)},
+                                  .host_bandwidth = 64 * kGiga,
+                                  .direct_links = true}};
+  };
+  return {
+      row("mi300x",
+          {{"f64", 163.4 * kTera},
+           {"f32", 163.4 * kTera},
+           {"bf16", 1307.4 * kTera},
+           {"f8", 2614.9 * kTera},
+           {"s8", 2614.9 * kTera}},
+          5325 * kGiga, 64 * kGiga,
+          "AMD Instinct MI300X data sheet: dense matrix rates, 192 GB HBM3 at 5.3 TB/s, 7 links "
+          "of 128 GB/s and PCIe Gen5 x16 of 128 GB/s in both directions"),
+      row("mi355x",
+          {{"f64", 78.6 * kTera},
+           {"f32", 157.3 * kTera},
+           {"bf16", 2516.6 * kTera},
+           {"f8", 5033.2 * kTera},
+           {"s8", 5033.2 * kTera},
+           {"f4", 10066.3 * kTera}},
+          8000 * kGiga, 76.8 * kGiga,
+          "AMD Instinct MI355X data sheet: dense matrix rates, 288 GB HBM3E at 8 TB/s, 7 links of "
+          "153.6 GB/s and PCIe Gen5 x16 of 128 GB/s in both directions")};
 }
 
 const KnownHardware* find_hardware(std::string_view kind) {
   static const std::vector<KnownHardware> all = [] {
     std::vector<KnownHardware> list = tpu_hardware();
-    for (KnownHardware& gpu : gpu_hardware()) list.push_back(std::move(gpu));
+    for (KnownHardware& gpu : nvidia_hardware()) list.push_back(std::move(gpu));
+    for (KnownHardware& gpu : amd_hardware()) list.push_back(std::move(gpu));
     return list;
   }();
   for (const KnownHardware& known : all)
@@ -312,7 +397,21 @@ Result<Target> Target::parse(std::string_view name) {
     auto gpus = parse_whole("GPUs", rest, read_gpu_nodes);
     if (!gpus.ok()) return bad_target(name, gpus.error().message());
     std::string shape = cat("1x", gpus->nodes, "x", gpus->devices);
-    return Target(own, "cuda", nodes_of(gpus->nodes, gpus->devices, gpu->description), own,
+    Topology topology = nodes_of(gpus->nodes, gpus->devices, gpu->description);
+    if (gpu->most_in_domain > 0) {
+      std::int64_t on_host = gpu->on_host, devices = gpus->devices;
+      if (devices > gpu->most_in_domain)
+        return bad_target(name,
+                          cat("an NVLink domain has at most ", gpu->most_in_domain,
+                              " GPUs; two domains are `", family, ":2x", gpu->most_in_domain, "`"));
+      if (devices > on_host && devices % on_host != 0)
+        return bad_target(name, cat("a domain of several hosts has a multiple of ", on_host,
+                                    " GPUs, not ", devices));
+      topology = domains_of(gpus->nodes, devices, *gpu);
+      std::int64_t here = std::min(on_host, devices);
+      shape = cat(gpus->nodes, "x", devices / here, "x", here);
+    }
+    return Target(own, std::string(gpu->platform()), std::move(topology), own,
                   {{"target_config", gpu->target_config()}, {"topology", shape}});
   }
   if (family == "cpu") {
@@ -334,19 +433,33 @@ std::optional<std::string> target_name_of(std::string_view platform,
   for (const DeviceAttributes& device : devices) last = std::max(last, device.id);
   if (platform == "cpu") return cat("cpu:", last + 1);
   std::string described = lower_case(devices[0].kind);  // `NVIDIA H100 80GB HBM3`
-  for (const GpuKind& kind : gpu_kinds())
-    if (described.find(kind.name) != std::string::npos) return cat(kind.name, ":", last + 1);
+  for (const GpuKind& kind : gpu_kinds()) {             // `gb200` comes before `b200`
+    if (described.find(kind.name) == std::string::npos) continue;
+    std::int64_t most = kind.most_in_domain;
+    if (most == 0 || last < most) return cat(kind.name, ":", last + 1);
+    if ((last + 1) % most != 0) return std::nullopt;
+    return cat(kind.name, ":", (last + 1) / most, "x", most);
+  }
   return std::nullopt;
 }
 
 // Multiprocessors, clocks, memory and caches: NVIDIA H100 Tensor Core GPU Architecture (white
 // paper), table of the SXM5 form factor; NVIDIA H200 and HGX B200 data sheets; memory and cache
-// bytes are the values that the CUDA driver reports for these devices.
+// bytes are the values that the CUDA driver reports for these devices. GB200, GB300 and B300:
+// OpenXLA's descriptions of these devices (xla/backends/gpu/target_config/specs, 2026). AMD:
+// Instinct MI300X and MI355X data sheets, with all of the memory; L2 is that of one of eight dies.
 const std::vector<GpuKind>& gpu_kinds() {
   static const std::vector<GpuKind> kinds = {
       {"h100", "NVIDIA H100 80GB HBM3", 9, 0, 132, 1.98, 85028765696, 3352320000000, 52428800},
       {"h200", "NVIDIA H200 141GB HBM3e", 9, 0, 132, 1.98, 151397597184, 4800000000000, 52428800},
+      {"gb200", "NVIDIA GB200", 10, 0, 152, 2.062, 197897748480, 7928064000000, 135528448, 72, 4},
+      {"gb300", "NVIDIA GB300", 10, 3, 152, 2.07, 297021079552, 7928064000000, 135528448, 72, 4},
       {"b200", "NVIDIA B200", 10, 0, 148, 1.965, 191514411008, 7672320000000, 132644864},
+      {"b300", "NVIDIA B300", 10, 3, 158, 1.965, 297021865984, 7936000000000, 135528448},
+      {"mi300x", "AMD Instinct MI300X", 0, 0, 304, 2.1, 206158430208, 5325000000000, 4194304, 0, 0,
+       "gfx942"},
+      {"mi355x", "AMD Instinct MI355X", 0, 0, 256, 2.4, 309237645312, 8000000000000, 4194304, 0, 0,
+       "gfx950"},
   };
   return kinds;
 }
@@ -358,9 +471,28 @@ std::optional<GpuKind> find_gpu_kind(std::string_view name) {
 }
 
 // Thread, block, register and shared memory limits: CUDA C++ Programming Guide, table "Technical
-// Specifications per Compute Capability"; the values for 9.0 and 10.0 are equal.
-// ACCELERATED_FEATURES is the `a` of sm_90a and sm_100a.
+// Specifications per Compute Capability"; the values for 9.0, 10.0 and 10.3 are equal.
+// ACCELERATED_FEATURES is the `a` of sm_90a, sm_100a and sm_103a. AMD: OpenXLA's descriptions of
+// gfx942 and gfx950 (see gpu_kinds()).
 std::string GpuKind::target_config() const {
+  if (!amd_architecture.empty()) {
+    int shared = amd_architecture == "gfx950" ? 163840 : 65536;
+    return cat(
+        "gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 64 "
+        "shared_memory_per_block: ",
+        shared, " shared_memory_per_core: ", shared,
+        " threads_per_core_limit: 2048 core_count: ", core_count,
+        " fpus_per_core: 128 block_dim_limit_x: 2147483647 block_dim_limit_y: 65536 "
+        "block_dim_limit_z: 65536 memory_bandwidth: ",
+        memory_bandwidth, " l2_cache_size: ", cache_bytes, " clock_rate_ghz: ", clock_ghz,
+        " device_memory_size: ", memory_bytes, " shared_memory_per_block_optin: ", shared,
+        " registers_per_core_limit: 131072 registers_per_block_limit: 131072 "
+        "rocm_compute_capability { gcn_arch_name: \"",
+        amd_architecture,
+        ":sramecc+:xnack-\" } } platform_name: \"ROCM\" "
+        "device_description_str: \"",
+        description, "\"");
+  }
   return cat(
       "gpu_device_info { threads_per_block_limit: 1024 threads_per_warp: 32 "
       "shared_memory_per_block: 49152 shared_memory_per_core: 233472 threads_per_core_limit: 2048 "

@@ -17,7 +17,10 @@ namespace meshard {
 /// Value type: a kind of hardware and a device count, given by name.
 ///
 /// - TPUs as parsed by tpu_topology(): `v5e:4x4`, `v5p:4x4x4`, two slices `v5e:16x16*2`.
-/// - GPUs: `h100:4x8` (4 nodes with 8 GPUs each; `h100:8` is one node), `h200:...`, `b200:...`.
+/// - GPUs: `h100:4x8` (4 nodes with 8 GPUs each; `h100:8` is one node), `h200:...`, `b200:...`,
+///   `b300:...`, `mi300x:...`, `mi355x:...`.
+/// - GPUs by NVLink domains: `gb200:72` is one domain of 72 GPUs, `gb300:2x72` two. The hosts of a
+///   domain have 4 GPUs each. Device i is in slice (DeviceAttributes::slice_index) i / 72.
 /// - The CPU plugin's virtual devices: `cpu:8`.
 class Target {
  public:
@@ -28,7 +31,7 @@ class Target {
 
   /// The name as given to parse().
   const std::string& name() const { return name_; }
-  /// The platform whose plugin compiles for the target: `tpu`, `cuda` or `cpu`.
+  /// The platform whose plugin compiles for the target: `tpu`, `cuda`, `rocm` or `cpu`.
   const std::string& platform() const { return platform_; }
   /// The devices, and how they are connected.
   const Topology& topology() const { return topology_; }
@@ -76,6 +79,16 @@ struct GpuKind {
   std::int64_t memory_bytes = 0;
   std::int64_t memory_bandwidth = 0;
   std::int64_t cache_bytes = 0;
+  /// The GPUs of a domain: those that are connected by fast links, over several hosts.
+  /// 0: a domain is a host, with any number of GPUs.
+  int most_in_domain = 0;
+  /// The GPUs of one host of such a domain.
+  int on_host = 0;
+  /// LLVM's name of an AMD GPU: `gfx942`. Empty: a GPU of NVIDIA.
+  std::string_view amd_architecture = {};
+
+  /// The platform whose plugin compiles for it: `cuda` or `rocm`.
+  std::string_view platform() const { return amd_architecture.empty() ? "cuda" : "rocm"; }
 
   /// The text of a GpuTargetConfigProto. It contains only fields that plugins of API 0.81 and 0.116
   /// both read; if fewer fields are set, the compiler aborts the process.
@@ -117,9 +130,13 @@ struct HardwareFigures {
   /// True if the switch between the devices can add what it forwards, so that each device sends the
   /// bytes of an all-reduce only once.
   bool switch_adds = false;
+  /// True if the devices of a node have no switch between them, but each has one link to each of
+  /// the others.
+  bool direct_links = false;
 
   MESHARD_FIELDS(matrix_rates, memory_bytes, memory_bandwidth, link_bandwidth, links, link_name,
-                 network_bandwidth, network_name, sources, host_bandwidth, switch_adds)
+                 network_bandwidth, network_name, sources, host_bandwidth, switch_adds,
+                 direct_links)
   /// The rate for an element type by its HLO or MLIR name (`bf16`, `f8e4m3fn`, `s8`). A type that
   /// is not listed uses the next wider type of its kind (integer or floating point), else the
   /// widest. If its kind has no rates, all rates are considered. 0 if there are no rates.

@@ -56,6 +56,39 @@ TEST(Target, GpusStandInNodes) {
   EXPECT_EQ(parsed("h200").size(), 1);
 }
 
+TEST(Target, NvlinkDomainsHaveSeveralHosts) {
+  Target rack = parsed("gb200:72");
+  EXPECT_EQ(rack.platform(), "cuda");
+  EXPECT_EQ(rack.size(), 72);
+  EXPECT_EQ(rack.topology().kind(), "NVIDIA GB200");
+  EXPECT_EQ(rack.topology().devices()[3].process_index, 0);
+  EXPECT_EQ(rack.topology().devices()[71].process_index, 17);
+  EXPECT_EQ(rack.topology().devices()[71].slice_index, 0);
+  EXPECT_EQ(*pjrt::find_value<std::string>(rack.plugin_options(), "topology"), "1x18x4");
+  Target two = parsed("gb300:2x72");
+  EXPECT_EQ(two.size(), 144);
+  EXPECT_EQ(two.topology().devices()[72].slice_index, 1);
+  EXPECT_EQ(two.topology().devices()[72].process_index, 18);
+  EXPECT_EQ(*pjrt::find_value<std::string>(two.plugin_options(), "topology"), "2x18x4");
+  EXPECT_EQ(*pjrt::find_value<std::string>(parsed("gb200:2").plugin_options(), "topology"),
+            "1x1x2");
+  EXPECT_TRUE(throws_error([&] { parsed("gb200:80"); }, ErrorCode::kInvalidArgument,
+                           {"at most 72 GPUs", "`gb200:2x72`"}));
+  EXPECT_TRUE(throws_error([&] { parsed("gb200:6"); }, ErrorCode::kInvalidArgument,
+                           {"a multiple of 4 GPUs, not 6"}));
+}
+
+TEST(Target, GpusOfAmdAreForTheirPlatform) {
+  Target target = parsed("mi300x:2x8");
+  EXPECT_EQ(target.platform(), "rocm");
+  EXPECT_EQ(target.topology().devices()[8].process_index, 1);
+  auto* config = pjrt::find_value<std::string>(target.plugin_options(), "target_config");
+  ASSERT_NE(config, nullptr);
+  EXPECT_NE(config->find("gcn_arch_name: \"gfx942:"), std::string::npos);
+  EXPECT_NE(config->find("platform_name: \"ROCM\""), std::string::npos);
+  EXPECT_NE(find_gpu_kind("mi355x")->target_config().find("gfx950"), std::string::npos);
+}
+
 TEST(Target, OfDevices) {
   auto tpus = [](std::string kind, std::vector<IntVector> coords) {
     std::vector<DeviceAttributes> devices;
@@ -78,6 +111,11 @@ TEST(Target, OfDevices) {
   EXPECT_EQ(target_name_of("cpu", named("cpu", {5, 4})), "cpu:6");
   EXPECT_EQ(target_name_of("gpu", named("NVIDIA H100 80GB HBM3", {0, 1})), "h100:2");
   EXPECT_EQ(target_name_of("cuda", named("NVIDIA A100", {0})), std::nullopt);
+  EXPECT_EQ(target_name_of("cuda", named("NVIDIA B200", {7})), "b200:8");
+  EXPECT_EQ(target_name_of("cuda", named("NVIDIA GB200", {3})), "gb200:4");
+  EXPECT_EQ(target_name_of("cuda", named("NVIDIA GB200", {143})), "gb200:2x72");
+  EXPECT_EQ(target_name_of("cuda", named("NVIDIA GB200", {99})), std::nullopt);
+  EXPECT_EQ(target_name_of("rocm", named("AMD Instinct MI300X", {7})), "mi300x:8");
   EXPECT_EQ(target_name_of("cpu", {}), std::nullopt);
   for (const TpuGeneration& tpu : tpu_generations())  // what it names can be parsed
     for (std::string_view kind : tpu.kinds) {
@@ -96,7 +134,9 @@ TEST(Target, EveryGpuSaysWhatItsCompilerAsksFor) {
           "block_dim_limit_x: ", "block_dim_limit_y: ", "block_dim_limit_z: ", "memory_bandwidth: ",
           "l2_cache_size: ", "clock_rate_ghz: ", "device_memory_size: ",
           "shared_memory_per_block_optin: ", "registers_per_core_limit: ",
-          "registers_per_block_limit: ", "cuda_compute_capability { major: "}) {
+          "registers_per_block_limit: ",
+          kind.platform() == "cuda" ? "cuda_compute_capability { major: "
+                                    : "rocm_compute_capability { gcn_arch_name: "}) {
       std::size_t at = text.find(field);
       ASSERT_NE(at, std::string::npos) << kind.name << " lacks " << field;
       EXPECT_NE(text[at + std::string(field).size()], '0') << kind.name << ": " << field;

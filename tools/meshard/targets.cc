@@ -17,7 +17,8 @@ struct Platform {
 
 constexpr Platform kPlatforms[] = {
     {"tpu", "TPUs", "v5e:4x4, v6e:16x16, v5p:4x4x4, tpu7x:4x4x4, v5e:16x16*2", "v5e:1x1"},
-    {"cuda", "NVIDIA GPUs", "h100:8, h100:4x8, h200:8, b200:8", "h100:1"},
+    {"cuda", "NVIDIA GPUs", "h100:8, h100:4x8, h200:8, b200:8, b300:8, gb200:72, gb300:2x72",
+     "h100:1"},
     {"cpu", "virtual CPUs", "cpu:8", "cpu:1"},
 };
 

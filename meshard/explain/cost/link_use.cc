@@ -242,7 +242,7 @@ LinkModel::LinkModel(HardwareFigures figures, std::optional<Mesh> mesh,
     : figures_(std::move(figures)), mesh_(std::move(mesh)) {
   if (links.between_devices) {
     figures_.link_bandwidth = links.between_devices->bandwidth;
-    figures_.switch_adds = false;
+    figures_.switch_adds = figures_.direct_links = false;
     device_latency_ = links.between_devices->latency;
     if (figures_.link_name.empty()) figures_.link_name = "device link";
     figures_.sources.push_back(cat("given: links of a device ", *links.between_devices));
@@ -424,7 +424,8 @@ LinkModel::Demand LinkModel::permuted(const Collective& one) const {
     return made;
   }
   // A message may start over two links for each direction in which it has to go.
-  double share = grid_ ? std::min(1.0, 2.0 * std::max(span(one).directions, 1) / links) : 1;
+  double share = grid_ ? std::min(1.0, 2.0 * std::max(span(one).directions, 1) / links)
+                       : (figures_.direct_links ? 1 / links : 1);
   return within(bytes, share, 1);
 }
 
@@ -445,8 +446,9 @@ std::vector<LinkModel::Demand> LinkModel::demands(const Collective& one) const {
   if (m > 1) {
     double part = is_exchange(one.kind) ? bytes / g : bytes;
     bool adds = one.kind == CollectiveKind::kAllReduce && figures_.switch_adds && !grid_;
+    double share = figures_.direct_links ? std::min(1.0, (m - 1) / std::max(figures_.links, 1)) : 1;
     made.push_back(
-        within(part * (adds ? 1 : ring_factor(one.kind, m)), 1, ring_steps(one.kind, m)));
+        within(part * (adds ? 1 : ring_factor(one.kind, m)), share, ring_steps(one.kind, m)));
     if (const std::vector<double>* at = loads(one)) {
       made.back().loads = at;
       made.back().scale = link_rate() > 0 ? part / link_rate() : 0;

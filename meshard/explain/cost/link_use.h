@@ -121,6 +121,9 @@ struct LinkUse {
 /// - Behind a switch, from what one device must send or receive at W bytes per second: all-gather,
 ///   reduce-scatter and all-to-all b (n-1)/n / W; permutation, send, broadcast b / W; all-reduce
 ///   2 b (n-1)/n / W, or b / W if the switch can add (HardwareFigures::switch_adds).
+/// - Without a switch, with a link between any two devices of a node (direct_links): the same with
+/// W
+///   of the n-1 links between the members; for permutations and sends, of one link.
 /// - A group over g slices with m devices each runs its part within the slice first. The slice's
 ///   devices share the rest: b/m (g-1)/g over the network (twice that for an all-reduce).
 /// Each step of a ring of n, n-1 (twice that for an all-reduce), adds the latency, if it is given.
@@ -181,7 +184,8 @@ class LinkModel {
   double senders(const Collective& one) const;
   std::vector<Demand> demands(const Collective& one) const;
   Demand permuted(const Collective& one) const;
-  Demand within(double bytes, double seconds, double steps) const;
+  // `share`: the part of a device's links that carry the bytes.
+  Demand within(double bytes, double share, double steps) const;
   // `sharing`: how many devices of a process send these bytes.
   Demand network(double bytes, double sharing, double steps) const;
   // The loads of the grid; null if the devices' places are not known.

@@ -184,6 +184,37 @@ TEST(LinkUse, NodesOfGpusAreJoinedByTheNetwork) {
   EXPECT_EQ(links.uses(over(CollectiveKind::kAllGather, {"node"}, 400))[0].link, "DCN");
 }
 
+// Two domains of 72 GPUs; the hosts of a domain do not matter.
+TEST(LinkUse, AnNvlinkDomainIsASwitchOverItsHosts) {
+  Topology topology = Target::parse("gb200:2x72").value().topology();
+  HardwareFigures figures = hardware_figures(topology).value();
+  LinkModel links(figures, Mesh({{"rack", 2}, {"gpu", 72}}), topology);
+  std::vector<LinkUse> used = links.uses(over(CollectiveKind::kAllGather, {"gpu"}, 7200));
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_EQ(used[0].link, "NVLink");
+  EXPECT_DOUBLE_EQ(used[0].seconds, 7100 / 900e9);
+  used = links.uses(over(CollectiveKind::kAllReduce, {"rack"}, 800));
+  ASSERT_EQ(used.size(), 1u);
+  EXPECT_EQ(used[0].link, "InfiniBand");
+  EXPECT_DOUBLE_EQ(used[0].seconds, 800 / 50e9);
+  Collective next = over(CollectiveKind::kCollectivePermute, {"gpu"}, 100);
+  next.shifts = {{.axes = {"gpu"}, .by = 1, .wraps = true}};
+  EXPECT_EQ(links.uses(next)[0].link, "NVLink");
+}
+
+// 8 devices, each with a link of 64 GB/s to each other one.
+TEST(LinkUse, WithoutASwitchAGroupHasTheLinksBetweenItsMembers) {
+  Topology topology = Target::parse("mi300x:8").value().topology();
+  HardwareFigures figures = hardware_figures(topology).value();
+  LinkModel links(figures, Mesh({{"a", 4}, {"b", 2}}), topology);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"a", "b"}, 800)), 100 / 64e9);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllGather, {"a"}, 800)), 200 / 64e9);
+  EXPECT_DOUBLE_EQ(links.seconds(over(CollectiveKind::kAllReduce, {"b"}, 800)), 800 / 64e9);
+  Collective next = over(CollectiveKind::kCollectivePermute, {"a"}, 640);
+  next.shifts = {{.axes = {"a"}, .by = 1, .wraps = true}};
+  EXPECT_DOUBLE_EQ(links.seconds(next), 640 / 64e9);
+}
+
 // 8 devices in two processes, 0 to 3 and 4 to 7. A device sends 100 bytes per second to others of
 // its process, a process 10 to the other one; each message takes 0.5 and 2 seconds more.
 LinkModel on_two_processes(const Mesh& mesh) {
