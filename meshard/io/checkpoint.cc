@@ -136,7 +136,7 @@ void CheckpointReader::expect(const Tensor& like, const std::string& path) {
   if (!unlike.empty())
     unlike_ +=
         cat(unlike_.empty() ? "" : "; ", text_of(unlike), " is ", weights_.type(unlike[0]).value(),
-            " in the checkpoint, but the destination is ", one);
+            " in ", weights_.what(), ", but the destination is ", one);
 }
 
 void CheckpointReader::check(const LoadOptions& options) {
@@ -149,10 +149,10 @@ void CheckpointReader::check(const LoadOptions& options) {
   if (error_ || (missing.empty() && extra.empty() && unlike_.empty())) return;
   std::string text = cat("[io] ", weights_.path(), ": ");
   if (!missing.empty())
-    text += cat("the checkpoint lacks ", listed(missing, stored),
+    text += cat(weights_.what(), " lacks ", listed(missing, stored),
                 extra.empty() && unlike_.empty() ? "" : ". Also, ");
   if (!extra.empty())
-    text += cat("the checkpoint has ", listed(extra, {}),
+    text += cat(weights_.what(), " has ", listed(extra, {}),
                 ", for which the structure to restore has no member; pass strict = false to ignore "
                 "such tensors",
                 unlike_.empty() ? "" : ". Also, ");

@@ -48,9 +48,10 @@ class CheckpointWriter {
   }
   Result<void> save(const std::string& path, const SaveOptions& options, SourceLocation where);
   Saving save_async(const std::string& path, const SaveOptions& options, SourceLocation where);
+  /// In the order of the file. @error invalid argument if two members have the same name
+  Result<std::vector<NamedTensors>> in_order(const std::string& path) const;
 
  private:
-  Result<std::vector<NamedTensors>> in_order(const std::string& path) const;
   void add_array(HostArray array, const std::string& path);
   std::map<std::string, NamedTensors> tensors_;  // by path: the order in the file
 };

@@ -13,6 +13,12 @@ namespace {
 
 using internal::StoredView;
 
+std::function<Result<void>(const Box&, std::byte*)> reader_of(const StoredView& view) {
+  return [view = std::make_shared<const StoredView>(view)](const Box& box, std::byte* destination) {
+    return view->read_into(box, destination);
+  };
+}
+
 using Captures = std::vector<std::string>;
 
 // What each `*` of a pattern matches in a name, as short as possible; nothing if it does not match.
@@ -218,8 +224,7 @@ class RuleReader {
       view.part = {begin, begin + sizes[t]};
       bool is_renamed = names.size() == 1 && targets.size() == 1 && type == first &&
                         (rule.transpose.empty() || std::ranges::is_sorted(rule.transpose));
-      StoredTensor made = is_renamed ? view.sources[0]
-                                     : StoredTensor(type, std::make_shared<const StoredView>(view));
+      StoredTensor made = is_renamed ? view.sources[0] : StoredTensor(type, reader_of(view));
       if (!made_.emplace(targets[t], std::move(made)).second)
         return cat("two tensors would have the name \"", targets[t], "\", one of them made of \"",
                    names[0], "\"");

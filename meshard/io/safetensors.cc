@@ -9,7 +9,6 @@
 #include "meshard/base/json_writer.h"
 #include "meshard/graph/leaf.h"
 #include "meshard/io/internal/read_type.h"
-#include "meshard/io/internal/stored_view.h"
 
 namespace meshard::io {
 namespace {
@@ -344,7 +343,7 @@ Result<HostArray> StoredTensor::read(const Box& box) const {
 }
 
 Result<void> StoredTensor::read_into(const Box& box, std::byte* destination) const {
-  if (view_) return view_->read_into(box, destination);
+  if (read_) return read_(box, destination);
   for (const Part& part : parts_) {
     std::optional<Box> both = overlap(part.box, box);
     if (!both) continue;

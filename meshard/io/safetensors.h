@@ -1,6 +1,7 @@
 // Named tensors in safetensors files, which are read on use.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,10 +18,6 @@
 #include "meshard/io/file.h"
 
 namespace meshard::io {
-
-namespace internal {
-struct StoredView;
-}  // namespace internal
 
 // The header of a safetensors file. The file consists of 8 bytes with the length of a JSON text,
 // the text, and the concatenated bytes of the tensors (https://github.com/huggingface/safetensors).
@@ -122,11 +119,13 @@ class StoredTensor {
   /// cover the type's shape exactly once
   StoredTensor(TensorType type, std::vector<Part> parts)
       : type_(std::move(type)), parts_(std::move(parts)) {}
-  StoredTensor(TensorType type, std::shared_ptr<const internal::StoredView> view)
-      : type_(std::move(type)), view_(std::move(view)) {}
+  /// One that is made of others, or that another program has.
+  /// @param read copies the elements in a box, which is not empty, to the first bytes of memory
+  StoredTensor(TensorType type, std::function<Result<void>(const Box&, std::byte*)> read)
+      : type_(std::move(type)), read_(std::move(read)) {}
 
   const TensorType& type() const { return type_; }
-  /// Empty if the tensor is made of others.
+  /// Empty if the tensor is not in files.
   std::span<const Part> parts() const { return parts_; }
   /// Whether it is a tensor of one file.
   bool is_whole() const { return parts_.size() == 1; }
@@ -134,7 +133,8 @@ class StoredTensor {
   /// The elements in a box, in the memory of a mapped file if the box is a whole part, otherwise
   /// copied. Reads only those.
   /// @pre the box is inside the shape
-  /// @error out of range if a file was replaced by a shorter one
+  /// @error out of range if a file was replaced by a shorter one; unavailable if another program
+  /// has the elements, and is gone
   Result<HostArray> read(const Box& box) const;
   /// The same, copied to the first bytes of `destination`.
   Result<void> read_into(const Box& box, std::byte* destination) const;
@@ -142,7 +142,7 @@ class StoredTensor {
  private:
   TensorType type_;
   std::vector<Part> parts_;
-  std::shared_ptr<const internal::StoredView> view_;
+  std::function<Result<void>(const Box&, std::byte*)> read_;
 };
 
 }  // namespace meshard::io

@@ -22,6 +22,9 @@ struct NamedSharding {
 };
 
 struct LoadRule;  // load_rule.h
+namespace internal {
+class Receiving;  // publish.h
+}
 
 /// Options of load() and restore().
 struct LoadOptions {
@@ -46,6 +49,8 @@ class Weights {
 
   /// As it was opened.
   const std::string& path() const { return path_; }
+  /// For messages: `the checkpoint`.
+  const std::string& what() const { return what_; }
   /// The names of all tensors, in alphabetical order.
   std::vector<std::string> names() const;
   bool contains(std::string_view name) const { return tensors_.find(name) != tensors_.end(); }
@@ -95,7 +100,9 @@ class Weights {
   friend Result<Weights> mapped(const Weights& weights, const std::vector<LoadRule>& rules,
                                 LoadOptions options, SourceLocation where);
 
-  std::string path_;
+  friend class internal::Receiving;
+
+  std::string path_, what_ = "the checkpoint";
   std::map<std::string, StoredTensor, std::less<>> tensors_;
   std::map<std::string, std::string> metadata_;
 };

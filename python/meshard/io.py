@@ -14,7 +14,8 @@ import typing
 from . import _meshard, tree
 from ._array_api.creation import as_tensor
 
-__all__ = ["save", "save_async", "has_checkpoint", "restore", "load", "LoadRule", "Weights", "Saving", "names", "load_npy", "save_npy"]
+__all__ = ["save", "save_async", "has_checkpoint", "restore", "load", "LoadRule", "Weights", "Saving", "names", "Publisher",
+           "receive", "load_npy", "save_npy"]
 
 Saving = _meshard.Saving
 Weights = _meshard.Weights
@@ -160,7 +161,10 @@ def restore(path, like, *, rules=None, strict=True):
     >>> ms.io.restore("w.safetensors", like)["w"].sharding.spec
     P('x', None)
     """
-    weights = _opened(path, rules, strict)
+    return _restored(_opened(path, rules, strict), like, strict)
+
+
+def _restored(weights, like, strict):
     leaves, around = tree.flatten(like)
     _check_constants(around)
     weights._check_members(around.paths, leaves, strict)
@@ -198,6 +202,95 @@ def load(path, shardings=None, *, rules=None, strict=True):
         mesh, spec = where if isinstance(where, tuple) else (where.mesh, where.spec)
         patterns.append((pattern, mesh, spec))
     return _opened(path, rules, strict)._load(patterns, strict)
+
+
+class Publisher:
+    """Publishes versions of tensors to other programs, without files.
+
+    All processes of a run make one and publish with it, at the same places of their programs; those of other programs
+    receive() onto meshes of their own. Process 0 listens at `address`: `host:port`, of its machine (`host:0`: any free
+    port), or the path of a Unix socket, if both programs run on one machine. The other processes listen at free ports.
+    `secret` has at least 16 characters and is the same in both programs (empty: MESHARD_PUBLISH_SECRET); a Unix socket
+    needs none. close(), or the end of a `with` block, stops publishing.
+
+    Raises InvalidArgumentError for an invalid address or a short secret, AlreadyExistsError if another program listens.
+
+    >>> with ms.io.Publisher("127.0.0.1:0", secret="0123456789abcdef") as publisher:
+    ...     _ = publisher.publish({"w": ms.ones((4, 3))})
+    ...     like = {"w": ms.abstract_tensor((4, 3), "float32", ms.Mesh({"x": 2}), ms.P("x"))}
+    ...     got, version = ms.io.receive(publisher.address, like, secret="0123456789abcdef")
+    >>> got["w"].sharding.spec, version
+    (P('x', None), 0)
+    """
+
+    def __init__(self, address, *, secret=""):
+        self._publisher = _meshard._Publisher(os.fspath(address), secret)
+        self._address = self._publisher.address
+
+    @property
+    def address(self):
+        """Where process 0 listens: `10.0.0.1:7070`."""
+        return self._address
+
+    @property
+    def num_receivers(self):
+        """How many programs are receiving now, as process 0 sees them; 0 in the others.
+
+        One that dies is no longer counted, and what was kept for it is forgotten by the next publish().
+        """
+        return self._open().num_receivers
+
+    def publish(self, structure, version=None):
+        """Publishes the tensors and numbers of a structure under their names(), and returns the version.
+
+        `version` is greater than the one before and at least 0; None: the one before plus 1, beginning with 0. Recorded
+        values are computed, and what this process sends is copied to host memory, so that the tensors may be donated
+        afterward. Receivers see the version when all processes have it, and nothing waits for them. Earlier versions are
+        forgotten, except for those that are being received; these are kept until a later publish().
+
+        Raises InvalidArgumentError for such a version, FailedPreconditionError for a donated tensor or if the processes
+        publish different tensors, and TypeError for what is neither a tensor, an array nor a number. The versions before
+        remain then.
+        """
+        return self._open().publish(*_flattened(structure), version)
+
+    def close(self):
+        """Stops publishing. Programs that are receiving get an error."""
+        self._publisher = None
+
+    def _open(self):
+        if self._publisher is None:
+            raise ValueError("the publisher is closed")
+        return self._publisher
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def receive(address, like, *, secret="", newer_than=None, seconds=60.0, strict=True):
+    """The newest version that a Publisher has, as (a structure like `like`, its number).
+
+    Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement, as for
+    restore(). Each process receives only what its own devices need, in any layout. All processes of the run call this and
+    get the same version, whole, whatever is published meanwhile. `newer_than` waits for a greater version. `seconds` is
+    how long to wait until the publisher listens and has such a version. With `strict=False`, published tensors that have
+    no member are ignored.
+
+    Raises NotFoundError and InvalidArgumentError for members that differ, all at once, as restore(); DeadlineExceededError
+    or UnavailableError if there is no such version in time; UnavailableError within about 5 s if a process of the
+    publisher dies or is suspended; Error for another secret. If it fails in one process, the others raise an error, too.
+    """
+    receiving = _meshard._Receiving(os.fspath(address), secret, newer_than, seconds)
+    try:
+        value = _restored(receiving.weights, like, strict)
+    except Exception as error:
+        receiving.finish(str(error))
+        raise
+    receiving.finish(None)
+    return value, receiving.version
 
 
 def load_npy(path):

@@ -42,6 +42,13 @@ def checkpoint_without_state(tmp_path):
     io.restore(path, like={"w": w})
 
 
+def receive_other_names(*, newer_than=None):
+    with io.Publisher("127.0.0.1:0", secret="0123456789abcdef") as publisher:
+        publisher.publish({"w": ms.ones((4,))}, version=3)
+        like = {"v": ms.abstract_tensor((4,), "float32")}
+        io.receive(publisher.address, like, secret="0123456789abcdef", newer_than=newer_than, seconds=0.05)
+
+
 def missing_device():
     ms.block_until_ready(ms.mark_sharding(ms.ones((4,)), ms.Mesh({"x": 2}, [2, 9]), P("x")))
 
@@ -110,6 +117,7 @@ CALLS = {
     "uneven-dimension": [lambda _: ms.manual(FOUR, P("x"), P("x"), ms.tanh)(ms.ones((6,)))],
     "use-from-pytorch": [lambda _: pattern_of_torch(), lambda _: decision_of_torch()],
     "use-some-devices": [lambda _: two_sets(), lambda _: missing_device()],
+    "weights-to-a-server": [lambda _: receive_other_names(), lambda _: receive_other_names(newer_than=3)],
     "virtual-cpu-devices": [lambda _: started(), lambda _: missing_device()],
 }
 

@@ -6,6 +6,7 @@ import json
 import pickle
 import subprocess
 import sys
+import time
 
 import ml_dtypes
 import numpy as np
@@ -265,3 +266,40 @@ def test_restored_names_are_those_of_the_checkpoint(tmp_path):
     assert io.restore(path, {"w": ms.zeros(2)}, strict=False)["w"].tolist() == [1, 1]
     with pytest.raises(ms.NotFoundError, match="lacks"):
         io.restore(path, {"v": ms.zeros(2)}, strict=False)
+
+
+# --- publishing ----------------------------------------------------------------------------------
+
+SECRET = "0123456789abcdef"
+
+
+def test_publish_and_receive():
+    before = state()
+    with io.Publisher("127.0.0.1:0", secret=SECRET) as publisher:
+        assert publisher.publish(before) == 0
+        like = state()
+        like["step"], like["rate"], like["on"] = 0, 0.0, False
+        like["params"]["blocks"][0].w = ms.abstract_tensor((8, 4), "float32", ms.Mesh({"a": 2, "b": 2}), P("b", "a"))
+        after, version = io.receive(publisher.address, like, secret=SECRET)
+        assert version == 0
+        assert (after["step"], after["rate"], after["on"]) == (7, 0.5, True)
+        assert after["params"]["blocks"][0].w.sharding.spec == P("b", "a")
+        np.testing.assert_array_equal(np.asarray(after["params"]["blocks"][0].w), DATA)
+        np.testing.assert_array_equal(np.asarray(after["params"]["blocks"][1].w), DATA * 2)
+        with pytest.raises(ms.DeadlineExceededError, match="no version newer than 0"):
+            io.receive(publisher.address, like, secret=SECRET, newer_than=0, seconds=0.01)
+        assert publisher.publish({"w": DATA}, version=5) == 5
+        with pytest.raises(ms.NotFoundError, match='the publisher lacks "v"'):
+            io.receive(publisher.address, {"v": DATA}, secret=SECRET, newer_than=0)
+        with pytest.raises(ms.InvalidArgumentError, match="must be greater than the last published version, which is 5"):
+            publisher.publish({"w": DATA}, version=5)
+        with pytest.raises(TypeError, match="not b, which is"):
+            publisher.publish({"a": DATA, "b": "text"})
+        while publisher.num_receivers > 0:
+            time.sleep(0.001)
+        with pytest.raises(ms.Error, match="secret"):
+            io.receive(publisher.address, like, secret="another secret..")
+    with pytest.raises(ValueError, match="closed"):
+        publisher.publish(before)
+    with pytest.raises(ms.UnavailableError):
+        io.receive(publisher.address, like, secret=SECRET, seconds=0.01)

@@ -139,7 +139,7 @@ CONSTANTS = [
 DEFAULTS = [
     ("MESHARD_PROGRAM_CACHE_MB", "meshard/runtime/disk_cache.cc", r'"MESHARD_PROGRAM_CACHE_MB", (\d+)'),
     ("MESHARD_COMPILED_CACHE_MB", "meshard/target/compile_for.cc", r'"MESHARD_COMPILED_CACHE_MB", (\d+)'),
-    ("MESHARD_PROCESS_WAIT_SECONDS", "meshard/io/internal/joint_save.cc", r'"MESHARD_PROCESS_WAIT_SECONDS", (\d+)'),
+    ("MESHARD_PROCESS_WAIT_SECONDS", "meshard/io/internal/joint_step.cc", r'"MESHARD_PROCESS_WAIT_SECONDS", (\d+)'),
     ("MESHARD_KILLS", "tests/kill/check_kill.py", r'"MESHARD_KILLS", "(\d+)"'),
     ("MESHARD_CHECKPOINT_KILLS", "tests/processes/check_checkpoints.py",
      r'"MESHARD_CHECKPOINT_KILLS"\) or \(\d+ if NIGHTLY else (\d+)\)'),

@@ -7,17 +7,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "meshard/base/awaiting.h"
 #include "meshard/base/cat.h"
-#include "meshard/base/environment.h"
 #include "meshard/base/packed_fields.h"
 #include "meshard/io/file.h"
+#include "meshard/io/internal/joint_step.h"
 #include "meshard/processes/processes.h"
 
 namespace meshard::io::internal {
@@ -140,25 +138,11 @@ class JointSaver {
   }
 
   Result<void> meet() {
-    MESHARD_ASSIGN_OR_RETURN(
-        std::int64_t seconds,
-        environment_integer("MESHARD_PROCESS_WAIT_SECONDS", 600, 1, 1'000'000));
     if (run_.rank() == 0) MESHARD_RETURN_IF_ERROR(run_.store().put(kIdKey, new_save_id()));
     // The name is the same for all paths, so processes that save to different ones meet, and get an
     // error that says so.
-    const std::string name = cat("save ", save_.number, " of all processes");
-    std::vector<int> all(static_cast<std::size_t>(run_.size()));
-    std::iota(all.begin(), all.end(), 0);
-    std::optional<meshard::internal::AwaitingScope> awaiting;
-    if (std::chrono::seconds(seconds) > meshard::internal::kShortWait)
-      awaiting.emplace(
-          meshard::internal::Awaiting{cat("save of ", save_.files.one_file(),
-                                          save_.where.known() ? cat(" at ", save_.where) : ""),
-                                      {{name, 1, std::move(all)}}});
-    Result<void> met = run_.barrier(name, std::chrono::seconds(seconds), save_.where);
-    if (!met.ok())
-      return met.error().with_note(
-          cat("while saving ", save_.files.one_file(), ", which all processes of the run must do"));
+    MESHARD_RETURN_IF_ERROR(meet_all(cat("save ", save_.number, " of all processes"),
+                                     cat("save of ", save_.files.one_file()), save_.where));
     MESHARD_ASSIGN_OR_RETURN(id_, run_.store().get(kIdKey));
     return {};
   }

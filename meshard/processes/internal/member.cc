@@ -58,9 +58,10 @@ Result<void> shake_hands(MessageSocket& socket, const MemberOptions& options) {
   return {};
 }
 
-/// One connection, ready for messages of a member.
-Result<MessageSocket> connect_once(const ProcessAddress& address, const MemberOptions& options,
-                                   Time deadline) {
+}  // namespace
+
+Result<MessageSocket> connect_as_member(const ProcessAddress& address, const MemberOptions& options,
+                                        Time deadline) {
   MESHARD_ASSIGN_OR_RETURN(
       FileHandle handle,
       connect_to(address, std::clamp(until(deadline), milliseconds(1), kConnectLimit)));
@@ -70,13 +71,15 @@ Result<MessageSocket> connect_once(const ProcessAddress& address, const MemberOp
   return socket;
 }
 
+namespace {
+
 /// Tries until process 0 has started.
 Result<MessageSocket> connect_member(const MemberOptions& options) {
   Time begin = ProcessClock::now(), deadline = begin + options.limit;
   for (;;) {
     std::optional<Error> refused, last;
     for (const ProcessAddress& address : options.addresses) {
-      Result<MessageSocket> socket = connect_once(address, options, deadline);
+      Result<MessageSocket> socket = connect_as_member(address, options, deadline);
       if (socket.ok()) return socket;
       last = socket.error();
       if (last->code() != ErrorCode::kUnavailable) refused = last;

@@ -32,6 +32,13 @@ struct MemberOptions {
   std::function<void(const ProcessLoss&)> on_loss;
 };
 
+/// One connection, ready for messages of a member: both sides have proved that they know the
+/// secret. Of the options, it reads the secret and the rank.
+/// @error unavailable if nothing answers at the address; unauthenticated for a wrong secret; the
+/// reason of a refusal
+Result<MessageSocket> connect_as_member(const ProcessAddress& address, const MemberOptions& options,
+                                        ProcessClock::time_point deadline);
+
 /// Owner of a connection and its thread, which gives signs of life whatever other threads do.
 class MemberConnection {
  public:

@@ -15,6 +15,9 @@ namespace {
 // kind, request, number, and the sizes of name and value
 constexpr std::size_t kFixedBytes = 1 + 8 + 8 + 4 + 4;
 
+// A connection keeps so much memory for its next messages: new pages are slow.
+constexpr std::size_t kKeptBytes = std::size_t{1} << 20;
+
 void append_number(std::string& out, std::uint64_t number, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
 }
@@ -35,15 +38,21 @@ Error not_a_message(std::string_view what) {
 
 std::string encode(const Message& message) {
   std::string out;
+  out.reserve(4 + kFixedBytes + message.name.size() + message.value.size());
+  append_encoded(out, message);
+  return out;
+}
+
+void append_encoded(std::string& out, const Message& message) {
   std::size_t size = kFixedBytes + message.name.size() + message.value.size();
-  out.reserve(4 + size);
   append_number(out, size, 4);
   out.push_back(static_cast<char>(message.kind));
   append_number(out, message.request, 8);
   append_number(out, static_cast<std::uint64_t>(message.number), 8);
   append_number(out, message.name.size(), 4);
   append_number(out, message.value.size(), 4);
-  return out += message.name, out += message.value;
+  out += message.name;
+  out += message.value;
 }
 
 Result<std::optional<Message>> MessageReader::next() {
@@ -69,7 +78,7 @@ Result<std::optional<Message>> MessageReader::next() {
   if (begin_ == bytes_.size() || begin_ > (std::size_t{1} << 20)) {
     bytes_.erase(0, begin_);
     begin_ = 0;
-    if (bytes_.empty()) bytes_.shrink_to_fit();
+    if (bytes_.empty() && bytes_.capacity() > kKeptBytes) bytes_.shrink_to_fit();
   }
   return std::optional<Message>(std::move(message));
 }
@@ -96,7 +105,7 @@ bool MessageSocket::flush() {
     if (errno != EINTR) break;
   }
   out_.erase(0, done);
-  if (out_.empty() && out_.capacity() > kReadOnce) out_.shrink_to_fit();
+  if (out_.empty() && out_.capacity() > kKeptBytes) out_.shrink_to_fit();
   return good;
 }
 

@@ -63,6 +63,7 @@ inline constexpr std::size_t kMostStrangerBytes = 512;
 /// The bytes of a message: its size, then the fields.
 /// @pre the name and the value are within the limits
 std::string encode(const Message& message);
+void append_encoded(std::string& out, const Message& message);
 
 /// Cuts a stream of bytes into messages.
 class MessageReader {
@@ -97,7 +98,7 @@ class MessageSocket {
   void set_limit(std::size_t limit) { reader_.set_limit(limit); }
 
   /// Queues a message; flush() sends it.
-  void send(const Message& message) { out_ += encode(message); }
+  void send(const Message& message) { append_encoded(out_, message); }
   bool has_unsent() const { return !out_.empty(); }
   /// Sends what the socket takes now. @return false if the connection is broken
   bool flush();

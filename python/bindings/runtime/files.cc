@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "meshard/io/checkpoint.h"
 #include "meshard/io/load_rule.h"
 #include "meshard/io/npy.h"
+#include "meshard/io/publish.h"
 #include "meshard/io/save.h"
 #include "meshard/io/weights.h"
 #include "python/bindings/arrays/host_arrays.h"
@@ -224,6 +226,107 @@ void bind_weights(nb::module_& module) {
       .def("_load", load_all, nb::arg("patterns"), nb::arg("strict"));
 }
 
+// --- publishing
+// -----------------------------------------------------------------------------------
+
+using PublisherPtr = std::shared_ptr<io::Publisher>;
+using ReceivingPtr = std::shared_ptr<io::internal::Receiving>;
+
+PublisherPtr open_publisher(const std::string& address, const std::string& secret) {
+  CallerLine line;
+  auto publisher = std::make_shared<PublisherPtr>();
+  run_waiting([=, where = line.where()] {
+    *publisher = std::make_shared<io::Publisher>(
+        io::Publisher::open(address, {.secret = secret}, where).value());
+  });
+  return *publisher;
+}
+
+std::int64_t publish(const PublisherPtr& publisher, const Names& paths, nb::handle values,
+                     std::optional<std::int64_t> version) {
+  CallerLine line;
+  PyTree tree = PyTree::of(values);
+  auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(paths, tree));
+  {
+    Unlocked unlocked;
+    compute(tree.leaves(), line.where());
+  }
+  auto published = std::make_shared<std::int64_t>(0);
+  run_waiting([=, where = line.where()] {
+    *published = publisher->publish_tensors(*tensors, version, where).value();
+  });
+  return *published;
+}
+
+ReceivingPtr begin_receiving(const std::string& address, const std::string& secret,
+                             std::optional<std::int64_t> newer_than, double seconds) {
+  CallerLine line;
+  io::ReceiveOptions options{.secret = secret, .newer_than = newer_than};
+  options.limit = std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(seconds * 1000)));
+  auto receiving = std::make_shared<ReceivingPtr>();
+  run_waiting([=, where = line.where()] {
+    *receiving = std::make_shared<io::internal::Receiving>(
+        io::internal::Receiving::open(address, options, where).value());
+  });
+  return *receiving;
+}
+
+// With a text: why this process cannot.
+void finish_receiving(const ReceivingPtr& receiving, const std::optional<std::string>& failure) {
+  run_waiting([=] {
+    if (failure)
+      (void)receiving->finish(Error(ErrorCode::kAborted, *failure));
+    else
+      receiving->finish({}).value();
+  });
+}
+
+void bind_publishing(nb::module_& module) {
+  struct PublisherHandle {
+    PublisherPtr publisher;
+  };
+  struct ReceivingHandle {
+    ReceivingPtr receiving;
+  };
+  nb::class_<PublisherHandle>(module, "_Publisher")
+      .def(
+          "__init__",
+          [](PublisherHandle* self, const std::string& address, const std::string& secret) {
+            new (self) PublisherHandle{open_publisher(address, secret)};
+          },
+          nb::arg("address"), nb::arg("secret"))
+      .def(
+          "publish",
+          [](const PublisherHandle& p, const Names& paths, nb::handle values,
+             std::optional<std::int64_t> version) {
+            return publish(p.publisher, paths, values, version);
+          },
+          nb::arg("paths"), nb::arg("values"), nb::arg("version").none())
+      .def_prop_ro("address", [](const PublisherHandle& p) { return p.publisher->address(); })
+      .def_prop_ro("num_receivers",
+                   [](const PublisherHandle& p) { return p.publisher->num_receivers(); });
+  nb::class_<ReceivingHandle>(module, "_Receiving")
+      .def(
+          "__init__",
+          [](ReceivingHandle* self, const std::string& address, const std::string& secret,
+             std::optional<std::int64_t> newer_than, double seconds) {
+            new (self) ReceivingHandle{begin_receiving(address, secret, newer_than, seconds)};
+          },
+          nb::arg("address"), nb::arg("secret"), nb::arg("newer_than").none(), nb::arg("seconds"))
+      .def_prop_ro("version", [](const ReceivingHandle& r) { return r.receiving->version(); })
+      .def_prop_ro("weights",
+                   [](const ReceivingHandle& r) {
+                     return WeightsHandle{
+                         std::shared_ptr<const io::Weights>(r.receiving, &r.receiving->weights())};
+                   })
+      .def(
+          "finish",
+          [](const ReceivingHandle& r, const std::optional<std::string>& failure) {
+            finish_receiving(r.receiving, failure);
+          },
+          nb::arg("failure").none());
+}
+
 }  // namespace
 
 void bind_files(nb::module_& module) {
@@ -256,6 +359,7 @@ void bind_files(nb::module_& module) {
       },
       nb::arg("path"), nb::arg("shape"));
   bind_weights(module);
+  bind_publishing(module);
   module.def(
       "load_npy",
       [](const std::string& path) {
