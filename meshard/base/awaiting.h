@@ -55,7 +55,7 @@ bool is_program_thread();
 
 /// A value: all waits of this process.
 struct AllAwaiting {
-  /// Of the threads that run the program; empty unless all of them wait.
+  /// The waits of the program's threads; empty unless all of these wait.
   std::vector<Awaiting> program;
   std::vector<Awaiting> others;
   /// The steps that were reached, by channel.

@@ -42,7 +42,7 @@ Result<void> check_log_variable();
 Result<std::int64_t> environment_integer(const char* name, std::int64_t otherwise,
                                          std::int64_t least, std::int64_t most);
 
-/// The same for a number with a fraction.
+/// Like environment_integer(), for a number with a fraction.
 Result<double> environment_number(const char* name, double otherwise, double least, double most);
 
 /// The variables of a process that begin with MESHARD_ and that no part of meshard reads: a line

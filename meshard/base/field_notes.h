@@ -7,7 +7,7 @@
 
 namespace meshard {
 
-/// A value: fields of a struct that are not written or read as their name and type say. Each text
+/// A value: fields of a struct that are written or read in a special way. Each text
 /// has names of fields, with a space between. A struct with MESHARD_FIELDS may have them as its
 /// `static constexpr FieldNotes kFieldNotes`.
 struct FieldNotes {
@@ -41,7 +41,7 @@ constexpr bool lists_name(std::string_view names, std::string_view name) {
   return false;
 }
 
-/// The name of a field in a file: that of a function is written without its parentheses.
+/// The name of a field in a file, which is a function's name without its parentheses.
 constexpr std::string_view written_name(std::string_view field) {
   return field.ends_with("()") ? field.substr(0, field.size() - 2) : field;
 }

@@ -54,7 +54,7 @@ struct FileReader {
 /// Checks ownership and permissions of a path without accessing the file system. `chain` is a file
 /// or folder, followed by each folder above it. Trusted owners are this user and root; if this user
 /// is root, also one other user (who installed the files). In a user namespace, folders above the
-/// path may also belong to `unmapped_user`. Nobody else may have write permission, except in a
+/// path may also belong to `unmapped_user`. No other user may have write permission, except in a
 /// parent folder with the sticky bit, where users cannot replace each other's files. Group write
 /// permission is accepted if the group has no other members, as for Debian's /usr/local.
 /// @error permission denied, naming the path, its owner and mode

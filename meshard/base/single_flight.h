@@ -55,7 +55,7 @@ class SingleFlight {
 
   /// The item that matches, or else the result of `make()`, which runs without a lock.
   /// @pre make() returns an item; `draft` and it have the hash `hash`
-  /// @error what make() and waits.refuse() throw; what a stall handler throws
+  /// @error the exceptions of make(), waits.refuse() and stall handlers
   template <class Matches, class Make, class Describe, class Refuse>
   Pointer find_or_make(std::size_t hash, Matches matches, Pointer draft, Make make,
                        Waits<Describe, Refuse> waits) {

@@ -31,7 +31,7 @@ inline void pause_a_moment() {
 #endif
 }
 
-/// Calls `done()` until it is true, at most for about `time`. Returns what it said last.
+/// Calls `done()` until it is true, at most for about `time`. Returns its last result.
 template <class Done>
 bool spin_until(Done done, std::chrono::microseconds time) {
   const auto end = std::chrono::steady_clock::now() + time;

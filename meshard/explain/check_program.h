@@ -28,7 +28,7 @@ struct ProgramDifference {
   /// The user's line, `model.py:12`; otherwise `line 3 of the module`.
   std::string place;
   TensorType type;
-  /// How the partitioned program has it: `P("x", none) over Mesh(...)`, or `not sharded`.
+  /// Its sharding in the partitioned program: `P("x", none) over Mesh(...)`, or `not sharded`.
   std::string sharding;
   /// The element with the largest distance.
   Dimensions index;
@@ -73,17 +73,17 @@ struct ProgramCheck {
 /// the operands that it had in the partitioned program, so that only the op that is wrong differs,
 /// and nothing that follows from it.
 ///
-/// A difference is allowed if rounding explains it: that of sums (explained_by_rounding()), or of
-/// operands that are computed more precisely, which the op is run for with operands that are one
-/// ULP off.
+/// A difference is allowed if rounding explains it: the rounding of sums (explained_by_rounding()),
+/// or of operands that are computed more precisely, for which the op is run again with operands
+/// that are one ULP off.
 ///
 /// One device cannot compute manual regions (shard_map), random bits of the compiler, and
 /// collectives outside of manual regions. Their results are taken from the partitioned program;
 /// devices that hold the same part of them must agree.
 /// Loops and conditionals are compared by their results.
 /// @param tensors in the order of ImportedProgram::arguments()
-/// @error invalid argument: another number of tensors; those of ImportedProgram::module_text() and
-/// of running it
+/// @error invalid argument: another number of tensors; the errors of ImportedProgram::module_text()
+/// and of running it
 ProgramCheck check_program(const ImportedProgram& program, std::span<const Tensor> tensors,
                            const CheckProgramOptions& options = {},
                            SourceLocation where = SourceLocation::current());

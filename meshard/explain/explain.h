@@ -52,14 +52,15 @@ ProgramReport explain(const Jit<F>& function, const LinkOptions& links = {},
 
 /// Options of explain() for a target.
 struct ExplainForOptions {
-  /// Of a function: name and donated arguments. A jitted function uses its own options instead.
+  /// The name and the donated arguments of a function. A jitted function uses its own options
+  /// instead.
   JitOptions jit = {};
   /// Of a module.
   ModuleLayout layout = {};
-  /// Of a module: the function that runs the program, in text. Empty: `main`, or the only public
+  /// The function that runs the program, in a module as text. Empty: `main`, or the only public
   /// function.
   std::string entry = {};
-  /// Of a module: the partitioner, Shardy or GSPMD. None: Shardy unless the module has only
+  /// The partitioner of a module, Shardy or GSPMD. None: Shardy unless the module has only
   /// `mhlo.sharding`.
   std::optional<bool> use_shardy = std::nullopt;
   /// Compiler options, by their names in XLA's DebugOptions.
@@ -79,9 +80,9 @@ struct ExplainForOptions {
 /// the program for lack of memory, there is still a report, whose fits() is false.
 /// @error data loss: the module cannot be parsed; unimplemented: it has ops of dialects that the
 /// compiler does not support; invalid argument: it is HLO, has no entry or nothing to run, or is
-/// for another number of devices than the target has, a cost is given for a custom call that there
-/// is not, or the trace is of another program; data loss also: the trace cannot be parsed; the
-/// errors of compile_for().
+/// for another number of devices than the target has, a cost is given for a custom call that the
+/// program lacks, or the trace is of another program; data loss also: the trace cannot be parsed;
+/// the errors of compile_for().
 ProgramReport explain_module(std::string_view module, const Target& target,
                              const ExplainForOptions& options = {},
                              SourceLocation where = SourceLocation::current());

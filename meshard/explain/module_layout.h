@@ -15,7 +15,7 @@ namespace meshard {
 
 /// The order in which a target's devices are assigned to mesh positions.
 enum class DeviceOrder {
-  kModule,  ///< that of the mesh that the module was written for, if it says so; else kTorus
+  kModule,  ///< the order of the mesh in the module, if it has one; otherwise kTorus
   kTorus,   ///< JAX 0.10's order for a mesh of this shape: along the torus, first axes over slices
   kIds,     ///< by device id
 };

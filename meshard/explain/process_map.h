@@ -36,7 +36,7 @@ struct LinkFigures {
 /// Value type: how a program is divided into processes, and the links that its collectives use.
 struct LinkOptions {
   /// Divides the target's devices, in the order of their ids, into as many processes of equal size.
-  /// None: as the target's topology says, if `between_processes` is set.
+  /// None: as in the target's topology, if `between_processes` is set.
   std::optional<std::int64_t> processes = std::nullopt;
   /// The link of one process to others, which its devices share. None: collectives across processes
   /// are not distinguished from others.
@@ -60,7 +60,7 @@ struct MeshProcesses {
 };
 
 /// Calls `visit` with the devices that send and receive in a shift along axes of a mesh.
-/// @param most_groups, most_members limits of what is visited
+/// @param most_groups, most_members the numbers of groups, and of members of each, to visit at most
 template <class Visit>
 void for_each_pair(const Mesh& mesh, const AxisShift& shift, const Visit& visit,
                    std::int64_t most_groups = std::numeric_limits<std::int64_t>::max(),

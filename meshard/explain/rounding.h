@@ -43,7 +43,7 @@ double explained_by_rounding(const OpSums& sums, std::span<const HostArray> oper
 double explained_by_rounding(const Node& node, std::span<const HostArray> operands,
                              const HostArray& result, std::int64_t devices);
 
-/// The numbers of an array: of a complex one, the real and the imaginary part of each.
+/// The numbers of an array; for a complex one, the real and imaginary parts of its elements.
 std::vector<double> float64_values(const HostArray& array);
 
 /// The spacing of the dtype's numbers at the largest finite magnitude of `values`.

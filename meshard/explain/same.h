@@ -44,7 +44,7 @@ struct SameReport {
   MESHARD_FIELDS(programs)
   /// Whether all are the same computation.
   bool same() const;
-  /// Which are, and for each other one the first op that differs, with both source lines.
+  /// The equal programs, and for each other one the first different op, with both source lines.
   std::string to_string() const;
 };
 

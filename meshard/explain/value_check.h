@@ -22,7 +22,7 @@ struct HeldShard {
 /// The shards of a computed tensor. Of shards with the same part and the same bytes, the first one.
 std::vector<HeldShard> different_shards(const Tensor& tensor, SourceLocation where);
 
-/// A value: the largest distance between the shards of a value and the whole of what is expected.
+/// A value: the largest distance between the shards of a value and the expected whole value.
 /// Of equal distances, the first one.
 struct ValueDistance {
   /// In ULPs of the largest expected value; infinite if only one of them is NaN or infinite, or if

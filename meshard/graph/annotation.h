@@ -67,8 +67,8 @@ struct Annotations {
   /// The explicit sharding of each result, over a mesh with explicit axes. Empty if no result has
   /// one.
   InlineVector<std::optional<Sharding>, 1> shardings = {};
-  /// Of a weakly typed number (ops/definition/operand.h): the same number in the widest dtype
-  /// of its kind. Not compared: it is used only while a program is recorded.
+  /// For a weakly typed number (ops/definition/operand.h), the same number in the widest dtype of
+  /// its kind. Not compared: it is used only while a program is recorded.
   Value wide = {};
 
   friend bool operator==(const Annotations& a, const Annotations& b);

@@ -82,8 +82,8 @@ class Evaluator {
   /// The number of recorded nodes that must still be computed for a value.
   /// @pre no other thread computes recorded values, unless the evaluator locks them
   virtual std::size_t count_pending(const Value& value);
-  /// Called while this thread records, when `log` is due: may compute what it has recorded, and
-  /// sets when to ask again. By default, nothing is computed.
+  /// Called while this thread records, when `log` is due: may compute recorded values, and sets
+  /// when the next call is due. By default, nothing is computed.
   virtual void run_ahead(internal::RecordLog& log, SourceLocation where);
 };
 

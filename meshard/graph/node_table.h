@@ -42,7 +42,7 @@ class NodeTable {
   bool contains(const Node& node) const { return find(node) != nullptr; }
 
  private:
-  // Ids of a program are consecutive but for those of other threads.
+  // Ids of a program are consecutive, except for ids that other threads used in between.
   static constexpr std::uint64_t kPage = 32;
   struct Page {
     std::uint64_t key = 0;  // id / kPage

@@ -141,8 +141,8 @@ struct OpTraits {
   bool marks_sharding = false;
 };
 
-/// How the call of an op is read from StableHLO text, the reverse of OpDef::emit: a text's op has
-/// the sharding rule of the call.
+/// How the call of an op is read from StableHLO text, the reverse of OpDef::emit: an op in a text
+/// has the sharding rule of this call.
 struct OpReading {
   /// The StableHLO op that is read. Empty: no text is read as this op.
   std::string_view mnemonic = {};
@@ -170,19 +170,20 @@ struct OpDef {
   std::string_view doc = {};
   /// One line of C++ that runs with `x` and `y` (f32[2,3]) in scope.
   std::string_view example = {};
-  /// Of an element-wise op: the dtypes that it accepts.
+  /// The dtypes that an element-wise op accepts.
   DTypeDomain domain = DTypeDomain::kNone;
-  /// Of an element-wise op: the results are bools; otherwise they have the operands' dtype.
+  /// True if the results of an element-wise op are bools; otherwise they have the operands' dtype.
   bool gives_bools = false;
   /// Computes result types from operand types and attributes; throws through OpCall::fail.
   void (*infer)(const OpCall& call, ResultTypes& results) = nullptr;
   /// How the dimensions of operands and results correspond.
   ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
-  /// Of an element-wise op: the op that it is written as; a text's op has its sharding rule by it.
+  /// For an element-wise op, its name in StableHLO, which also finds the sharding rule of an op in
+  /// a text.
   std::string_view mnemonic = {};
   /// Writes the op as StableHLO.
   void (*emit)(const OpCall& call, OpEmission& out) = nullptr;
-  /// Of an op that is not element-wise: reads it from StableHLO.
+  /// Reads an op that is not element-wise from StableHLO.
   OpReading read = {};
   /// Records nodes that compute the operands' cotangents into `out` (one per operand; undefined
   /// means zero). nullptr, written kNotDifferentiable, for ops without a derivative.

@@ -23,10 +23,10 @@ inline bool is_of_model(ProgramPhase phase) {
 }
 
 /// Classifies nodes as forward, backward or optimizer: nodes that were recorded by a derivative
-/// are the backward pass; what depends on their results is the optimizer; what they are computed
-/// from, and what else follows from that, is the forward pass. Nodes that have nothing to do with a
-/// derivative are in no phase. A node in a body of another node has that node's phase, unless the
-/// body takes derivatives itself.
+/// are the backward pass; nodes that depend on their results are the optimizer; nodes that they
+/// depend on, and other nodes that depend on those, are the forward pass. Nodes that have nothing
+/// to do with a derivative are in no phase. A node in a body of another node has that node's phase,
+/// unless the body takes derivatives itself.
 class GraphPhases {
  public:
   explicit GraphPhases(const Graph& graph);

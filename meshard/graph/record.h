@@ -169,7 +169,7 @@ inline void watch_chain(const Value& value) {
 
 // Calls of functions that consist of other calls: layers, optimizers.
 
-/// As SourceScope, and says which function of the library was called: `model.cc:40, in nn::linear`.
+/// Like SourceScope, and adds the called function of the library: `model.cc:40, in nn::linear`.
 /// The outermost one counts.
 class CallScope {
  public:

@@ -40,8 +40,8 @@ class RecordLog {
   /// The nodes from number `first` on that are still referred to, in order, with their numbers.
   std::vector<std::pair<std::uint64_t, Value>> alive_since(std::uint64_t first) const;
 
-  /// While paused, nodes are not added and the evaluator is not asked: it records itself. Returns
-  /// the previous value.
+  /// While paused, nodes are not added and the evaluator is not called, because it is recording.
+  /// Returns the previous value.
   bool pause(bool paused) { return std::exchange(is_paused_, paused); }
   bool is_paused() const { return is_paused_; }
   /// Whether the evaluator must be called before the next node is recorded.

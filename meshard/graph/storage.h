@@ -29,7 +29,8 @@ class ShardedType {
   const TensorType& type() const { return state_->type; }
   /// nullptr for a value without a mesh.
   const Sharding* sharding() const { return state_->sharding ? &*state_->sharding : nullptr; }
-  /// True if one is a copy of the other, so that they are equal. A check without a look at either.
+  /// True if one is a copy of the other, so that they are equal. Compares no elements of their
+  /// state.
   bool is_copy_of(const ShardedType& other) const { return state_ == other.state_; }
   friend bool operator==(const ShardedType& a, const ShardedType& b) {
     return a.is_copy_of(b) || (a.type() == b.type() && a.state_->sharding == b.state_->sharding);

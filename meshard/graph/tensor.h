@@ -83,7 +83,7 @@ class [[nodiscard]] Tensor {
   }
   /// The annotation: the sharding that the program specified or the compiler chose. It comes from
   /// mark_sharding, from the operands over explicit axes, or from the compiler for a value computed
-  /// from annotated ones. Empty for a value that is not computed and has neither of the first two,
+  /// from annotated ones. Empty for a recorded value without a mark and without explicit axes,
   /// for an unplaced value (computed only from unplaced values), for a value whose annotation was
   /// cleared, and for a local value inside manual axes.
   std::optional<Sharding> sharding() const;

@@ -43,7 +43,7 @@ class ProgramIdentity {
 
   /// Equal for programs without a difference. Stable across processes.
   const Fingerprint& fingerprint() const;
-  /// The number of different ops, with those of loops and other computations.
+  /// The number of different ops, including ops of loops and other computations.
   std::size_t ops() const;
 
   friend std::optional<ModuleDifference> first_difference(const ProgramIdentity& first,

@@ -144,7 +144,7 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Result<void> save(
   return internal::writer_of(structure).save(path, options, where);
 }
 
-/// As save(), while the program goes on; see io::save_async for named tensors.
+/// Like save(), while the program goes on; see io::save_async for named tensors.
 template <class T>
 requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Saving
     save_async(const std::string& path, const T& structure, const SaveOptions& options = {},
@@ -154,10 +154,10 @@ requires(!std::is_same_v<T, std::map<std::string, Tensor>>) Saving
 
 /// Returns a structure like `like` with the values from a checkpoint. Each tensor of `like` gives
 /// the required type, and by its sharding the placement; it may be an old value or an
-/// abstract_tensor(). A tensor that is not defined takes the type in the file and stays on the
-/// host, as does one without a sharding. Each device's bytes are read once, and only these. With
-/// `strict = false`, other tensors in the file are ignored. In a run of several processes, each
-/// reads what its own devices hold; the checkpoint may come from any number of processes.
+/// abstract_tensor(). An undefined tensor takes the type in the file and stays on the host; so does
+/// a tensor without a sharding. Each device's bytes are read once, and only these. With `strict =
+/// false`, other tensors in the file are ignored. In a run of several processes, each reads what
+/// its own devices hold; the checkpoint may come from any number of processes.
 /// @error as Weights::open; with the file's path, all at once: members that the file lacks, with
 /// the nearest names, tensors in the file for which there is no member (not found), and members of
 /// another type (invalid argument, if that is all)

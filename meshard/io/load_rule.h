@@ -39,8 +39,8 @@ struct LoadRule {
   std::int64_t dimension = 0;
   /// The sizes of the parts into which it is split; with `groups`, in each group. Default: equal.
   Dimensions sizes = {};
-  /// The dimension consists of so many groups, and each of them has all parts: the heads of a fused
-  /// projection that has the query, key and value of a head beside each other. Default: 1.
+  /// The number of groups that the dimension consists of, each with all parts. Use it for the heads
+  /// of a fused projection in which query, key and value of a head are adjacent. Default: 1.
   std::int64_t groups = 1;
   /// The elements are converted. Default: the file's dtype.
   std::optional<DType> dtype = std::nullopt;
@@ -66,7 +66,7 @@ Result<std::map<std::string, Tensor>> load(const std::string& path,
                                            LoadOptions options = {},
                                            SourceLocation where = SourceLocation::current());
 
-/// As restore(), from the tensors that rules make of those at `path`.
+/// Like restore(), from tensors that rules make of the tensors at `path`.
 /// @error as Weights::open, mapped() and restore()
 template <class T>
 Result<T> restore(const std::string& path, const std::vector<LoadRule>& rules, T like,

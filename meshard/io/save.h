@@ -66,9 +66,9 @@ Result<void> save(const std::string& path, const std::map<std::string, Tensor>& 
                   const SaveOptions& options = {},
                   SourceLocation where = SourceLocation::current());
 
-/// As save(), while the program goes on. When it returns, the values have been computed and copied
-/// to host memory, so the tensors may be donated. A thread in the background writes them, using
-/// nothing but this memory, the files, and the store of the run. Waits first for an earlier
+/// Like save(), while the program goes on. When it returns, the values have been computed and
+/// copied to host memory, so the tensors may be donated. A thread in the background writes them,
+/// using nothing but this memory, the files, and the store of the run. Waits first for an earlier
 /// save_async(), so that host memory has to hold one copy only. Saves to the same path have the
 /// order of the calls, and save(), load() and restore() wait for those before.
 ///
@@ -97,15 +97,15 @@ struct NamedTensors {
   std::size_t stacked = 0;
 };
 
-/// As io::save; tensors with elements of one size are written in the order of `tensors`.
+/// Like io::save; tensors with elements of one size are written in the order of `tensors`.
 Result<void> save_in_order(const std::string& path, std::span<const NamedTensors> tensors,
                            const std::map<std::string, std::string>& metadata,
                            const SaveOptions& options, SourceLocation where);
-/// As io::save_async, likewise.
+/// Like io::save_async, with the same order.
 Saving save_in_order_async(const std::string& path, std::span<const NamedTensors> tensors,
                            const std::map<std::string, std::string>& metadata,
                            const SaveOptions& options, SourceLocation where);
-/// A save that cannot begin, in this process: the others learn of it.
+/// Reports to the other processes that a save cannot begin in this one.
 Saving save_failed(const std::string& path, Error error, const SaveOptions& options,
                    SourceLocation where);
 

@@ -37,8 +37,8 @@ struct LoadOptions {
 class Weights {
  public:
   /// Opens the weights of a model, or a checkpoint. Waits for saves to the same path that this
-  /// process has not completed. A checkpoint that is replaced meanwhile is opened as it was before
-  /// or as it is afterward.
+  /// process has not completed. If a checkpoint is replaced meanwhile, either the old or the new
+  /// one is opened.
   /// @param path as given to io::save; or a safetensors file; an index (`*.index.json`, whose
   /// `weight_map` names files beside it); or a folder with `model.safetensors.index.json` or
   /// `model.safetensors`

@@ -47,7 +47,8 @@ Tensor cholesky(In x, const MatrixGrid& grid);
 /// = min(m, n). As PDGEQRF and PDORGQR: panels are factored column by column, with two sums over
 /// all devices for each column; then their reflections are applied together (Schreiber and Van
 /// Loan, 1989), with a gather along the grid's rows and a sum along its columns.
-/// @error as cholesky(), but for the square; complex numbers; unimplemented: a derivative
+/// @error the errors of cholesky(), except that x need not be square; complex numbers;
+/// unimplemented: a derivative
 Qr qr(In x, const MatrixGrid& grid);
 
 /// The eigenvalues, ascending, and eigenvectors of a real symmetric matrix, of which (x + x^T) / 2

@@ -42,8 +42,8 @@ std::optional<Mesh> mesh_on(const stablehlo::ModuleMesh& mesh, const Mesh& numbe
 std::vector<Mesh> meshes_of_module(const stablehlo::ModuleFacts& module, const Mesh& numbering,
                                    const stablehlo::ModuleMesh* own);
 
-/// The sharding that the module gives to a value, over the one of these meshes that it names; none
-/// if it gives none, or none of them is it.
+/// The sharding that the module gives to a value, over the mesh of `meshes` that it names; none if
+/// the module gives no sharding or names another mesh.
 /// @param meshes of meshes_of_module()
 std::optional<Sharding> sharding_in_module(const stablehlo::ModuleFacts& module,
                                            const stablehlo::ModuleValue& value,

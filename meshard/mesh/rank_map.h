@@ -56,8 +56,8 @@ class RankMap {
   bool contains(const RankMap& other) const;
   /// True if the two have a device in common.
   bool meets(const RankMap& other) const;
-  /// The same map stored without a list if its ids are strided, as those of a view of a list may
-  /// be. Takes one pass over a listed map.
+  /// The same map, stored without a list if its ids are strided, which the ids of a view of a list
+  /// may be. Takes one pass over a listed map.
   RankMap simplest() const;
   /// The same devices in ascending order.
   RankMap sorted() const;

@@ -34,9 +34,9 @@ Initializer variance_scaling(double scale, Fan fan, Distribution distribution,
 Initializer truncated_normal(double deviation, double low, double high,
                              SourceLocation where = SourceLocation::current());
 
-/// Kernels of convolutions, [window..., in, out], that are zero but for an orthogonal matrix in the
-/// middle of the window, times `scale` (Xiao et al.: Dynamical Isometry and a Mean Field Theory of
-/// CNNs, 2018).
+/// Kernels of convolutions, [window..., in, out], that are zero except for an orthogonal matrix in
+/// the middle of the window, times `scale` (Xiao et al.: Dynamical Isometry and a Mean Field Theory
+/// of CNNs, 2018).
 /// @error when it is called: a rank that is not 3 to 5, or more inputs than outputs
 Initializer delta_orthogonal(double scale = 1);
 

@@ -42,7 +42,7 @@ class CheckpointPolicy {
 /// Wraps `f` so that its gradient recomputes intermediate values (rematerialization). The
 /// derivative keeps the arguments, captured tensors and what `policy` names, and recomputes the
 /// rest. Arguments and result are tensors or structures of them. In the body of scan() it reduces
-/// what each step keeps. JAX calls this jax.checkpoint.
+/// the values that each step keeps. JAX calls this jax.checkpoint.
 ///
 /// @code
 /// Tensor w = ones({4, 4});

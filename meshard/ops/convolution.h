@@ -24,7 +24,7 @@ struct ConvolutionOptions {
   Dimensions input_dilation = {};   ///< step from one element of the input to the next; 2 doubles
                                     ///< it
   Dimensions kernel_dilation = {};  ///< step from one element of the kernel to the next
-  std::int64_t feature_groups = 1;  ///< splits the features into so many groups, convolved
+  std::int64_t feature_groups = 1;  ///< splits the features into this number of groups, convolved
                                     ///< separately
   std::int64_t batch_groups = 1;    ///< splits the batch; each part has its part of the kernel
   ConvolutionLayout layout = {};

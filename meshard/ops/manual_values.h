@@ -14,8 +14,8 @@ namespace meshard {
 /// does not divide is padded with zeros first. The result varies over the axes that split a
 /// dimension. Along the mesh's other axes the compiler lays out the local value as it likes.
 ///
-/// Of a value that is local already, along other axes of the same mesh: the way into a region
-/// inside that one.
+/// For a value that is already local along other axes of the same mesh, this is the way into a
+/// nested region.
 /// @error x is inside these manual axes already, or inside axes of another mesh; no axis is given;
 /// the sharding describes more dimensions than x has, names an axis that is not one of `manual` or
 /// a part of one, or has open dimensions.

@@ -1,4 +1,4 @@
-// Optimizers: SGD and Adam, and what they have in common with others.
+// Optimizers: SGD, Adam, and the functions that all optimizers share.
 #pragma once
 #include <cstdint>
 #include <optional>

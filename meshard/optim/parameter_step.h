@@ -21,7 +21,7 @@ DType state_dtype(const Tensor& parameter);
 
 /// Zeros in the shape of each parameter, with the sharding of its `layout`, `copies` times; f32 for
 /// floats of 16 bits or less. Created on the devices, by one program.
-/// @error invalid argument unless floats, or if the shapes differ.
+/// @error invalid argument: dtypes that are not floats; shapes that differ.
 std::vector<Tensor> zeros_for(std::span<const Tensor> parameters, std::span<const Tensor> layouts,
                               std::size_t copies);
 

@@ -38,7 +38,7 @@ struct StepTensors {
   std::vector<std::string> names = {};    ///< of the parameters: `blocks.*.wq`
   std::vector<Tensor> parameters = {};    ///< in a step: in the dtype and the sharding of the step
   std::vector<Tensor> layouts = {};       ///< in init: the shardings of the state
-  std::vector<Tensor> changes = {};       ///< gradients at first, what is added at last
+  std::vector<Tensor> changes = {};       ///< first the gradients, at the end the changes
   std::vector<std::size_t> stacked = {};  ///< dimensions that stack layers, by parameter
   std::vector<std::optional<Tensor>> rounding = {};  ///< keys for rounding parameters at random
   Tensor steps = {};                                 ///< before this one
@@ -77,7 +77,7 @@ struct TransformRules {
 
 /// A value: a function from gradients, parameters and a state to the changes of the parameters, and
 /// to the next state. Options of optimizers (Adam, Lion, ...) and of their parts (ClipByValue,
-/// Decay, ...) convert to it. Like them it is passed to init() and update().
+/// Decay, ...) convert to it. It is passed to init() and update(), as these are.
 class Transform {
  public:
   Transform(const Sgd& sgd);     // NOLINT: written Chain{{ClipByValue{1.0}, Sgd{}}}

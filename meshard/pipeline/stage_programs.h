@@ -151,7 +151,7 @@ class StagePrograms {
   void check_arguments(const PipelineStage& stage, const AnyStructure* carry,
                        const AnyStructure& batch) const;
   void check_loss(const PipelineStage& stage, const Body& body) const;
-  // Of the stage's function. Sets captured_ and result_.
+  // The program of the stage's function. Sets captured_ and result_.
   Body trace(const PipelineStage& stage, const std::vector<Tensor>& parameters,
              const AnyStructure* carry, const AnyStructure& batch);
   // Sets the positions that have cotangents and gradients, the residuals, and backward_captured_.
@@ -216,7 +216,7 @@ struct StageState {
   /// Whether the schedule computes the gradients of inputs and parameters apart.
   bool splits_gradients = false;
   std::vector<Tensor> parameters, accumulators;
-  /// Of its results, once they have been sent.
+  /// The destinations of its results, filled when they are first sent.
   std::vector<Destination> destinations;
   AnyStructure optimizer_state;
   std::optional<StagePrograms> programs;

@@ -57,8 +57,8 @@ class BufferList {
 
   /// Waits for the launch that computes the buffers, if it is in flight: for its events, which
   /// exist already, while BufferView::await_ready() makes one for each buffer.
-  /// @return true if it ended without a failure: the buffers are ready. False says nothing about
-  /// them: it failed, or it is too old to be known.
+  /// @return true if it ended without a failure: the buffers are ready. False means unknown: the
+  /// launch failed, or its record is too old.
   /// @pre it is live
   bool await_launch() const;
 

@@ -105,14 +105,14 @@ struct ExplicitShardingsOptions {
 
 /// Compiles a module for a target, and finds the shardings that the compiler chose for its values.
 ///
-/// Left out is what is determined: a sharding that the arguments, results and constraints of the
-/// program give, and one that the op's sharding rule infers from the shardings of its operands, as
-/// along explicit axes (Propagating::kInfer). Values that depend on no argument (constants, and
-/// values computed from them and from scalars) are left out, too.
+/// Determined shardings are left out: shardings that the arguments, results and constraints of the
+/// program give, and shardings that the op's sharding rule infers from the operands, as along
+/// explicit axes (Propagating::kInfer). Values that depend on no argument (constants, and values
+/// computed from them and from scalars) are left out, too.
 ///
 /// The program with the constraints is compiled again. If its collectives differ (kind, axes,
-/// bytes, executions), the constraints that make the difference are searched for by halves, and
-/// dropped: what is offered has been compiled, and has the collectives of the program.
+/// bytes, executions), the constraints that make the difference are found by bisection and dropped:
+/// the listed constraints have been compiled, and give the collectives of the program.
 /// @param module StableHLO for Shardy: text, bytecode, a portable artifact, or an export of JAX for
 /// one platform
 /// @error errors of module_as_text(), ModuleTemplate::parse() and explain_module(); invalid

@@ -79,8 +79,8 @@ class ModuleTemplate {
   bool suits(const std::vector<MeshAxis>& axes, const FreeArguments& free) const;
 
   /// The specs for a candidate. A result that is the next value of an argument has the argument's
-  /// spec, also if the argument is not free: else a candidate could leave to the next run what it
-  /// saves in this one.
+  /// spec, also if the argument is not free: otherwise a candidate could move communication to the
+  /// next run.
   /// @pre the candidate has a spec for each of these free arguments
   BoundarySpecs specs(const PlanCandidate& candidate, const FreeArguments& free) const;
 
@@ -97,8 +97,8 @@ class ModuleTemplate {
   /// @pre the candidate has a spec for each of these free arguments
   std::string with(const PlanCandidate& candidate, const FreeArguments& free) const;
 
-  /// A text that is equal for candidates whose modules are equal but for the names of the axes, and
-  /// for axes of size 1.
+  /// A text that is equal for candidates whose modules are equal except for names of axes and axes
+  /// of size 1.
   /// @pre the candidate has a spec for each of these free arguments
   std::string program_key(const PlanCandidate& candidate, const FreeArguments& free) const;
 

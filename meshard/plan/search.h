@@ -73,10 +73,10 @@ struct PlanVerdict {
   double seconds = 0;
   /// The source of `seconds`.
   TimeBasis basis = TimeBasis::kUnknown;
-  /// By the schedule: the part of `seconds` that waits for transfers between devices. 0 without a
+  /// The part of `seconds` that waits for transfers between devices, by the schedule. 0 without a
   /// schedule.
   double exposed_seconds = 0;
-  /// By the schedule: the time of transfers that run behind computation. 0 without a schedule.
+  /// The time of transfers that run behind computation, by the schedule. 0 without a schedule.
   double hidden_seconds = 0;
   /// The part of `seconds` that brings results to the shardings of the arguments that they are in
   /// the next run.

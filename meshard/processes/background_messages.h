@@ -17,15 +17,15 @@ namespace meshard {
 
 /// How messages in the background behave.
 struct BackgroundMessagesOptions {
-  /// The tags from `first_tag` on, `tags` of them, are used in turns.
+  /// Messages use `tags` consecutive tags from `first_tag` on, cyclically.
   int first_tag = 0, tags = 2048;
   /// How long receives may wait while no message at all is sent or received.
   std::chrono::milliseconds limit = std::chrono::minutes(10);
   /// Why nothing more comes from a process; nothing as long as it may. Called about once a second
   /// for each process that is waited for, on the thread of the messages.
   std::function<std::optional<Error>(int process)> failure_of = {};
-  /// Called when something has not come for a second, with what it is, and null when a message has
-  /// been sent or received since; on the thread of the messages.
+  /// Called with the name of a message that has not arrived for a second, and with null after the
+  /// next message is sent or received; on the thread of the messages.
   std::function<void(const std::string* what)> on_wait = {};
   /// Called once, on the thread of the messages, with the error that has ended all of them.
   std::function<void(const Error&)> on_failure = {};
@@ -44,7 +44,7 @@ class BackgroundMessages {
 
   /// @pre the communicator lives longer. The thread starts with the first message.
   BackgroundMessages(ProcessCommunicator& communicator, BackgroundMessagesOptions options);
-  /// Gives up what is received. Messages that are being sent must be complete first.
+  /// Cancels pending receives. Messages that are being sent must be complete first.
   ~BackgroundMessages();
   BackgroundMessages(const BackgroundMessages&) = delete;
   BackgroundMessages& operator=(const BackgroundMessages&) = delete;
@@ -66,8 +66,8 @@ class BackgroundMessages {
   /// The error that has ended everything.
   std::optional<Error> failure() const;
 
-  /// Before the process ends, or leaves the run: waits until everything is being sent that has a
-  /// place in the order, and gives up what is received. No function is called afterward.
+  /// Call it before the process ends or leaves the run. Waits until all messages with a place in
+  /// the order are being sent, and cancels receives. No function is called afterward.
   void finish();
 
  private:

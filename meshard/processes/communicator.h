@@ -28,9 +28,9 @@ struct GroupCall {
   enum class Kind : std::uint8_t { kAllReduce, kAllGather, kReduceScatter, kAllToAll, kBroadcast };
   Kind kind = Kind::kAllReduce;
   Reduction op = Reduction::kSum;
-  /// Of the elements that are combined; the others move bytes.
+  /// The dtype of combined elements; other kinds move bytes.
   DType type = DType::u8;
-  /// The elements of one block, of those that Communicator's functions describe.
+  /// The number of elements of one block, as in Communicator's functions.
   std::size_t count = 0;
   /// The rank of the sender of a broadcast.
   int root = -1;

@@ -19,14 +19,14 @@ enum class LaunchKind : std::uint8_t {
 /// A value: the launch of this process.
 struct Launch {
   LaunchKind kind = LaunchKind::kSingle;
-  /// `torchrun`, `MESHARD_PROCESS_ADDRESS`; empty: nobody says anything.
+  /// `torchrun`, `MESHARD_PROCESS_ADDRESS`; empty: no launcher was recognized.
   std::string launcher = {};
   /// From which variables this is known: `RANK=1, WORLD_SIZE=4`.
   std::string variables = {};
   Collectives collectives = Collectives::kAutomatic;
   /// For kAddress, and for kMpi if the processes could also meet so: where process 0 listens, as
-  /// `host:port` or the path of a Unix socket. `everywhere`: at all addresses of its machine, since
-  /// its own name may lead to the loopback interface there.
+  /// `host:port` or the path of a Unix socket. `everywhere`: it listens at all addresses of its
+  /// machine, because its own name may resolve to the loopback interface there.
   std::string address = {};
   bool everywhere = false;
   int rank = -1;  ///< -1: not known

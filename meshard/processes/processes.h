@@ -44,7 +44,7 @@ struct ProcessInfo {
   std::string to_string() const;
 };
 
-/// A value: what a process is in.
+/// A value: the current activity of a process.
 struct ProcessActivity {
   /// `all-reduce %12, train.cc:42`
   std::string text = {};
@@ -85,7 +85,7 @@ struct ProcessesOptions {
   Collectives collectives = Collectives::kAutomatic;
   /// How long to wait until all processes have joined.
   std::chrono::milliseconds join_limit = std::chrono::minutes(5);
-  /// A process that gives no sign of life for so long is lost; at least 1 s. 0:
+  /// A process that gives no sign of life for this time is lost; at least 1 s. 0:
   /// MESHARD_PROCESS_SILENCE_SECONDS, otherwise 3.5 s. Use more where machines may pause, such as
   /// virtual machines that move to another host. Should be the same in all processes.
   std::chrono::milliseconds silence_limit{0};
@@ -110,7 +110,7 @@ class Processes {
 
   /// Waits until all processes have called barrier() with this name. The name may be used again.
   /// @error deadline exceeded if that does not happen within `limit`; the message names the missing
-  /// processes with host, pid, and what they were last in, or their own limit if that has passed.
+  /// processes with host, pid, and last activity, or their own limit if that has passed.
   /// Unavailable if a process is lost or has ended
   Result<void> barrier(std::string_view name, std::chrono::milliseconds limit = kNoTimeLimit,
                        SourceLocation where = SourceLocation::current()) const;
@@ -126,15 +126,15 @@ class Processes {
   /// process is lost. Cheap: it is sent with the next sign of life, 4 times a second.
   void entering(std::string_view activity) const;
 
-  /// What `source` returns is reported while entering() has nothing to say. Called 4 times a second
-  /// on the connection's thread; it must return at once, and not call this object.
+  /// The result of `source` is reported while entering() has set no activity. Called 4 times a
+  /// second on the connection's thread; it must return at once, and not call this object.
   using ActivitySource = std::function<ProcessActivity()>;
   void set_activity_source(ActivitySource source) const;
 
   /// Regards a process as lost because it does something else than this one. ProcessesOptions::
   /// on_loss is called, or this process ends.
   void report_out_of_step(int rank, std::string difference) const;
-  /// The same because of what has failed in it.
+  /// Like report_out_of_step(), because of a failure in that process.
   void report_given_up(int rank, std::string failure) const;
 
   /// Leaves the run. The end of the process does it, too. Process 0 waits for the others, because

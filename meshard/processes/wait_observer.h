@@ -12,7 +12,7 @@ using WaitObserver = void (*)(std::string_view category, std::string_view what,
                               std::string_view place, std::chrono::steady_clock::time_point start,
                               std::chrono::steady_clock::time_point end);
 
-/// Null while nobody observes; then a wait costs one load more.
+/// Null without an observer; a wait then costs one additional load.
 inline std::atomic<WaitObserver> wait_observer{nullptr};
 
 /// A wait from its construction to the end of the scope. The texts must outlive it.

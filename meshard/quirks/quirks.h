@@ -42,7 +42,7 @@ struct QuirkRow {
   std::string_view fault;
   /// What meshard does instead.
   std::string_view instead;
-  /// Where it was seen, and reports of others.
+  /// Where it was observed, and external reports.
   std::string_view seen;
 
   /// The names of ops whose operands and results are gathered inside manual regions over some of

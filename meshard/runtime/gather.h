@@ -14,7 +14,7 @@ namespace meshard {
 /// at the same place in the program. Tensor::to_host() does the same among the processes of the
 /// value's mesh, and does not communicate if each of them has the whole value.
 ///
-/// In a run of one process, and for a value without a sharding, which each process has for itself,
+/// In a run of one process, and for a value without a sharding, of which each process has its own,
 /// this is Tensor::to_host().
 /// @error errors of computing the value; unavailable if the communication fails
 HostArray gather(const Tensor& tensor, SourceLocation where = SourceLocation::current());

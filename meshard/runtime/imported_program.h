@@ -140,8 +140,8 @@ class ImportedProgram {
 
   /// The derivative, if it was exported (`serialize(vjp_order=1)`), on the same devices: a program
   /// that takes the arguments of this one in order, then the cotangents of its results, and returns
-  /// the cotangents of the arguments. Of values that are not floating-point numbers, cotangents are
-  /// bools without a meaning.
+  /// the cotangents of the arguments. Cotangents of values that are not floating-point numbers are
+  /// bools, which are ignored.
   /// @error invalid argument: it was exported without a derivative; says how to export one
   ImportedProgram vjp(SourceLocation where = SourceLocation::current()) const;
 

@@ -51,7 +51,7 @@ class LaunchesThatEnd {
     late_.store(static_cast<std::uint8_t>(late + 1), std::memory_order_relaxed);
     return false;
   }
-  // How many launches in a row had not ended; from kManyInARow on, with those that were not asked.
+  // How many launches in a row had not ended; from kManyInARow on, unchecked launches count, too.
   mutable std::atomic<std::uint8_t> late_{0};
 };
 
@@ -170,7 +170,7 @@ class LoadedProgram {
   ChosenShardings chosen_;
   // chosen_.arguments as the text has them: often copies of the arguments' own.
   std::vector<std::optional<Sharding>> written_;
-  // Of chosen_, with types.
+  // The types and shardings of chosen_.
   std::vector<ShardedType> argument_types_, result_types_;
   // The devices of a result in the order of its mesh, and their positions in the program's order.
   struct ResultOrder {

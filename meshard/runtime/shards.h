@@ -20,8 +20,8 @@ struct HeldPart {
 
 /// The distinct parts of a value, in row-major order; together they cover it, and none is empty
 /// unless the value is. Equal in all processes. Computes the value if it is only recorded;
-/// otherwise nothing communicates. A value that each process has for itself (on the host, without a
-/// sharding, or on devices of this process only) is one that process 0 holds.
+/// otherwise nothing communicates. A value of which each process has its own (on the host, without
+/// a sharding, or on devices of this process only) counts as held by process 0.
 /// @error the errors of computing it
 std::vector<HeldPart> held_parts(const Tensor& tensor,
                                  SourceLocation where = SourceLocation::current());

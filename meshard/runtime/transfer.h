@@ -16,7 +16,7 @@ namespace meshard {
 Tensor transfer(In x, const ShardingSpec& spec);
 
 /// Copies `x` to the devices of `sharding`'s mesh, with that sharding. `x` is computed first if it
-/// is only recorded, and itself stays where it is. Use this to move values between sets of devices,
+/// is only recorded, and stays on its devices. Use this to move values between sets of devices,
 /// because one program runs on one set.
 ///
 /// Shards are copied directly between devices if the plugin supports it. For other tiles or another

@@ -45,7 +45,7 @@ ShardingType canonical_type(const Sharding& sharding);
 
 /// A value: the tile assignment of an array, or those of the arrays of a tuple, in order.
 ///
-/// Text form: that of the TileAssignment; for a tuple `{{replicated}, {devices=[2]<=[2]}}`.
+/// Text form: the TileAssignment's, or for a tuple `{{replicated}, {devices=[2]<=[2]}}`.
 class OpSharding {
  public:
   explicit OpSharding(TileAssignment array) : elements_{std::move(array)} {}

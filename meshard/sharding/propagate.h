@@ -13,7 +13,7 @@ namespace meshard {
 
 /// How much propagate() may decide.
 enum class Propagating : std::uint8_t {
-  kPredict,  ///< what a compiler would do: may gather, extend and cut axes
+  kPredict,  ///< predicts a compiler: may gather, extend and cut axes
   kInfer,    ///< type inference: anything that the operands leave open is a conflict
 };
 

@@ -90,7 +90,7 @@ class Sharding {
                           SourceLocation where = SourceLocation::current()) const {
     return with_unreduced(axes, UnreducedKind::kSum, where);
   }
-  /// The same with the unreduced axes of another sharding, reduced as there.
+  /// The same with the unreduced axes and the reduction of another sharding.
   Sharding with_unreduced_of(const Sharding& other,
                              SourceLocation where = SourceLocation::current()) const {
     return with_unreduced(other.unreduced_axes(), other.unreduced_kind(), where);
@@ -177,11 +177,12 @@ class Sharding {
   static Result<Sharding> parse(std::string_view text);
   /// The unreduced axes as Shardy writes them: `{"x"}` for a sum, `max{"x"}`, `min{"x"}`.
   std::string unreduced_text() const;
-  /// Reads what is before the axes there. @post kSum if nothing does
+  /// Reads the kind before such axes. @post kSum if the text has none
   static UnreducedKind read_unreduced_kind(TextScanner& scanner);
 
   std::size_t hash() const { return state_->hash; }
-  /// True if one is a copy of the other, so that they are equal. A check without a look at either.
+  /// True if one is a copy of the other, so that they are equal. Compares no elements of their
+  /// state.
   bool is_copy_of(const Sharding& other) const { return state_ == other.state_; }
   friend bool operator==(const Sharding& a, const Sharding& b) {
     return a.state_ == b.state_ || a.equal_state(b);

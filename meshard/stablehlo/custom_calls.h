@@ -32,7 +32,8 @@ Result<BatchedCalls> replace_batched_calls(std::string_view text);
 Result<std::string> with_typed_calls(std::string_view text, std::string_view target);
 
 /// The bytecode with the custom calls of StableHLO 1.18 as versions from 1.0 on read them, which is
-/// what plugins of that age need. A call with what only 1.18 has stays unchanged, as does text.
+/// what plugins of that age need. A call with features that only 1.18 has stays unchanged, and so
+/// does a module as text.
 /// @error data loss: the bytecode is damaged
 Result<std::string> with_older_calls(std::string bytecode);
 

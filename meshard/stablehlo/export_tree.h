@@ -17,7 +17,7 @@ struct ExportTree {
   /// The keys of a dict, in the order of `children`.
   std::vector<std::string> keys = {};
   std::vector<ExportTree> children = {};
-  /// Of a class that the exporter registered: its registered name, and its other data.
+  /// For a class that the exporter registered, its registered name and its other data.
   std::string custom_name = {}, custom_data = {};
 
   /// A tuple of `count` leaves.

@@ -45,7 +45,7 @@ struct FlatOp {
   std::vector<FlatValue> results;
   /// The values from outside of it that it uses, also in its regions, each once.
   std::vector<std::string> operands;
-  /// Whether the results of the program need it. Ops without results are not asked.
+  /// Whether the results of the program need it. Unused for ops without results.
   bool is_used = false;
   /// The user's line, `model.py:12`; otherwise `line 3` of the module.
   std::string place;

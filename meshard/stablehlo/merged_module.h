@@ -21,7 +21,7 @@ struct MergedModule {
 /// Makes a module a part of another one: functions and aliases get new names, which begin with
 /// `prefix` and a dot or underscore.
 /// @param text with a function `main`
-/// @param prefix letters and digits; nothing in the other module begins so
+/// @param prefix letters and digits with which no name in the other module begins
 /// @param meshes the names that meshes of this module have in the other one; the others become a
 /// part of it, under new names
 /// @error data loss: the text cannot be parsed, or has no function `main`

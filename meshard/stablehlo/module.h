@@ -48,7 +48,8 @@ struct ModuleRegion {
   std::string_view text;
   /// Numbers of variables.
   std::vector<int> arguments;
-  /// Of the arguments, if they are written in a block label (`^bb0(%arg0: T loc("x")):`).
+  /// The locations of the arguments, if they are written in a block label (`^bb0(%arg0: T
+  /// loc("x")):`).
   std::vector<std::string_view> argument_locations;
   std::vector<ModuleOp> ops;
 };

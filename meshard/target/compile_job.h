@@ -15,7 +15,7 @@ namespace meshard {
 
 /// Value type: everything that a compile depends on.
 struct CompileJob {
-  /// With a device id for each partition.
+  /// The request, with a device id for each partition.
   CompileRequest request = {};
   /// The plugin file.
   std::string plugin = {};

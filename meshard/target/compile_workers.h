@@ -49,7 +49,7 @@ struct ChildEnd {
 
 /// Why watching a program ended.
 enum class ChildPause {
-  kLine,       ///< a line asked for it
+  kLine,       ///< a line requested it
   kEnded,      ///< the program ended
   kTimeLimit,  ///< the time was over
 };

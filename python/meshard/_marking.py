@@ -111,7 +111,7 @@ def transfer(x, *where):
     """A copy of tensors on the devices of a sharding: `transfer(x, sharding)` or `transfer(x, mesh, spec)`.
 
     `x` is a tensor or a structure, and `where` is as in mark_sharding, but without a global mesh. `x` is computed first
-    if it is only recorded, and itself stays where it is. Use this to move values between sets of devices, because one
+    if it is only recorded, and stays on its devices. Use this to move values between sets of devices, because one
     program runs on one set. Shards are copied directly between devices if the plugin supports it.
 
     Raises FailedPreconditionError inside jit and inside a function that is being differentiated.

@@ -42,6 +42,11 @@ PHRASES = [
     (r"\b(?:is|are|was|were|be) (?:that|those) of\b", "equals, follows, comes from; or name it"),
     (r"\bwhoever\b|\bnobody has asked\b", "name who or what it is"),
     (r"\b(?:that|which|and|note|report|row) says so\b", "states this; or leave it out"),
+    (r"(?:///? |\. )(?-i:As) (?:[\w:]+\(\)|``)[,;:]", "Like f()"),
+    (r"///? (?-i:Of) (?:a|an|the|its|their) [^.]*:", "begin with the thing: \"For a loop, ...\""),
+    (r"\bfor (?:itself|themselves)\b", "separately, alone"),
+    (r"\b(?:for|by|with|of|into) so (?:many|few|long|much)\b", "for this time, into this number of"),
+    (r"\b(?:nobody|somebody|everybody|anybody)\b", "no process, no user; or say it without them"),
 ]
 PHRASE = re.compile("|".join(f"(?P<p{i}>{phrase})" for i, (phrase, _) in enumerate(PHRASES)), re.IGNORECASE)
 PATTERN = re.compile("|".join(f"(?P<w{i}>{word})" for i, (word, _) in enumerate(WORDS)), re.IGNORECASE)

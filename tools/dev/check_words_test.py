@@ -29,9 +29,17 @@ class Words(unittest.TestCase):
         for line, phrase in (("@error as above", "as above"), ("Where there are none, ...", "there are none"), ("It has none.", "has none"),
                              ("it is asked for it", "is asked"),  ("The plugin knows it", "knows"),
                              ("each takes itself for the only one", "takes itself"), ("was laid like it", "was laid"),
-                             ("The values are those of a vector", "are those of"), ("a note says so", "note says so")):
+                             ("The values are those of a vector", "are those of"), ("a note says so", "note says so"),
+                             ("each has it for itself", "for itself"), ("silent for so long", "for so long"),
+                             ("which nobody reads", "nobody")):
             self.assertIn(phrase, self.found(line))
             self.assertIn(phrase, [problem.split('"')[1] for problem in check_words.problems_in("a.h", f"/// {line}\n")])
+
+    def test_comments_begin_with_the_thing(self):
+        for line, phrase in (("As save(), in the background.", "/// As save(),"), ("Of a loop: its count.", "/// Of a loop:")):
+            self.assertIn(phrase, [problem.split('"')[1] for problem in check_words.problems_in("a.h", f"/// {line}\n")])
+        for line in ("the sum of a loop: its count", "As save() does, it writes.", "Of all programs, the first."):
+            self.assertEqual(check_words.problems_in("a.h", f"/// {line}\n"), [])
 
     def test_code_and_other_files_are_not_searched_for_phrases(self):
         line = "The module knows it, as above.\n"

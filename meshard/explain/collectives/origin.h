@@ -135,8 +135,8 @@ class OriginFinder {
 
  private:
   using Instructions = std::vector<const HloInstruction*>;
-  // True for the name of an argument, and for that of an instruction that the compiler made: an op
-  // of the program nearby says more.
+  // True for the name of an argument or of an instruction that the compiler made: a nearby op of
+  // the program is more informative.
   bool is_weak(const OriginPlace& place) const;
   std::optional<OriginPlace> named(const HloMetadata& metadata, std::string_view op_name) const;
   bool splits_by(std::uint32_t number, const AxisList& axes) const;

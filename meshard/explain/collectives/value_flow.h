@@ -84,8 +84,8 @@ class BoundaryMatch {
   /// `result['loss']`; `result 3` for a result without a name.
   std::string result_name(std::int64_t result) const;
 
-  /// The arguments that these results replace, of those that the model reads: those with the same
-  /// shard and the longest common end of their keys, else those whose memory the result reuses.
+  /// The arguments, among those that the model reads, that these results replace: by the same shard
+  /// and the longest common end of the keys, otherwise by the reused memory.
   std::vector<std::int64_t> replaced_by(const std::vector<std::int64_t>& results) const;
 
   /// The arguments among them that the op with this name uses, in either pass of the model.
@@ -117,7 +117,7 @@ class BoundaryMatch {
   std::vector<std::string> argument_names_, result_names_;
   std::vector<bool> read_by_model_;
   std::vector<std::vector<std::string>> ops_;  // by argument: the ops that use it, op_in_layer()
-  // By argument: the scopes of its uses in the model, those by products first.
+  // For each argument, the scopes of its uses in the model; uses by products come first.
   std::vector<std::vector<std::string>> scopes_;
   std::vector<std::int64_t> replaced_;  // by result; -1: none, or not certain
 };

@@ -55,7 +55,7 @@ struct CustomCall {
   CustomCallSource source = CustomCallSource::kUnknown;
   /// None if unknown or counted.
   std::optional<CustomCallCost> cost = std::nullopt;
-  /// True if it says that it sends data to other devices, or `cost` does.
+  /// True if its attributes or `cost` specify that it sends data to other devices.
   bool communicates = false;
 };
 

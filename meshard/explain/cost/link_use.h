@@ -204,7 +204,7 @@ class LinkModel {
   std::optional<ProcessMap> processes_;  // only if they are the granules
   double sharing_ = 1;                   // devices of a granule that share its network link
   double device_latency_ = 0, network_latency_ = 0;
-  // Not thread-safe. By the axes' text, with the kind of collective for loads.
+  // Not thread-safe. The keys are the texts of axes, for loads_ with the kind of collective.
   mutable std::map<std::string, Span> spans_;
   mutable std::map<std::string, std::vector<double>> loads_;
 };

@@ -14,7 +14,7 @@ class Executions;
 
 /// Value type: the cost of a computation on one device.
 struct HloCost {
-  /// By the element type of the arithmetic.
+  /// The number of operations, by the element type of the arithmetic.
   std::map<pjrt::ElementType, OperationCount> operations;
   /// Bytes read from and written to main memory.
   double memory_bytes = 0;

@@ -19,7 +19,7 @@ struct TraceOp {
   /// The module's name; empty if the trace does not say.
   std::string module;
   std::string device;
-  /// Which run of the program; empty if the trace does not say.
+  /// The name of the program's run; empty if the trace does not name it.
   std::string run;
   /// Seconds since some time that all events share.
   double start = 0, seconds = 0;

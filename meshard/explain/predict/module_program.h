@@ -44,7 +44,7 @@ struct RuledOpFacts {
   std::optional<StatedCollective> stated = std::nullopt;
 };
 
-/// Value type: ops that run equally often: those of the program, of a loop, or of a branch.
+/// Value type: ops that run equally often: the ops of the program, of a loop, or of a branch.
 struct RuledRegion {
   /// The enclosing region; for the program itself, 0.
   std::size_t parent = 0;

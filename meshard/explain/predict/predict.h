@@ -23,7 +23,7 @@ struct ReshardStep {
   CollectiveKind kind = CollectiveKind::kAllGather;
   /// The axes that are gathered, or that move to another dimension. Empty for a permutation.
   AxisList axes = {};
-  /// The larger of what one device sends and receives.
+  /// The bytes that one device sends or receives, whichever are more.
   std::int64_t bytes = 0;
 
   friend bool operator==(const ReshardStep&, const ReshardStep&) = default;
@@ -69,7 +69,8 @@ struct PredictedMove {
   CollectiveKind kind = CollectiveKind::kAllReduce;
   /// The axes that are summed over, gathered or exchanged. Empty for a permutation.
   AxisList axes = {};
-  /// As Collective::bytes(): the larger of what one device sends and receives, in one execution.
+  /// Like Collective::bytes(): the bytes that one device sends or receives in one execution,
+  /// whichever are more.
   std::int64_t bytes = 0;
   /// How often the move runs in one run of the program: the product of the trip counts of the loops
   /// around it.

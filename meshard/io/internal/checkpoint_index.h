@@ -89,7 +89,7 @@ struct CheckpointIndex {
     friend bool operator==(const Split&, const Split&) = default;
   };
 
-  /// Its strings, and numbers as they are written; without total_size.
+  /// Its strings, and its numbers as text, without total_size.
   std::map<std::string, std::string> metadata;
   /// The size in bytes of all tensors; 0 if the index does not say.
   std::uint64_t total_size = 0;
@@ -108,12 +108,12 @@ struct CheckpointIndex {
   /// @error invalid argument for anything that is not an index, including a split tensor whose
   /// parts overlap or leave gaps; unimplemented for a newer version
   static Result<CheckpointIndex> parse(std::string_view text, std::string_view place);
-  /// As parse(), for the index of one of several writers: parts may be missing.
+  /// Like parse(), for the index of one of several writers: parts may be missing.
   static Result<CheckpointIndex> parse_of_writer(std::string_view text, std::string_view place);
   /// The text of an index of ours.
   std::string to_json() const;
 
-  /// Adds what another writer has written.
+  /// Adds the tensors and parts of another writer.
   /// @error invalid argument if both have the same tensor or part, or a split tensor differs in
   /// type
   Result<void> merge(const CheckpointIndex& other);

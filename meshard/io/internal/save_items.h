@@ -53,7 +53,7 @@ struct SaveItem {
 /// What a process saves.
 struct SaveItems {
   std::vector<SaveItem> items;
-  /// What the index of several files says of them; `file` names this process's file.
+  /// Their entries in the index of several files; `file` names this process's file.
   CheckpointIndex index;
   /// All tensors, with their types and shardings: equal in processes that save the same.
   std::vector<std::string> tensors;

@@ -43,7 +43,7 @@ class SaveOutcome {
 /// with another status only completes saves that do not depend on the main threads of others.
 class SaveQueue {
  public:
-  /// Called by a save of several processes when all of them have come to it.
+  /// Called by a save of several processes when all of them have reached it.
   using AllHaveCome = std::function<void()>;
   using Work = std::function<Result<void>(const AllHaveCome&)>;
 
@@ -61,7 +61,7 @@ class SaveQueue {
   void wait_for_all();
   /// Waits for all saves. @error the first that were not retrieved
   Result<void> finish();
-  /// As finish(), but saves that wait for other processes fail.
+  /// Like finish(), but saves that wait for other processes fail.
   Result<void> finish_without_others();
 
  private:

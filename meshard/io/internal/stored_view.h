@@ -11,8 +11,8 @@
 namespace meshard::io::internal {
 
 /// A value: sources whose dimensions are put into another order; which are then joined along a
-/// dimension; of which a part is taken; whose elements are converted. Only what is needed of the
-/// sources is read.
+/// dimension; of which a part is taken; whose elements are converted. Only the needed parts of the
+/// sources are read.
 ///
 /// The joined dimension consists of `groups` groups. Each has a piece of every source, in turn, so
 /// that source k with n elements there has n / groups in each group. The part is a range of each

@@ -16,7 +16,7 @@ namespace meshard::linalg::distributed::internal {
 /// The device at (r, c) holds the rows with its digit r and the columns with its digit c, in order.
 /// Rows with both of its digits are a p-th of all rows, which makes a third layout ("own rows"):
 /// gathered along the grid's columns, they are the device's rows; along its rows, the device's
-/// columns, as an index of columns. A panel is what has one first digit.
+/// columns, as an index of columns. A panel has all rows or columns with one first digit.
 struct BlockLayout {
   std::string_view rows, columns;  ///< the axes
   std::int64_t pr = 1, pc = 1, block = 1;
@@ -46,7 +46,7 @@ struct BlockLayout {
   Tensor as_columns(const Tensor& own) const;
   /// Own rows from rows that all devices along the grid's columns have.
   Tensor own_of_rows(const Tensor& rows_of_device) const;
-  /// Of a panel's columns, dimension 1, those of this device.
+  /// This device's part of a panel's columns, dimension 1.
   Tensor own_columns(const Tensor& all) const;
   /// Of a matrix [panel, k], the same on all devices, the device's rows.
   Tensor own_part(const Tensor& all) const;

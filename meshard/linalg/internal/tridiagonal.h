@@ -20,8 +20,8 @@ Tridiagonal tridiagonal(const Tensor& diagonal, const Tensor& beside);
 Tensor eigenvalues_at(const Tridiagonal& matrix, const Tensor& positions);
 
 /// A vector for each of these eigenvalues by inverse iteration with partial pivoting (xSTEIN,
-/// without its orthogonalization), of length 1. Those of a cluster of eigenvalues are independent
-/// vectors of its space: each starts from random numbers that depend on its position.
+/// without its orthogonalization), of length 1. For a cluster of eigenvalues, the vectors are
+/// independent vectors of its space: each starts from random numbers that depend on its position.
 /// @return [n, k], rounded to `dtype`
 Tensor eigenvectors_for(const Tridiagonal& matrix, const Tensor& eigenvalues,
                         const Tensor& positions, DType dtype);

@@ -78,7 +78,7 @@ class NodeWriter {
   // The operand with the constraint or barrier that the quirks of the partitioner need; else
   // `value`.
   SsaValue for_partitioner(const Node& node, std::size_t operand, SsaValue value);
-  // `value` behind so many optimization barriers.
+  // `value` after `count` optimization barriers.
   SsaValue behind_barriers(SsaValue value, const TensorType& type, std::size_t count);
   // Writes `result`, whose value is `computed`, in a form that XLA's CPU compiler does not compute
   // again for each user (shared_values.h).
@@ -133,7 +133,7 @@ class NodeWriter {
   std::map<std::pair<const Node*, std::uint32_t>, SsaValue> entered_;
   // The SSA values that carry local values from one region to another, by depth.
   std::map<std::tuple<const Node*, std::uint32_t, std::size_t>, SsaValue> carried_;
-  // By SSA value: whether it has a NaN.
+  // For each SSA value, the bool that is true if it has a NaN.
   std::map<std::pair<int, std::int32_t>, SsaValue> has_nan_;
 };
 

@@ -19,8 +19,8 @@ namespace meshard {
 /// half of the value's elements do not count.
 std::unordered_set<const Node*> shared_values(const Graph& graph);
 
-/// More than the values that a layer computes for itself are computed from, such as the derivative
-/// of a normalization, which XLA fuses well.
+/// Larger than the number of arrays on which values of a single layer depend, such as the
+/// derivative of a normalization, which XLA fuses well.
 inline constexpr std::size_t kMostArraysOfShared = 6;
 
 }  // namespace meshard

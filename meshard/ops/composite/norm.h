@@ -25,7 +25,7 @@ Tensor rms_norm(In x, In scale, double epsilon = 1e-6);
 /// Group normalization: (x - mean) / sqrt(variance + epsilon) * scale + bias within each sample and
 /// group (Wu and He, 2018). Samples are dimension 0; each of the `groups` groups consists of
 /// adjacent channels, and the statistics are over all other dimensions too. scale and bias have one
-/// element per channel. With as many groups as channels it is instance normalization.
+/// element per channel. If `groups` is the number of channels, it is instance normalization.
 /// @error rank below 2; the number of channels is not a multiple of `groups`; scale or bias of
 /// another shape.
 Tensor group_norm(In x, In scale, In bias, std::int64_t groups, double epsilon = 1e-5,

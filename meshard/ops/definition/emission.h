@@ -40,26 +40,26 @@ struct OpEmission {
   std::span<const Typed> results;
   /// `n7`: identifies the node, so that explain/ can find the user's source line.
   std::string_view location;
-  /// Of a sharding_constraint: its sharding, as Shardy text.
+  /// The sharding of a sharding_constraint, as Shardy text.
   std::string_view sharding = {};
-  /// Of a call inside manual axes: the mesh of these axes, and the mesh that numbers the program's
+  /// For a call inside manual axes, the mesh of these axes, and the mesh that numbers the program's
   /// logical devices.
   const Mesh* mesh = nullptr;
   const Mesh* numbering = nullptr;
-  /// Of a call that all devices run (by_all_devices): the manual axes.
+  /// The manual axes, for a call that all devices run (by_all_devices).
   AxisList manual_axes = {};
-  /// Of a collective: its channel number, unique, from 1.
+  /// The channel number of a collective, unique, from 1.
   std::int64_t channel = 0;
   /// True if the partitioner may split the work of this call over several devices.
   bool partitioned = false;
   /// The quirks of the compiler that the text is written for.
   QuirkSet quirks = quirks_of_table("");
-  /// Of a control-flow op: writes its bodies.
+  /// Writes the bodies of a control-flow op.
   BodyWriter* bodies = nullptr;
-  /// Of a branch or a loop whose predicate varies: all devices run all branches, or as many turns
-  /// as any of them, and each selects its own values.
+  /// True for a branch or a loop whose predicate varies: all devices run all branches, or as many
+  /// turns as any of them, and each selects its own values.
   bool by_all_devices = false;
-  /// Of a call in a body that all devices run: the bool of rank 0 that is true where the body is
+  /// For a call in a body that all devices run, the bool of rank 0 that is true where the body is
   /// taken. Empty: everywhere.
   std::optional<stablehlo::Value> taken = std::nullopt;
 

@@ -15,8 +15,8 @@ struct OpText {
   const stablehlo::ModuleOp& op;
   std::span<const TensorType> operands, results;
 
-  /// The value of the first attribute that is there: pretty and generic forms name it differently.
-  /// Empty if none is.
+  /// The value of the first of these attributes that exists: pretty and generic forms name it
+  /// differently. Empty if none is.
   std::string_view attribute(std::initializer_list<std::string_view> names) const;
   Dimensions list(std::initializer_list<std::string_view> names) const;
   /// A list with `count` entries; all are `otherwise` if it is absent.

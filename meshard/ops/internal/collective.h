@@ -80,7 +80,7 @@ stablehlo::OpWriter& write_channel(stablehlo::OpWriter& op, const OpEmission& ou
 /// true; returns false for larger groups. XLA's partitioner rejects such a collective if all manual
 /// axes have size 1.
 bool write_alone(std::int64_t group_size, OpEmission& out);
-/// For OpDef::communicates: all devices along the axes exchange what they have.
+/// For OpDef::communicates: all devices along the axes exchange their values.
 std::vector<AxisMove> moves_of(const Node& node);
 /// The definition of a collective: `op`, and what all of them have in common. Every dimension must
 /// be replicated.

@@ -1,4 +1,4 @@
-// A HLO module that is being edited as wire bytes: what is not edited is copied as it is.
+// A HLO module that is being edited as wire bytes: unedited parts are copied unchanged.
 #pragma once
 #include <cstdint>
 #include <optional>
@@ -118,7 +118,7 @@ class ComputationWriter {
   /// Parameter `number`, of type s32[].
   std::int64_t add_chain_parameter(std::size_t number);
 
-  /// The parts of an old value: those of a tuple, else the value itself.
+  /// The parts of an old value: the elements of a tuple, otherwise the value itself.
   std::vector<std::int64_t> parts_of(std::int64_t value);
   /// Gives an old value, of type `shape`, the parts from `first` on of a new tuple.
   void deliver(std::int64_t value, const std::string& shape, std::int64_t tuple, std::size_t first);

@@ -97,18 +97,17 @@ struct PipelineWalk {
   std::vector<BlockedWorker> blocked;
 };
 
-/// Runs each worker's actions in order, each as early as possible: when the worker is free, and
-/// what the action needs is there.
+/// Runs each worker's actions in order, each as early as possible: when the worker is free, and the
+/// inputs of the action are available:
 ///
 /// - forward: the forward result of the previous stage;
 /// - backward, input gradient: the stage's own forward, and the gradient from the next stage;
 /// - weight gradient: the stage's input gradient;
 /// - update: all gradients of the stage;
-/// - send: what it sends.
+/// - send: the sent value.
 ///
-/// What goes to a stage of another worker is sent at the time of its send action, or if there is
-/// none as soon as it is computed, and is there after the duration of the send. Sends keep no
-/// worker busy.
+/// A value for a stage of another worker is sent at the time of its send action, or without one as
+/// soon as it is computed, and arrives after the duration of the send. Sends keep no worker busy.
 ///
 /// @pre each action is listed at most once, and numbers are in range
 /// @param duration of an action; for a send, how long it is under way

@@ -31,9 +31,9 @@ class PipelineSchedule {
   /// A schedule of the user's. If no update is listed, each worker's updates follow its other work.
   ///
   /// @param orders the actions of each worker, in order
-  /// @error invalid argument: an action twice, or on another worker than others of its stage; an
-  /// action that is missing, or has no use (with its text, and how many more there are); a deadlock
-  /// (with what each worker waits for)
+  /// @error invalid argument: an action twice, or on another worker than others of its stage; a
+  /// missing or redundant action (with its text, and the number of further ones); a deadlock (with
+  /// what each worker waits for)
   static Result<PipelineSchedule> of(std::vector<std::vector<PipelineAction>> orders,
                                      std::string name = "custom");
   /// The same from actions with times: each worker does its actions in the order of their times,

@@ -10,7 +10,7 @@ namespace meshard::pjrt::internal {
 /// Calls `call` soon, in a meshard thread. A plugin calls back from its own threads, while it holds
 /// its locks, and from inside its functions, including those that meshard calls. A callback that
 /// launched, waited or threw there would deadlock or abort the process. An exception becomes advice
-/// (set_advice_handler()), since nobody could catch it.
+/// (set_advice_handler()), because no caller could catch it.
 void call_soon(std::function<void()> call) noexcept;
 
 /// Returns after every callback that was passed earlier has finished.

@@ -42,9 +42,9 @@ PipelineReport explained(const Target& target, const std::vector<PipelineStage>&
 /// those of the schedule's actions. Nothing runs and no data is moved: only the types and shardings
 /// of parameters and microbatch matter, so they may be abstract.
 ///
-/// Each transfer has the links for itself, and goes from each device to its counterpart on the
-/// other submesh at the published rates. The norm of the gradients and sums of tied gradients take
-/// no time.
+/// Each transfer uses the links alone, and goes from each device to its counterpart on the other
+/// submesh at the published rates. The norm of the gradients and sums of tied gradients take no
+/// time.
 ///
 /// @code
 /// Target target = Target::parse("cpu:8").value();
@@ -61,7 +61,7 @@ PipelineReport explained(const Target& target, const std::vector<PipelineStage>&
 /// prints `16384`.
 ///
 /// @param stages on submeshes of the target's devices
-/// @param microbatch what the first stage gets for one microbatch
+/// @param microbatch the input of the first stage for one microbatch
 /// @error invalid argument: another number of stages than the schedule's, or of times; a stage's
 /// mesh has a device that the target lacks; errors of the stages' functions; the errors of
 /// compile_for(). A stage that does not fit into memory still has a report.

@@ -41,15 +41,15 @@ struct PipelineStageMemory {
   /// The most microbatches that are kept at the same time.
   int kept_microbatches = 0;
   /// The most that is kept for microbatches at the same time. For a schedule that splits the
-  /// gradients, it includes what the input gradients leave for the weight gradients.
+  /// gradients, it includes the values that input gradients keep for weight gradients.
   std::int64_t activations = 0;
   /// The largest need of one of the stage's programs in addition to all this: temporaries, code,
   /// results, and what comes from other stages.
   std::int64_t temporaries = 0;
   /// The most that is needed at the same time by all stages that use one of the devices. For a
-  /// stage that has its devices for itself, this is its parameters, gradients and optimizer state,
-  /// and the larger of activations with temporaries, and of the update, which has the new
-  /// parameters and optimizer state in addition to the old ones.
+  /// stage that shares its devices with no other stage, this is its parameters, gradients and
+  /// optimizer state, and the larger of activations with temporaries, and of the update, which has
+  /// the new parameters and optimizer state in addition to the old ones.
   std::int64_t total = 0;
   /// The device's memory; none if unknown.
   std::optional<std::int64_t> capacity = std::nullopt;
@@ -92,8 +92,8 @@ struct PipelineTransfer {
   std::int64_t bytes = 0;
   /// The bytes that the busiest device sends.
   std::int64_t device_bytes = 0;
-  /// How long one transfer is under way, with the links for itself: a lower bound. 0 if the
-  /// hardware's figures are unknown.
+  /// The duration of one transfer that uses the links alone: a lower bound. 0 if the hardware's
+  /// figures are unknown.
   double time = 0;
   /// Transfer time that other microbatches' work does not overlap: how much shorter a step would be
   /// if these transfers took no time.
@@ -134,8 +134,8 @@ struct PipelineReportParts {
   double time() const { return timeline.length; }
   /// The fraction of the workers' time in which they wait.
   double bubble() const { return timeline.bubble(); }
-  /// The same if all stages were equal, forward pass and both gradients took equal times, and
-  /// updates and transfers none: what the formulas of the standard schedules say.
+  /// bubble() for equal stages, equal times of the forward pass and of both gradients, and no time
+  /// for updates and transfers: the assumptions of the published formulas.
   double formula_bubble() const { return timeline_of(schedule).bubble(); }
   /// The stage that works longest in a step.
   int slowest() const;

@@ -183,7 +183,7 @@ struct PipelinePlan {
   const PlannedPipeline* given() const;
   /// True if nothing better than the given candidate was found.
   bool given_is_best() const { return anything_fits() && ranking.front().as_given; }
-  /// Why the candidate is where it is: its time, bubble, slowest stage, memory and transfers.
+  /// The reasons for the candidate's rank: its time, bubble, slowest stage, memory and transfers.
   /// @pre index < ranking.size()
   std::string reason(std::size_t index) const;
   /// The first `most` of the ranking with their reasons.
@@ -220,8 +220,8 @@ PipelinePlan planned(const Target& target, const PipelineLayers& layers, const A
 /// prints `ZB-H1, 2 workers of x=2, 4 microbatches, layers 2,2`.
 ///
 /// @param batch the whole batch; microbatches are equal parts of dimension 0 of each of its tensors
-/// @error invalid argument: nothing to try, a tensor of the batch without dimensions, or the given
-/// candidate is none; errors of the layers' functions in all candidates
+/// @error invalid argument: nothing to try, a tensor of the batch without dimensions, or an invalid
+/// given candidate; errors of the layers' functions in all candidates
 template <class Batch>
 PipelinePlan plan_pipeline(const Target& target, const PipelineLayers& layers, const Batch& batch,
                            const PlanPipelineOptions& options = {},

@@ -55,7 +55,7 @@ class Coordinator {
     int devices = 1;
     std::string activity;
     Time in_activity{};
-    // When its program ended; it may say goodbye later.
+    // When its program ended; its goodbye may follow later.
     std::optional<Time> ended_at = std::nullopt;
     std::optional<ProcessStatus> status;
     Time status_at{};
@@ -98,15 +98,15 @@ class Coordinator {
   void store(int rank, const std::string& key, std::string value);
   /// Why a wait for all processes cannot end any more; empty if it can.
   std::string gone_text() const;
-  /// Answers all waits of the kinds that need processes that are gone.
+  /// Ends all waits of the kinds that need lost processes, with an error.
   void fail_waits(const std::string& text);
   void expire(const Wait& wait, Time now);
   static bool is_in_barrier(const Wait& wait, std::string_view barrier) {
     return wait.kind == MessageKind::kBarrier && wait.name == barrier;
   }
   bool somebody_waits_in(std::string_view barrier) const;
-  /// The processes that do not wait in the barrier (or have not joined), and what they are in, or
-  /// that they have given up.
+  /// The processes that do not wait in the barrier (or have not joined), each with its activity, or
+  /// with the fact that it has given up.
   std::string missing_text(const Wait& wait, Time now) const;
   void add_wait(MessageKind kind, int rank, const Message& message, Time now);
 

@@ -37,9 +37,9 @@ class Doorkeeper {
   const ProcessAddress& address() const { return listener_.address(); }
   /// Adds what poll() has to wait for.
   void add_events(std::vector<pollfd>& events, Now now) const;
-  /// Accepts connections, and hears strangers.
-  /// @param why_not says why a rank may not come in; empty: it may
-  /// @return those who have come in
+  /// Accepts connections, and reads messages of unverified processes.
+  /// @param why_not the reason why a rank may not connect; empty: it may
+  /// @return the newly connected processes
   std::vector<Guest> admit(Now now, const std::function<std::string(int rank)>& why_not);
 
  private:

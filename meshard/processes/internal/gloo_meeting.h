@@ -30,7 +30,7 @@ struct GlooPlan {
   MESHARD_FIELDS(problem, secret, first_host)
 };
 
-/// The plan for these offers, one of each process. All have to be able to use Gloo. Those that
+/// The plan for these offers, one of each process. All have to be able to use Gloo. Processes that
 /// reach process 0 by the loopback interface are on its machine; they listen where processes of
 /// other machines reach process 0, if there are any.
 GlooPlan plan_of(const std::vector<GlooOffer>& offers, const std::vector<std::string>& members);

@@ -64,7 +64,7 @@ class MemberConnection {
   /// Host and process id of process 0, for messages.
   void set_server(std::string host, int pid);
   /// Tells process 0 that this process ends, with which status. Losses of others are still
-  /// reported, but the end of process 0 is none any more.
+  /// reported, except the end of process 0.
   void say_bye(int status);
   /// Reports no losses any more.
   void ignore_losses();

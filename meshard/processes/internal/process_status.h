@@ -19,7 +19,7 @@ using ProcessClock = std::chrono::steady_clock;
 struct LivenessTimes {
   /// How often every process gives a sign of life.
   std::chrono::milliseconds beat{250};
-  /// A process that was silent for so long is lost.
+  /// A process that has been silent for this time is lost.
   std::chrono::milliseconds silence{3500};
 };
 
@@ -55,7 +55,7 @@ struct ProcessStatus {
   bool has_ended = false;
   /// Of the threads that run the program, which goes on when one of them ends; empty if it runs.
   std::vector<Wait> program = {};
-  /// Of its devices and other threads.
+  /// The waits of its devices and other threads.
   std::vector<Wait> others = {};
   /// The steps that it has come to.
   std::vector<std::pair<std::string, std::uint64_t>> reached = {};

@@ -44,8 +44,8 @@ struct ProcessAddress {
 /// A socket that accepts connections. Owns the file of a Unix socket and removes it.
 class Listener {
  public:
-  /// A Unix socket gets mode 0600, in a folder that nobody else may write (file_trust.h). One that
-  /// a dead process has left is replaced.
+  /// A Unix socket gets mode 0600, in a folder that no other user may write (file_trust.h). One
+  /// that a dead process has left is replaced.
   /// @error already exists if another process listens there; permission denied for the folder of a
   /// Unix socket; the system's error
   static Result<Listener> open(const ProcessAddress& address);
@@ -59,7 +59,7 @@ class Listener {
   ~Listener();
 
   int get() const { return socket_.get(); }
-  /// With the port that was chosen.
+  /// The address, with the chosen port.
   const ProcessAddress& address() const { return address_; }
 
  private:
@@ -74,7 +74,7 @@ class Listener {
 FileHandle accept_connection(const Listener& listener);
 
 /// Connects; the result does not block.
-/// @error unavailable if nobody listens there or the limit passes; permission denied if a Unix
+/// @error unavailable if no process listens there or the limit passes; permission denied if a Unix
 /// socket belongs to another user
 Result<FileHandle> connect_to(const ProcessAddress& address, std::chrono::milliseconds limit);
 

@@ -37,7 +37,7 @@ struct ProgramToLoad {
 /// processes of a fabric must make the calls that communicate in the same order.
 class Fabric {
  public:
-  /// Who receives what gather() brings, besides a process by its number.
+  /// The receivers of gather(), other than one process by its number.
   static constexpr int kAllProcesses = -1, kProcessesOfValue = -2;
 
   explicit Fabric(const Platforms& platforms, pjrt::Client client)

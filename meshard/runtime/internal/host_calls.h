@@ -13,7 +13,7 @@ namespace meshard::internal {
 Result<void> accept_host_calls(const pjrt::Client& client);
 
 /// Lets programs of this client call the routines of LAPACK that a module's text calls, if
-/// the client's devices are CPUs; what another platform lacks is for its plugin to say.
+/// the client's devices are CPUs; on other platforms, the plugin reports missing routines.
 /// @error as accept_lapack_call()
 Result<void> accept_lapack_calls(const pjrt::Client& client, std::string_view module);
 

@@ -31,8 +31,8 @@ struct ImportedProgram::State {
     std::shared_ptr<const LoadedProgram> program;
   };
 
-  // The program as a part of others, for one set of devices. With the shardings of the
-  // arguments and results of its module.
+  // The program as a part of others, for one set of devices, and the shardings of its module's
+  // arguments and results.
   struct Recorded {
     Place place;
     std::shared_ptr<const ImportedBody> body;

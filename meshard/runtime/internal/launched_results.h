@@ -11,7 +11,7 @@
 
 namespace meshard {
 
-/// What evaluations have launched. When a launch has succeeded, its values forget their operands.
+/// What evaluations have launched. When a launch has succeeded, its values release their operands.
 /// When it has failed and the error is found, they forget their storage, so that they can be
 /// computed again. Thread-safe.
 class LaunchedResults {

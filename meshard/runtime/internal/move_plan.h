@@ -1,4 +1,4 @@
-// How a value gets from one sharding to another. Computed from shardings alone, and alike in all
+// How a value moves from one sharding to another. Computed from shardings alone, and alike in all
 // processes; device_to_device.h carries it out.
 #pragma once
 #include <cstddef>

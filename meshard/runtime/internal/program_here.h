@@ -80,7 +80,7 @@ class ProgramByDevice final : public ProgramHere {
     if (const pjrt::LoadedExecutable* parts = parts_.load(std::memory_order_acquire)) return parts;
     return are_wanted() ? count_and_load() : nullptr;
   }
-  // Whether the parts will be loaded, unless the plugin refuses.
+  // Whether to load the parts after enough calls; false if the plugin refused.
   bool are_wanted() const { return left_.load(std::memory_order_relaxed) >= 0; }
   const pjrt::LoadedExecutable* count_and_load() const;
 

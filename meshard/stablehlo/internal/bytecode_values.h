@@ -80,7 +80,7 @@ class BytecodeValues {
   std::string axes_text(ByteCursor& cursor);
   std::string dimension_text(std::uint64_t attribute);
   ByteCursor open_sdy(std::uint64_t attribute, std::uint64_t code);
-  // Of attribute_text(), by dialect: empty if the code is not known.
+  // The cases of attribute_text(), by dialect: empty if the code is not known.
   std::string builtin_attribute(std::uint64_t code, ByteCursor& cursor, int depth);
   std::string vhlo_attribute(std::uint64_t code, ByteCursor& cursor, int depth);
   std::string stablehlo_attribute(std::uint64_t code, ByteCursor& cursor, int depth);

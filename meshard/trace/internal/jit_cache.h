@@ -55,7 +55,8 @@ class JitCache {
   /// The entry for this call; null if none matches.
   std::shared_ptr<const JitEntry> find(const JitCall& call);
 
-  /// Records the function for this call, without a program: for what is checked while recording.
+  /// Records the function for this call without making a program, to repeat the checks of
+  /// recording.
   /// @error errors of the function
   void record_again(const JitCall& call, const JitFunction& function) const;
 

@@ -362,7 +362,7 @@ def piecewise(x, condlist, funclist, *args, **kw):
 
 
 def dot(a, b):
-    """The product: of numbers, inner of vectors, of matrices; over the last dimension of a, the second last of b."""
+    """The product of numbers, vectors or matrices: sums over the last dimension of a and the second last of b."""
     a, b = _both(a, b)
     if a.ndim == 0 or b.ndim == 0:
         return a * b

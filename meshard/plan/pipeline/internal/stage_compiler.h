@@ -82,7 +82,7 @@ struct StageNeeds {
   /// What comes from the previous stage and from the next one for a microbatch. It waits in memory
   /// until it is used.
   std::int64_t received_forward = 0, received_backward = 0;
-  /// Of the largest program but the update, while it runs.
+  /// The temporary memory of the largest program, except the update.
   std::int64_t program = 0;
   /// The new values of an update, which last until the updates of all stages are done; and what its
   /// program needs while it runs.
