@@ -52,7 +52,7 @@ struct Launchers {
 Result<Launchers> recognize_launchers(const ReadVariable& variable, unsigned user);
 
 /// The number in a variable; -1 if it is not set.
-/// @error invalid argument unless it is a whole number of a possible rank or count
+/// @error invalid argument unless it is a number that a rank or a count can be
 Result<int> process_number(const ReadVariable& variable, const char* name);
 
 /// The first host of a list of Slurm: `n001` of `n[001-003,7],m1`.
