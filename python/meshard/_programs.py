@@ -79,8 +79,8 @@ class ImportedProgram:
         """The derivative, if it was exported (`exported.serialize(vjp_order=1)`), on the same devices.
 
         A program that takes the arguments of this one in the order of flat(), then the cotangents of its results, and
-        returns the cotangents of the arguments. Of values that are not floating-point numbers, cotangents are bools
-        without a meaning. Raises InvalidArgumentError if the program was exported without a derivative.
+        returns the cotangents of the arguments. Cotangents of values that are not floating-point numbers are bools,
+        which are ignored. Raises InvalidArgumentError if the program was exported without a derivative.
         """
         return ImportedProgram(self._program.vjp())
 
