@@ -17,6 +17,8 @@ import tempfile
 import threading
 import time
 
+signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # if SIGCHLD is ignored, exit statuses are lost
+
 TOOL, PROGRAM = (os.path.abspath(path) for path in sys.argv[1:])
 KILLS = int(os.environ.get("MESHARD_LAUNCH_KILLS", "2"))
 SEED = os.environ.get("MESHARD_TEST_SEED", "20240229")

@@ -11,6 +11,10 @@ import time
 
 from expectations import Checks
 
+# A shell starts what it runs in the background with SIGINT ignored, which children inherit.
+for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    signal.signal(each, signal.SIG_DFL)
+
 checks = Checks("launch")
 LIMIT = 60
 READY = 'echo ready $$; '
