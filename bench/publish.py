@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures io::publish and io::receive between two runs, beside a copy of as many bytes from the memory of one process to
-that of another through TCP on the loopback interface, in turns.
+"""Measures io::publish and io::receive between two runs, in turns with a copy of as many bytes from the memory of one
+process to that of another through TCP on the loopback interface.
 
 usage: publish.py [--bytes N] [--turns N] PROGRAM MPI_LIBRARY
 
-PROGRAM is build/bin/publish_program. Four processes (2x2) publish; four others (1x4) receive onto another layout. Prints a
-line for each turn: seconds of the copy (the best of two), seconds of receive(), and the ratio of throughputs (goal: 0.7).
+PROGRAM is build/bin/publish_program. Four processes (2x2) publish; four others (1x4) receive onto another layout. Prints
+a line for each turn: seconds of the copy (the best of two), seconds of receive(), and the ratio of throughputs (goal: 0.7).
 """
 
 import argparse
@@ -51,8 +51,8 @@ def measure(given, words, variables, address):
     ratios = []
     for _ in range(given.turns):
         copy = min(copy_through_tcp(given.bytes) for _ in range(2))
-        server = subprocess.run([*words, "time", address, "1x4", str(given.bytes), "2"], env=variables, encoding="utf-8",
-                                stdout=subprocess.PIPE, check=True)
+        server = subprocess.run([*words, "time", address, "1x4", str(given.bytes), "2"], env=variables,
+                                encoding="utf-8", stdout=subprocess.PIPE, check=True)
         receive = min(float(line.split()[1]) for line in server.stdout.split("\n") if line.startswith("seconds "))
         ratios.append(copy / receive)
         print(f"copy {copy:.3f} s ({given.bytes / copy / 1e9:.2f} GB/s), receive {receive:.3f} s "
@@ -72,8 +72,8 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         stop = pathlib.Path(folder) / "stop"
-        trainer = subprocess.Popen([*words, "publish", "127.0.0.1:0", "2x2", str(given.bytes), "0", stop], env=variables,
-                                   encoding="utf-8", stdout=subprocess.PIPE)
+        trainer = subprocess.Popen([*words, "publish", "127.0.0.1:0", "2x2", str(given.bytes), "0", stop],
+                                   env=variables, encoding="utf-8", stdout=subprocess.PIPE)
         try:
             ratios = measure(given, words, variables, trainer.stdout.readline().strip())
         finally:

@@ -14,8 +14,8 @@ import typing
 from . import _meshard, tree
 from ._array_api.creation import as_tensor
 
-__all__ = ["save", "save_async", "has_checkpoint", "restore", "load", "LoadRule", "Weights", "Saving", "names", "Publisher",
-           "receive", "load_npy", "save_npy"]
+__all__ = ["save", "save_async", "has_checkpoint", "restore", "load", "LoadRule", "Weights", "Saving", "names",
+           "Publisher", "receive", "load_npy", "save_npy"]
 
 Saving = _meshard.Saving
 Weights = _meshard.Weights
@@ -243,14 +243,14 @@ class Publisher:
     def publish(self, structure, version=None):
         """Publishes the tensors and numbers of a structure under their names(), and returns the version.
 
-        `version` is greater than the one before and at least 0; None: the one before plus 1, beginning with 0. Recorded
-        values are computed, and what this process sends is copied to host memory, so that the tensors may be donated
-        afterward. Receivers see the version when all processes have it, and nothing waits for them. Earlier versions are
-        forgotten, except for those that are being received; these are kept until a later publish().
+        `version` is greater than the one before and at least 0; None: the one before plus 1, beginning with 0.
+        Recorded values are computed, and what this process sends is copied to host memory, so that the tensors may be
+        donated afterward. Receivers see the version when all processes have it, and nothing waits for them. Earlier
+        versions are forgotten, except for those that are being received; these are kept until a later publish().
 
-        Raises InvalidArgumentError for such a version, FailedPreconditionError for a donated tensor or if the processes
-        publish different tensors, and TypeError for what is neither a tensor, an array nor a number. The versions before
-        remain then.
+        Raises InvalidArgumentError for a version that is not greater, FailedPreconditionError for a donated tensor or
+        if the processes publish different tensors, and TypeError for what is neither a tensor, an array nor a number.
+        The versions before remain then.
         """
         return self._open().publish(*_flattened(structure), version)
 
@@ -274,14 +274,15 @@ def receive(address, like, *, secret="", newer_than=None, seconds=60.0, strict=T
     """The newest version that a Publisher has, as (a structure like `like`, its number).
 
     Each tensor of `like` (an old value, or abstract_tensor()) gives the type, and by its sharding the placement, as for
-    restore(). Each process receives only what its own devices need, in any layout. All processes of the run call this and
-    get the same version, whole, whatever is published meanwhile. `newer_than` waits for a greater version. `seconds` is
-    how long to wait until the publisher listens and has such a version. With `strict=False`, published tensors that have
-    no member are ignored.
+    restore(). Each process receives only what its own devices need, in any layout. All processes of the run call this
+    and get the same version, whole, whatever is published meanwhile. `newer_than` waits for a greater version.
+    `seconds` is how long to wait until the publisher listens and has such a version. With `strict=False`, published
+    tensors that have no member are ignored.
 
-    Raises NotFoundError and InvalidArgumentError for members that differ, all at once, as restore(); DeadlineExceededError
-    or UnavailableError if there is no such version in time; UnavailableError within about 5 s if a process of the
-    publisher dies or is suspended; Error for another secret. If it fails in one process, the others raise an error, too.
+    Raises NotFoundError and InvalidArgumentError for members that differ, all at once, as restore();
+    DeadlineExceededError or UnavailableError if there is no such version in time; UnavailableError within about 5 s if
+    a process of the publisher dies or is suspended; Error for another secret. If it fails in one process, the others
+    raise an error, too.
     """
     receiving = _meshard._Receiving(os.fspath(address), secret, newer_than, seconds)
     try:

@@ -242,8 +242,8 @@ PublisherPtr open_publisher(const std::string& address, const std::string& secre
   return *publisher;
 }
 
-std::int64_t publish(const PublisherPtr& publisher, const Names& paths, nb::handle values,
-                     std::optional<std::int64_t> version) {
+std::int64_t publish_tree(const PublisherPtr& publisher, const Names& paths, nb::handle values,
+                          std::optional<std::int64_t> version) {
   CallerLine line;
   PyTree tree = PyTree::of(values);
   auto tensors = std::make_shared<std::vector<io::internal::NamedTensors>>(named(paths, tree));
@@ -299,7 +299,7 @@ void bind_publishing(nb::module_& module) {
           "publish",
           [](const PublisherHandle& p, const Names& paths, nb::handle values,
              std::optional<std::int64_t> version) {
-            return publish(p.publisher, paths, values, version);
+            return publish_tree(p.publisher, paths, values, version);
           },
           nb::arg("paths"), nb::arg("values"), nb::arg("version").none())
       .def_prop_ro("address", [](const PublisherHandle& p) { return p.publisher->address(); })
