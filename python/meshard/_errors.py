@@ -18,6 +18,10 @@ class Error(Exception):
     filename: str | None
     lineno: int | None
 
+    def __str__(self):
+        # That of OSError, which some classes are too, would show `filename` instead.
+        return Exception.__str__(self)
+
 
 class CancelledError(Error):
     """The work was cancelled."""
