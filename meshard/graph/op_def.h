@@ -139,6 +139,9 @@ struct OpTraits {
   /// The program itself specifies a sharding. Reports attribute reshards to it, not to the op that
   /// uses the value.
   bool marks_sharding = false;
+  /// It runs unchanged on each shard of what its sharding rule passes through, but the partitioner
+  /// would gather the operands. Lowering writes it in a manual region.
+  bool runs_on_shards = false;
 };
 
 /// How the call of an op is read from StableHLO text, the reverse of OpDef::emit: an op in a text

@@ -2,9 +2,12 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <vector>
 
 #include "meshard/base/cat.h"
 #include "meshard/base/file_cache.h"
@@ -15,9 +18,30 @@ namespace {
 constexpr const char* kVariable = "MESHARD_LAPACK_LIBRARY";
 constexpr std::array kNames{"libopenblas.so.0", "libflexiblas.so.3", "liblapack.so.3"};
 
-std::string symbol_of(std::string_view routine) { return cat(routine, "_"); }
+constexpr std::string_view kSciPy = "scipy_";
+
+std::vector<std::string>& folders() {
+  static auto& all = *new std::vector<std::string>;
+  return all;
+}
+
+// The files of SciPy's OpenBLAS that may be loaded.
+std::vector<std::string> scipy_libraries() {
+  std::vector<std::string> found;
+  for (const std::string& folder : folders()) {
+    std::error_code failed;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, failed))
+      if (entry.path().filename().string().starts_with("libscipy_openblas-") &&
+          check_file_trust(entry.path()).ok())
+        found.push_back(entry.path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 }  // namespace
+
+void Lapack::search_in(std::string folder) { folders().push_back(std::move(folder)); }
 
 Result<const Lapack*> Lapack::open() {
   // Never closed: OpenBLAS has threads.
@@ -34,6 +58,8 @@ Result<Lapack> Lapack::open_first() {
     return Error(ErrorCode::kNotFound,
                  cat("[lapack] ", kVariable, "=", name, ": ", found.error().message()));
   }
+  for (const std::string& name : scipy_libraries())
+    if (Result<Lapack> found = open_file(name); found.ok()) return found;
   std::string tried;
   for (const char* name : kNames) {
     Result<Lapack> found = open_file(name);
@@ -50,6 +76,7 @@ Result<Lapack> Lapack::open_file(const std::string& name) {
   void* library = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return Error(ErrorCode::kNotFound, ::dlerror());
   Lapack found(library, name);
+  if (::dlsym(library, cat(kSciPy, "dgetrf_").c_str()) != nullptr) found.prefix_ = kSciPy;
   MESHARD_ASSIGN_OR_RETURN(void* routine, found.routine("dgetrf"));
   if (Dl_info info; ::dladdr(routine, &info) != 0 && info.dli_fname != nullptr)
     found.path_ = info.dli_fname;
@@ -57,9 +84,9 @@ Result<Lapack> Lapack::open_file(const std::string& name) {
 }
 
 Result<void*> Lapack::routine(std::string_view name) const {
-  void* found = ::dlsym(library_, symbol_of(name).c_str());
-  if (found == nullptr)
-    return Error(ErrorCode::kNotFound, cat(path_, " has no routine ", symbol_of(name)));
+  const std::string symbol = cat(prefix_, name, "_");
+  void* found = ::dlsym(library_, symbol.c_str());
+  if (found == nullptr) return Error(ErrorCode::kNotFound, cat(path_, " has no routine ", symbol));
   return found;
 }
 

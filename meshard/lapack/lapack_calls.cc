@@ -19,6 +19,16 @@ using lapack::Operands;
 using lapack::Real;
 using lapack::workspace;
 
+// What LAPACK says of a matrix with NaN or infinity; its eigenvalue routines may not end for such.
+constexpr int kNotFinite = -4;
+
+template <class T>
+bool is_finite(const T* values, std::int64_t count) {
+  return std::all_of(values, values + count, [](const T& value) {
+    return std::isfinite(std::real(value)) && std::isfinite(std::imag(value));
+  });
+}
+
 // Each is one operation: `run` calls the routine for every matrix of a batch. Fortran takes
 // addresses.
 
@@ -183,6 +193,10 @@ struct Svd {
       T *own_u = u ? u + b * u_step : nullptr, *own_v = v ? v + b * v_step : nullptr;
       T* own = out + b * x.step();
       Real<T>* own_values = values + b * least;
+      if (*size >= 0 && !is_finite(own, x.step())) {
+        info[b] = kNotFinite;
+        return;
+      }
       if constexpr (kDivide && is_complex<T>)
         call(&mode, &x.rows, &x.columns, own, &x.leading, own_values, own_u, &x.leading, own_v,
              &leading_of_v, work, size, reals.data(), integers.data(), info + b);
@@ -220,6 +234,8 @@ struct SymmetricEigen {  // syevd
     int size = lapack::integer(std::ssize(work)), real_count = lapack::integer(std::ssize(reals)),
         integer_count = lapack::integer(std::ssize(integers));
     for (std::int64_t b = 0; b < x.batch; ++b) {
+      info[b] = kNotFinite;
+      if (!is_finite(out + b * x.step(), x.step())) continue;
       if constexpr (is_complex<T>)
         call(&mode, &uplo, &x.rows, out + b * x.step(), &x.leading, values + b * x.rows,
              work.data(), &size, reals.data(), &real_count, integers.data(), &integer_count,
@@ -247,16 +263,6 @@ void unpack_eigenvectors(int order, const R* imaginary, const R* packed, std::co
     }
     ++j;
   }
-}
-
-// What LAPACK says of a matrix with NaN or infinity; its eigenvalue routines may not end for such.
-constexpr int kNotFinite = -4;
-
-template <class T>
-bool is_finite(const T* values, std::int64_t count) {
-  return std::all_of(values, values + count, [](const T& value) {
-    return std::isfinite(std::real(value)) && std::isfinite(std::imag(value));
-  });
 }
 
 struct Eigen {  // geev
@@ -437,8 +443,33 @@ Result<void> serve(const pjrt::HostCall& call) {
   }
 }
 
+// The order of rows after exchanges by the pivots of getrf, from 0. Not a routine of LAPACK: a
+// program would compute it in a loop of one step per row.
+Result<void> serve_pivots(const pjrt::HostCall& call) {
+  Operands<int> operands(call, "pivots", nullptr);
+  operands.expect(1, 1);
+  const std::int64_t count = operands.last_dimension(0),
+                     rows =
+                         call.results[0].dimensions.empty() ? 0 : call.results[0].dimensions.back();
+  std::int64_t batch = 1;
+  for (std::int64_t size : call.results[0].dimensions) batch *= size;
+  batch = rows == 0 ? 0 : batch / rows;
+  const int* pivots = operands.argument<int>(0, batch, count);
+  int* order = operands.result<int>(0, batch, rows);
+  for (std::int64_t b = 0; b < batch; ++b, pivots += count, order += rows) {
+    for (std::int64_t i = 0; i < rows; ++i) order[i] = static_cast<int>(i);
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (pivots[i] < 0 || pivots[i] >= rows)
+        operands.fail(cat("pivot ", i, " = ", pivots[i], " is not a row of ", rows));
+      std::swap(order[i], order[pivots[i]]);
+    }
+  }
+  return {};
+}
+constexpr std::string_view kPivots = "lapack_pivots_ffi";
+
 struct Target {
-  std::string routine;
+  std::string routine;  // empty: none is needed
   pjrt::HostCallFunction function;
 };
 using Targets = std::map<std::string, Target, std::less<>>;
@@ -458,6 +489,7 @@ const Targets& all_targets() {
     add<MultiplyQ>(*made), add<Cholesky>(*made), add<Svd<true>>(*made), add<Svd<false>>(*made);
     add<SymmetricEigen>(*made), add<Eigen>(*made), add<Schur>(*made), add<Hessenberg>(*made);
     add<Tridiagonal>(*made), add<TridiagonalSolve>(*made);
+    made->emplace(kPivots, Target{"", serve_pivots});
     return made;
   }();
   return targets;
@@ -482,7 +514,8 @@ Result<void> accept_lapack_call(const pjrt::Client& client, std::string_view tar
     return Error(ErrorCode::kNotFound,
                  cat("[lapack] ", target, " is not one of ", join(lapack_targets(), ", ")));
   MESHARD_ASSIGN_OR_RETURN(const Lapack* library, Lapack::open());
-  MESHARD_ASSIGN_OR_RETURN([[maybe_unused]] void* routine, library->routine(found->second.routine));
+  if (!found->second.routine.empty())
+    MESHARD_RETURN_IF_ERROR(library->routine(found->second.routine));
   return pjrt::accept_host_calls(client, found->first, found->second.function);
 }
 

@@ -11,9 +11,10 @@ namespace pjrt {
 class Client;
 }
 
-/// The targets that accept_lapack_call() takes, sorted: `lapack_dgetrf_ffi` and others. Arguments,
-/// results and attributes follow jaxlib (jaxlib/cpu/lapack_kernels.h of JAX 0.12): matrices
-/// in column-major order, the dimensions before the last two are a batch.
+/// The targets that accept_lapack_call() takes, sorted: `lapack_dgetrf_ffi` and others, and
+/// `lapack_pivots_ffi`, from the pivots of getrf [..., k], counted from 0, to an order of rows
+/// [..., m]. Arguments, results and attributes follow jaxlib (jaxlib/cpu/lapack_kernels.h of
+/// JAX 0.12): matrices in column-major order, the dimensions before the last two are a batch.
 const std::vector<std::string>& lapack_targets();
 
 /// Whether accept_lapack_call() takes the target.

@@ -13,7 +13,9 @@ struct CustomCallAttributes {
   std::string backend_config;
   bool has_side_effect = false;
   std::string sharding_rule;
-  MESHARD_FIELDS(target, results, api_version, backend_config, has_side_effect, sharding_rule)
+  std::int64_t column_major_after = -1;
+  MESHARD_FIELDS(target, results, api_version, backend_config, has_side_effect, sharding_rule,
+                 column_major_after)
 };
 
 void infer_custom_call(const OpCall& call, ResultTypes& results) {
@@ -39,6 +41,20 @@ ShardingRule custom_call_rule(const OpCall& call) {
   return rule.empty() ? whole_rule(call) : ShardingRule::parse(rule).value();
 }
 
+// The orders of the dimensions of values in memory, the fastest first.
+std::string layouts_text(std::span<const stablehlo::Typed> values, std::int64_t batch) {
+  std::vector<std::string> texts;
+  for (const stablehlo::Typed& value : values) {
+    std::vector<int> order;
+    for (int d = value.type->rank() - 1; d >= 0; --d) order.push_back(d);
+    if (std::ssize(order) == batch + 2) std::swap(order[0], order[1]);
+    texts.push_back(
+        order.empty() ? "dense<> : tensor<0xindex>"
+                      : cat("dense<[", join(order, ", "), "]> : tensor<", order.size(), "xindex>"));
+  }
+  return cat("[", join(texts, ", "), "]");
+}
+
 void emit_custom_call(const OpCall& call, OpEmission& out) {
   const auto& attributes = call.as<CustomCallAttributes>();
   stablehlo::OpWriter writer =
@@ -49,6 +65,9 @@ void emit_custom_call(const OpCall& call, OpEmission& out) {
     writer.string("backend_config", attributes.backend_config);
   else if (!attributes.backend_config.empty())
     writer.raw("backend_config", attributes.backend_config);
+  if (attributes.column_major_after >= 0)
+    writer.raw("operand_layouts", layouts_text(out.operands, attributes.column_major_after))
+        .raw("result_layouts", layouts_text(out.results, attributes.column_major_after));
   if (!attributes.sharding_rule.empty())
     writer.discardable("sdy.sharding_rule", cat("#sdy.op_sharding_rule<",
                                                 custom_call_rule(call).to_string(), ", custom>"));
@@ -77,7 +96,7 @@ std::vector<Tensor> custom_call(const std::string& target, const std::vector<Ten
       custom_call_op,
       make_attributes(CustomCallAttributes{
           target, join(results, " "), options.api_version, std::move(options.backend_config),
-          options.has_side_effect, std::move(options.sharding_rule)}),
+          options.has_side_effect, std::move(options.sharding_rule), options.column_major_after}),
       operands, where);
 }
 

@@ -20,6 +20,10 @@ struct CustomCallOptions {
   /// default: every dimension is needed whole. Example:
   /// `([i, j])->([i]) {i=8, j=4} need_replication={j}`.
   std::string sharding_rule = {};
+  /// If not negative: operands and results with two dimensions more than this are batches of
+  /// matrices, which the target takes in column-major order, as LAPACK does. The others, and all by
+  /// default, are in an order that the compiler chooses, which is row-major on CPUs.
+  std::int64_t column_major_after = -1;
 };
 
 /// Calls code registered with the plugin by name: an FFI handler or a compiler target. The results

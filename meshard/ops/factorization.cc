@@ -1,11 +1,13 @@
 #include "meshard/ops/factorization.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "meshard/ops/all.h"
 #include "meshard/ops/definition/define.h"
-#include "meshard/ops/internal/element_writer.h"
+#include "meshard/ops/definition/op_table.h"
+#include "meshard/ops/internal/by_lapack.h"
+#include "meshard/ops/internal/by_loops.h"
+#include "meshard/ops/internal/composition.h"
 #include "meshard/ops/internal/matrix_operand.h"
 
 namespace meshard {
@@ -31,6 +33,17 @@ void cholesky_vjp(const VjpCall& call, std::span<Tensor> out) {
   out[0] = conjugated(half_lower(add(s, adjoint(s))));
 }
 
+// Inside regions over some of the axes, the partitioner splits batches of the op, but not of a
+// call.
+void emit_cholesky(const OpCall& call, OpEmission& out) {
+  if (out.quirks.has(Quirk::kLapackCalls) && !out.partitioned && call.operand(0).shape.size() > 0)
+    emit_composition(call, out, [](std::span<const Tensor> x) {
+      return std::vector<Tensor>{cholesky_by_lapack(x[0])};
+    });
+  else
+    out.op("stablehlo.cholesky").boolean("lower", true).done();
+}
+
 }  // namespace
 
 extern constinit const OpDef cholesky_op = {
@@ -50,11 +63,11 @@ extern constinit const OpDef cholesky_op = {
             return d < rank - 2 ? FactorKind::kPassThrough : FactorKind::kNeedReplication;
           });
         },
-    .emit = [](const OpCall&,
-               OpEmission& out) { out.op("stablehlo.cholesky").boolean("lower", true).done(); },
+    .emit = emit_cholesky,
     .read = {.mnemonic = "stablehlo.cholesky"},
     .vjp = cholesky_vjp,
     .batch = batch_unchanged,
+    .traits = {.runs_on_shards = true},
 };
 
 Tensor cholesky(In x, bool upper) {
@@ -69,57 +82,60 @@ Tensor cholesky(In x, bool upper) {
 
 namespace {
 
+struct EighAttributes {
+  bool vectors = true;
+  MESHARD_FIELDS(vectors)
+};
+
 void infer_eigh(const OpCall& call, ResultTypes& results) {
   const TensorType& x = call.operand(0);
   check_matrix(call, x, true);
-  if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
-  if (x.shape[-1] == 0) call.fail("takes non-empty matrices, not ", x);
   Dimensions sizes(x.shape.begin(), x.shape.end() - 1);
-  results.push_back({x.dtype, Shape(std::move(sizes))});
-  results.push_back(x);
+  results.push_back({real_dtype(x.dtype), Shape(std::move(sizes))});
+  if (call.as<EighAttributes>().vectors) results.push_back(x);
 }
 
-// The partitioner cannot split the custom call: every dimension is needed whole.
-ShardingRule eigh_rule(const OpCall& call) {
-  ShardingRuleBuilder builder;
-  TensorFactors factors = own_factors(builder, call.operand(0).shape, FactorKind::kNeedReplication);
-  TensorFactors values(factors.begin(), factors.end() - 1);
-  return builder.operand(factors).result(std::move(values)).result(factors).build();
-}
-
-// XLA expands the custom call `Eigh`. Its configuration: read the lower triangle, sort the
-// eigenvalues, the maximum number of sweeps, and the tolerance for off-diagonal elements.
 void emit_eigh(const OpCall& call, OpEmission& out) {
-  bool wide = call.operand(0).dtype == DType::f64;
-  stablehlo::Value vectors = out.results[1].value, values = out.results[0].value;
-  out.writer
-      .custom_call("Eigh", {{vectors, call.result(1)}, {values, call.result(0)}}, out.operands,
-                   out.location)
-      .string("backend_config", wide ? "1,1,100,1e-13" : "1,1,100,1e-6")
-      .done();
+  bool lapack = out.quirks.has(Quirk::kLapackCalls);
+  bool vectors = call.as<EighAttributes>().vectors;
+  emit_composition(call, out, [&](std::span<const Tensor> x) {
+    if (x[0].shape().size() > 0)
+      return lapack ? eigh_by_lapack(x[0], vectors) : eigh_by_loops(x[0], vectors);
+    std::vector<Tensor> made{zeros(call.result().shape, call.result().dtype)};
+    if (vectors) made.push_back(x[0]);
+    return made;
+  });
 }
 
-// The derivative for symmetric matrices: v (diag(dw) + f * (v^T dv)) v^T with f[i, j] = 1 / (w[j] -
-// w[i]) off the diagonal (M. Giles, Collected matrix derivative results, 2008, section 3.1).
+std::vector<Tensor> record_eigh(const Tensor& x, bool vectors) {
+  return record_all(eigh_op, make_attributes(EighAttributes{vectors}), {&x, 1}, x.where());
+}
+
+// The derivative for Hermitian matrices: v (diag(dw) + f * (adjoint(v) dv)) adjoint(v) with f[i, j]
+// = 1 / (w[j] - w[i]) off the diagonal (M. Giles, Collected matrix derivative results, 2008,
+// section 3.1).
 void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
-  const Tensor &w = call.results[0], &v = call.results[1];
-  const Tensor &dw = call.cotangents[0], &dv = call.cotangents[1];
-  const Shape& shape = call.operands[0].shape();
-  Shape matrix{shape[-1], shape[-1]};
+  const Tensor& x = call.operands[0];
+  std::vector<Tensor> made(call.results.begin(), call.results.end());
+  bool vectors = call.as<EighAttributes>().vectors;
+  if (!vectors) made = record_eigh(x, true);
+  const Tensor &w = made[0], &v = made[1], &dw = call.cotangents[0];
+  Shape matrix{x.dim(-1), x.dim(-1)};
   Tensor diagonal = equal(iota(DType::i32, matrix, 0), iota(DType::i32, matrix, 1));
-  Tensor inner;
-  if (dw.defined()) inner = where(diagonal, expand_dims(dw, -1), 0);
-  if (dv.defined()) {
-    Tensor gaps = expand_dims(w, -2) - expand_dims(w, -1);
-    Tensor turned = where(diagonal, 0, matmul(transposed(v), dv) / where(diagonal, 1, gaps));
+  Tensor zero = zeros({}, x.dtype()), inner;
+  if (dw.defined()) inner = where(diagonal, astype(expand_dims(dw, -1), x.dtype()), zero);
+  if (vectors && call.cotangents[1].defined()) {
+    Tensor gaps = astype(where(diagonal, 1, expand_dims(w, -2) - expand_dims(w, -1)), x.dtype());
+    Tensor turned = matmul(adjoint(v), conjugated(call.cotangents[1])) / gaps;
+    turned = where(diagonal, zero, turned);
     inner = inner.defined() ? inner + turned : turned;
   }
   if (!inner.defined()) return;
-  Tensor whole = matmul(matmul(v, inner), transposed(v));
+  Tensor whole = matmul(matmul(v, inner), adjoint(v));
   Tensor half = element_wise::literal(0.5, whole);
   // The op reads only the operand's lower triangle, which therefore receives the cotangents of
   // both.
-  Tensor both = (whole + transposed(whole)) * half;
+  Tensor both = conjugated((whole + adjoint(whole)) * half);
   out[0] = tril(both) + tril(both, -1);
 }
 
@@ -128,27 +144,38 @@ void eigh_vjp(const VjpCall& call, std::span<Tensor> out) {
 extern constinit const OpDef eigh_op = {
     .name = "eigh",
     .operands = "x",
-    .doc = "The eigenvalues and eigenvectors of symmetric matrices.",
+    .doc = "The eigenvalues of symmetric (Hermitian) matrices, and their eigenvectors if wanted.",
     .example = "eigh(matmul(x, permute_dims(x))).eigenvalues",
     .infer = infer_eigh,
-    .sharding_rule = eigh_rule,
+    .sharding_rule = batch_of_matrices_rule,
     .emit = emit_eigh,
     .vjp = eigh_vjp,
     .batch = batch_unchanged,
+    .parse_attributes = parse_attributes<EighAttributes>,
+    .traits = {.runs_on_shards = true},
 };
+
+namespace {
+
+Tensor symmetric_operand(const Tensor& given) {
+  Tensor operand = for_factors(given);
+  return (operand + adjoint(operand)) * element_wise::literal(0.5, operand);
+}
+
+}  // namespace
 
 Eigh eigh(In x) {
   SourceScope line(x.where);
-  Tensor given = operand_tensor(eigh_op, x);
-  if (is_complex(given.dtype()))
-    throw_invalid(effective_source(x.where), "[eigh] takes real numbers, not ", given.type());
-  Tensor operand = for_factors(square_matrices("eigh", x));
-  Tensor symmetric = (operand + transposed(operand)) * element_wise::literal(0.5, operand);
-  std::vector<Tensor> made = record_all(eigh_op, nullptr, {&symmetric, 1}, x.where);
+  Tensor given = square_matrices("eigh", x);
+  std::vector<Tensor> made = record_eigh(symmetric_operand(given), true);
   return {from_factors(made[0], given.dtype()), from_factors(made[1], given.dtype())};
 }
 
-Tensor eigvalsh(In x) { return eigh(x).eigenvalues; }
+Tensor eigvalsh(In x) {
+  SourceScope line(x.where);
+  Tensor given = square_matrices("eigvalsh", x);
+  return from_factors(record_eigh(symmetric_operand(given), false)[0], given.dtype());
+}
 
 namespace {
 
@@ -161,117 +188,79 @@ Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
   return Shape(std::move(sizes));
 }
 
+struct QrAttributes {
+  bool complete = false;
+  MESHARD_FIELDS(complete)
+};
+
 void infer_qr(const OpCall& call, ResultTypes& results) {
   const TensorType& x = call.operand(0);
   check_matrix(call, x, false);
-  if (is_complex(x.dtype)) call.fail("takes f32 and f64, not ", x);
-  std::int64_t rows = x.shape[-2], columns = x.shape[-1], common = std::min(rows, columns);
-  if (common == 0) call.fail("takes non-empty matrices, not ", x);
-  results.push_back({x.dtype, with_matrix(x.shape, rows, common)});
-  results.push_back({x.dtype, with_matrix(x.shape, common, columns)});
-  results.push_back({x.dtype, Shape(batch_sizes(x.shape))});
+  std::int64_t rows = x.shape[-2], columns = x.shape[-1];
+  std::int64_t inner = call.as<QrAttributes>().complete ? rows : std::min(rows, columns);
+  results.push_back({x.dtype, with_matrix(x.shape, rows, inner)});
+  results.push_back({x.dtype, with_matrix(x.shape, inner, columns)});
 }
 
-using stablehlo::Typed;
-
-// The part at the beginning of each dimension, of the sizes of `to`.
-Typed corner(OpEmission& out, Typed x, const TensorType& to) {
-  if (*x.type == to) return x;
-  Dimensions zeros(static_cast<std::size_t>(to.rank()), 0), ones(zeros.size(), 1);
-  Typed part(out.writer.temporary(), to);
-  out.writer.op("stablehlo.slice", {part}, {x}, out.location)
-      .i64_array("start_indices", zeros)
-      .i64_array("limit_indices", to.shape.sizes())
-      .i64_array("strides", ones)
-      .done();
-  return part;
-}
-
-void write_upper_triangle(OpEmission& out, Typed result, Typed x) {
-  const TensorType& type = *result.type;
-  TensorType counts{DType::i32, type.shape};
-  Typed row(out.writer.temporary(), counts), column(out.writer.temporary(), counts);
-  for (auto [value, dimension] :
-       {std::pair{row, type.rank() - 2}, std::pair{column, type.rank() - 1}})
-    out.writer.op("stablehlo.iota", {value}, {}, out.location)
-        .i64("iota_dimension", dimension)
-        .done();
-  ElementWriter w(type, out);
-  Typed upper = w.compare("LE", row, column), zero = w.number(0);
-  out.writer.op("stablehlo.select", {result}, {upper, x, zero}, out.location).done();
-}
-
-// The determinant of q: each reflection that is applied changes its sign.
-void write_sign(OpEmission& out, Typed result, Typed factors) {
-  const TensorType& type = *factors.type;
-  ElementWriter w(type, out);
-  Typed absent = w.compare("EQ", factors, w.number(0));
-  Typed one = w.number(1), minus_one = w.number(-1);
-  Typed signs = w.select(absent, one, minus_one);
-  TensorType scalar{type.dtype, {}};
-  Typed start(out.writer.scalar(type.dtype, 1), scalar);
-  stablehlo::OpWriter op =
-      out.writer.op("stablehlo.reduce", {result}, {signs, start}, out.location);
-  op.i64_array("dimensions", {type.rank() - 1});
-  write_reducer(op, out, kMultiply, type.dtype).done();
-}
-
-// XLA expands the custom calls `Qr` (into R with the Householder vectors below it, and their
-// factors) and `ProductOfElementaryHouseholderReflectors`.
 void emit_qr(const OpCall& call, OpEmission& out) {
-  const TensorType &x = call.operand(0), &r = call.result(1);
-  std::int64_t rows = x.shape[-2], common = r.shape[-2];
-  Dimensions sizes = batch_sizes(x.shape);
-  sizes.push_back(common);
-  TensorType factor_type{x.dtype, Shape(sizes)};
-  Typed packed(out.writer.temporary(), x), factors(out.writer.temporary(), factor_type);
-  out.writer.custom_call("Qr", {packed, factors}, out.operands, out.location).done();
-  write_upper_triangle(out, out.results[1], corner(out, packed, r));
-  TensorType vectors{x.dtype, with_matrix(x.shape, rows, common)};
-  out.writer
-      .custom_call("ProductOfElementaryHouseholderReflectors", {out.results[0]},
-                   {corner(out, packed, vectors), factors}, out.location)
-      .done();
-  write_sign(out, out.results[2], factors);
+  bool lapack = out.quirks.has(Quirk::kLapackCalls);
+  bool complete = call.as<QrAttributes>().complete;
+  emit_composition(call, out, [&](std::span<const Tensor> x) -> std::vector<Tensor> {
+    if (x[0].shape().size() > 0)
+      return lapack ? qr_by_lapack(x[0], complete) : qr_by_loops(x[0], complete);
+    const Shape &q = call.result(0).shape, &r = call.result(1).shape;
+    return {broadcast_to(eye(q[-2], q[-1], 0, x[0].dtype()), q), zeros(r, x[0].dtype())};
+  });
 }
 
 // S. F. Walter and L. Lehmann, Algorithmic differentiation of linear algebra functions (2018), for
-// m >= n: (dq + q copyltu(r dr^T - dq^T q)) r^-T, where copyltu mirrors the lower triangle.
+// m >= n: (dq + q copyltu(r dr^H - dq^H q)) r^-H, where copyltu mirrors the lower triangle. Of a
+// complex matrix, q changes so that the diagonal of r keeps its phases (as JAX's derivative of qr
+// for LAPACK's real diagonal): the diagonal of copyltu is real.
 // Undefined cotangents are zero; at least one is defined.
 Tensor tall_qr_vjp(const Tensor& q, const Tensor& r, const Tensor& dq, const Tensor& dr) {
   Tensor inner;
-  if (dr.defined()) inner = matmul(r, transposed(dr));
+  if (dr.defined()) inner = matmul(r, adjoint(dr));
   if (dq.defined()) {
-    Tensor part = matmul(transposed(dq), q);
+    Tensor part = matmul(adjoint(dq), q);
     inner = inner.defined() ? inner - part : -part;
   }
-  Tensor sum = matmul(q, tril(inner) + transposed(tril(inner, -1)));
+  Tensor below = tril(inner, -1), sum = below + adjoint(below);
+  Tensor on_diagonal = eye(q.dim(-1), q.dim(-1), 0, DType::bool_);
+  Tensor middle = is_complex(inner.dtype()) ? astype(real(inner), inner.dtype()) : inner;
+  sum = matmul(q, sum + where(on_diagonal, middle, zeros({}, inner.dtype())));
   if (dq.defined()) sum = add(sum, dq);
   return triangular_solve(
-      r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kTranspose});
+      r, sum, {.left_side = false, .lower = false, .transpose = TransposeKind::kAdjoint});
 }
 
-// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = q^T b. The cotangent of v
-// propagates to b, and through q to a.
+// A wide matrix is [a b] with a square: a = q u, and the rest of r is v = adjoint(q) b. The
+// cotangent of v propagates to b, and through q to a.
 void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
-  const Tensor &q = call.results[0], &r = call.results[1];
-  const Tensor &dq = call.cotangents[0], &dr = call.cotangents[1];
+  const Tensor &q = call.results[0], &r = call.results[1], &x = call.operands[0];
+  Tensor dq = call.cotangents[0], dr = call.cotangents[1];
   if (!dq.defined() && !dr.defined()) return;
-  const Tensor& x = call.operands[0];
+  if (dq.defined()) dq = conjugated(dq);
+  if (dr.defined()) dr = conjugated(dr);
   std::int64_t rows = x.dim(-2), all = x.dim(-1);
+  if (call.as<QrAttributes>().complete && rows > all)
+    throw Error(ErrorCode::kUnimplemented,
+                "[qr] a square q of matrices with more rows than columns has no derivative: use "
+                "complete = false",
+                call.node.where());
   if (rows >= all) {
-    bool of_determinant = call.cotangents[2].defined();
-    out[0] = tall_qr_vjp(q, of_determinant ? regular_factor(r) : r, dq, dr);
+    out[0] = conjugated(tall_qr_vjp(q, r, dq, dr));
     return;
   }
   Tensor u = slice_along(r, -1, 0, rows), b = slice_along(x, -1, rows, all);
   if (!dr.defined()) {
-    out[0] = concat({tall_qr_vjp(q, u, dq, dr), zeros_like(b)}, -1);
+    out[0] = conjugated(concat({tall_qr_vjp(q, u, dq, dr), zeros_like(b)}, -1));
     return;
   }
-  Tensor dv = slice_along(dr, -1, rows, all), through_v = matmul(b, transposed(dv));
+  Tensor dv = slice_along(dr, -1, rows, all), through_v = matmul(b, adjoint(dv));
   Tensor all_dq = dq.defined() ? add(dq, through_v) : through_v;
-  out[0] = concat({tall_qr_vjp(q, u, all_dq, slice_along(dr, -1, 0, rows)), matmul(q, dv)}, -1);
+  out[0] = conjugated(
+      concat({tall_qr_vjp(q, u, all_dq, slice_along(dr, -1, 0, rows)), matmul(q, dv)}, -1));
 }
 
 }  // namespace
@@ -279,35 +268,23 @@ void qr_vjp(const VjpCall& call, std::span<Tensor> out) {
 extern constinit const OpDef qr_op = {
     .name = "qr",
     .operands = "x",
-    .doc = "The reduced QR factors of matrices, and the determinant of the orthogonal factor.",
+    .doc = "The QR factors of matrices.",
     .example = "qr(x).r",
     .infer = infer_qr,
-    // The partitioner cannot split the custom call.
-    .sharding_rule = whole_rule,
+    .sharding_rule = batch_of_matrices_rule,
     .emit = emit_qr,
     .vjp = qr_vjp,
     .batch = batch_unchanged,
+    .parse_attributes = parse_attributes<QrAttributes>,
+    .traits = {.runs_on_shards = true},
 };
 
-Tensor regular_factor(const Tensor& r) {
-  Tensor fixed = stop_gradient(r), size = max(abs(fixed), {-2, -1}, true);
-  double epsilon = std::ldexp(1.0, r.dtype() == DType::f64 ? -52 : -23);
-  Tensor least = where(equal(size, 0), 1, size) * element_wise::literal(epsilon, r);
-  Tensor on_diagonal = eye(r.dim(-2), r.dim(-1), 0, DType::bool_);
-  return r + where(logical_and(on_diagonal, equal(fixed, 0)), least, 0);
-}
-
-SignedQr signed_qr(In x) {
+Qr qr(In x, bool complete) {
   SourceScope line(x.where);
-  Tensor given = operand_tensor(qr_op, x), operand = for_factors(given);
-  std::vector<Tensor> made = record_all(qr_op, nullptr, {&operand, 1}, x.where);
-  for (Tensor& each : made) each = from_factors(each, given.dtype());
-  return {made[0], made[1], made[2]};
-}
-
-Qr qr(In x) {
-  SignedQr factors = signed_qr(x);
-  return {factors.q, factors.r};
+  Tensor given = matrices("qr", x), operand = for_factors(given);
+  std::vector<Tensor> made =
+      record_all(qr_op, make_attributes(QrAttributes{complete}), {&operand, 1}, x.where);
+  return {from_factors(made[0], given.dtype()), from_factors(made[1], given.dtype())};
 }
 
 }  // namespace meshard

@@ -2,6 +2,8 @@
 
 #include "meshard/ops/all.h"
 #include "meshard/ops/definition/define.h"
+#include "meshard/ops/internal/by_lapack.h"
+#include "meshard/ops/internal/composition.h"
 #include "meshard/ops/internal/matrix_operand.h"
 
 namespace meshard {
@@ -47,6 +49,11 @@ ShardingRule triangular_solve_rule(const OpCall& call) {
 void emit_triangular_solve(const OpCall& call, OpEmission& out) {
   constexpr std::string_view kNames[] = {"NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"};
   const auto& options = call.as<TriangularSolveOptions>();
+  // Inside regions over some of the axes, the partitioner splits the op, but not a call.
+  if (out.quirks.has(Quirk::kLapackCalls) && !out.partitioned && call.result().shape.size() > 0)
+    return emit_composition(call, out, [&](std::span<const Tensor> x) {
+      return std::vector<Tensor>{triangular_solve_by_lapack(x[0], x[1], options)};
+    });
   out.op("stablehlo.triangular_solve")
       .boolean("left_side", options.left_side)
       .boolean("lower", options.lower)
@@ -93,6 +100,7 @@ extern constinit const OpDef triangular_solve_op = {
     .vjp = triangular_solve_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<TriangularSolveOptions>,
+    .traits = {.runs_on_shards = true},
 };
 
 Tensor triangular_solve(In a, In b, TriangularSolveOptions options) {

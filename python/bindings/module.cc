@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 
 #include "meshard/core.h"
+#include "meshard/lapack/lapack.h"
 #include "python/bindings/arrays/host_arrays.h"
 #include "python/bindings/arrays/tensors.h"
 #include "python/bindings/bindings.h"
@@ -48,6 +49,7 @@ NB_MODULE(_meshard, module) {
   module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("add_library_folder", add_library_folder);
+  module.def("search_lapack_in", Lapack::search_in);
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
   nb::module_ numpy = nb::module_::import_("numpy");
   set_numpy_types(numpy.attr("ndarray"), numpy.attr("generic"));

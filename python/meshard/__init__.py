@@ -8,6 +8,8 @@ from . import _meshard
 
 _meshard.add_library_folder(_os.path.dirname(_os.path.abspath(__file__)) + _os.sep)
 
+_meshard.search_lapack_in(_os.path.join(_os.path.dirname(__file__), "..", "scipy.libs"))
+
 from . import _foreign_arrays, tree  # noqa: E402, F401  (need the package folder)
 from ._dtypes import *  # noqa: E402,F403
 from ._errors import *  # noqa: E402,F403

@@ -253,7 +253,7 @@ TEST_F(Structured, FactorsMultiplyToTheMatrix) {
                        w - sort(w, -1)};
   });
   for (std::size_t i : {1, 2}) EXPECT_TRUE(close(got[i], got[0], 40)) << i;
-  EXPECT_TRUE(close(got[3], got[0], 1e8));  // the rotations are accurate to 9 digits
+  EXPECT_TRUE(close(got[3], got[0], 100));
   EXPECT_TRUE(close(got[4], inputs[1], 40));
   EXPECT_TRUE(close(got[5], inputs[2], 40));
   EXPECT_TRUE(close(got[6], unit_matrix(4), 40));

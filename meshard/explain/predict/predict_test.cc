@@ -16,7 +16,8 @@
 #include "meshard/ops/composite/matmul.h"
 #include "meshard/ops/composite/softmax.h"
 #include "meshard/ops/cumulative.h"
-#include "meshard/ops/factorization.h"
+#include "meshard/ops/custom_call.h"
+#include "meshard/ops/linalg.h"
 #include "meshard/ops/reduction.h"
 #include "meshard/ops/reshape.h"
 #include "meshard/ops/sort.h"
@@ -156,11 +157,19 @@ TEST_F(Predict, ADimensionThatIsNeededWhole) {
   EXPECT_THAT(p.moves[0].cause, HasSubstr("sort needs all of dimension 1 of operand 0"));
 }
 
-// A decomposition is a custom call, which the compiler does not know: it gathers all of it.
+// The partitioner gathers all operands of a custom call.
 TEST_F(Predict, ACustomCallTakesTheWholeValue) {
-  Prediction p = check([](Tensor x) { return eigh(x).eigenvalues; },
-                       placed({8, 16, 16}, P("data", "model", none)));
+  Prediction p = predict([](Tensor x) { return custom_call("some_call", {x}, {x.type()})[0]; },
+                         placed({8, 16, 16}, P("data", "model", none)));
   EXPECT_EQ(p.of(Kind::kAllGather).size(), 2u) << p.to_string();
+}
+
+TEST_F(Predict, ADecompositionTakesWholeMatricesOfItsOwnBatch) {
+  Prediction p = check([](Tensor x) { return linalg::svdvals(x); },
+                       placed({8, 16, 16}, P("data", "model", none)));
+  ASSERT_EQ(p.moves.size(), 1u) << p.to_string();
+  EXPECT_EQ(p.moves[0].kind, Kind::kAllGather);
+  EXPECT_EQ(p.moves[0].bytes, 8 * 16 * 16 * 4 / 2);
 }
 
 TEST_F(Predict, ShiftedElementsCrossBorders) {

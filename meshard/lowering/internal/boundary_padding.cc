@@ -14,14 +14,20 @@ NodeWriter::SsaValue NodeWriter::cut(SsaValue padded, const TensorType& from, co
                                      std::uint32_t number) {
   if (from == to) return padded;
   SsaValue whole = writer_.temporary();
+  write_cut({whole, to}, {padded, from}, location_of(number));
+  return whole;
+}
+
+void NodeWriter::write_cut(const stablehlo::Typed& result, const stablehlo::Typed& padded,
+                           std::string_view location) {
+  const TensorType& to = *result.type;
   Dimensions zeros(static_cast<std::size_t>(to.rank()), 0);
   Dimensions ones(static_cast<std::size_t>(to.rank()), 1);
-  writer_.op("stablehlo.slice", {{whole, to}}, {{padded, from}}, location_of(number))
+  writer_.op("stablehlo.slice", {result}, {padded}, location)
       .i64_array("start_indices", zeros)
       .i64_array("limit_indices", to.shape)
       .i64_array("strides", ones)
       .done();
-  return whole;
 }
 
 NodeWriter::SsaValue NodeWriter::pad(SsaValue value, const TensorType& from, const TensorType& to,

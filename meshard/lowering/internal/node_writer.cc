@@ -35,6 +35,20 @@ class NodeWriter::Bodies final : public BodyWriter {
     return results;
   }
 
+  std::vector<SsaValue> write_program(const Graph& program, std::span<const SsaValue> arguments,
+                                      bool partitioned) override {
+    NodeWriter inner(program, around_, "", around_.depth_);
+    inner.location_ = location_;
+    inner.nan_checks_ = nullptr;
+    bool is_local = node_.annotations() && node_.annotations()->manual;
+    inner.is_whole_ = inner.is_whole_ || is_local || !partitioned;
+    for (std::uint32_t i = 0; i < arguments.size(); ++i) inner.name_leaf(i, arguments[i]);
+    inner.write_nodes();
+    std::vector<SsaValue> results;
+    for (const Value& result : program.results()) results.push_back(inner.value_of(result));
+    return results;
+  }
+
  private:
   const NodeWriter& around_;
   const Node& node_;
@@ -108,6 +122,8 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
       prefix_(std::move(prefix)),
       depth_(depth),
       taken_(around.taken_),
+      is_whole_(around.is_whole_),
+      location_(around.location_),
       counters_(around.counters_),
       leaves_(graph.num_leaves()),
       first_result_(graph.nodes().size()),
@@ -117,7 +133,7 @@ NodeWriter::NodeWriter(const Graph& graph, const NodeWriter& around, std::string
 
 void NodeWriter::write_nodes() {
   // On one device, regions are not needed.
-  if (!meshes_.numbering() || meshes_.numbering()->size() == 1) {
+  if (is_whole_ || !meshes_.numbering() || meshes_.numbering()->size() == 1) {
     for (const Node* node : graph_.nodes()) {
       if (!meshes_.numbering() && node->annotations() && node->annotations()->manual)
         throw_invalid(node->where(), "[lowering] ", node->op().name, " is ",
@@ -207,13 +223,13 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
                       .partitioned = is_partitioned(node),
                       .quirks = quirks_};
   if (node.annotations() && node.annotations()->manual) describe_place(node, number, emission);
-  std::optional<Bodies> bodies;
-  if (!bodies_of(node).empty()) emission.bodies = &bodies.emplace(*this, node, location);
+  Bodies bodies(*this, node, location);
+  emission.bodies = &bodies;
   if (const ImportedBody* body = imported_body(node))
     emit_imported_call(node, *body, emission);
   else if (is_host_call(node))
     emit_host_call(node, call, emission);
-  else
+  else if (!write_on_shards(node, call, emission))
     node.op().emit(call, emission);
   finish.write(location);
   if (nan_checks_) check_nan(node, takes);
@@ -245,7 +261,7 @@ void NodeWriter::describe_place(const Node& node, std::uint32_t number, OpEmissi
 }
 
 bool NodeWriter::is_partitioned(const Node& node) const {
-  if (!meshes_.numbering() || meshes_.numbering()->size() == 1) return false;
+  if (is_whole_ || !meshes_.numbering() || meshes_.numbering()->size() == 1) return false;
   if (!node.annotations() || !node.annotations()->manual) return true;
   const ManualAxes& manual = *node.annotations()->manual;
   return manual.axes != AxisSet::all(manual.mesh);

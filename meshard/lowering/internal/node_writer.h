@@ -15,6 +15,7 @@
 #include "meshard/lowering/imported_call.h"
 #include "meshard/lowering/internal/manual_regions.h"
 #include "meshard/lowering/internal/partitioner_needs.h"
+#include "meshard/lowering/internal/shard_splits.h"
 #include "meshard/lowering/nan_checks.h"
 #include "meshard/lowering/program_mesh.h"
 #include "meshard/ops/definition/emission.h"
@@ -61,6 +62,9 @@ class NodeWriter {
   // For a body: continues the counters, and names nodes like `n7.0.3`.
   NodeWriter(const Graph& graph, const NodeWriter& around, std::string prefix, std::size_t depth);
 
+  // Writes the slice of cut() as the value `result`.
+  void write_cut(const stablehlo::Typed& result, const stablehlo::Typed& padded,
+                 std::string_view location);
   void write(const Node& node) { write(node, node); }
   // Uses the operands of `takes`, which are equal to those of `node`.
   void write(const Node& node, const Node& takes);
@@ -73,6 +77,9 @@ class NodeWriter {
   // The sharding that a value of this rank needs at the border of a local node, where the
   // partitioner must not split it (partitioner_needs.h); empty: any.
   std::optional<Sharding> whole_local(const Node& node, int rank) const;
+  // Writes a node that runs on shards (OpTraits) in a manual region, if it is partitioned
+  // (shard_regions.cc). False: it was not written.
+  bool write_on_shards(const Node& node, const OpCall& call, const OpEmission& out);
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the quirks of the partitioner need; else
@@ -112,7 +119,9 @@ class NodeWriter {
   void report_nan(const ManualAxes* place, SsaValue found, NanCheck check);
   void check_nan(const Node& node, const Node& takes);
 
-  std::string location_of(std::uint32_t number) const { return prefix_ + std::to_string(number); }
+  std::string location_of(std::uint32_t number) const {
+    return location_.empty() ? prefix_ + std::to_string(number) : location_;
+  }
 
   const Graph& graph_;
   const ProgramMeshes& meshes_;
@@ -122,10 +131,13 @@ class NodeWriter {
   std::string prefix_ = "n";
   std::size_t depth_ = 0;          // the number of manual regions around the current position
   std::optional<SsaValue> taken_;  // see OpEmission
+  bool is_whole_ = false;          // all values are on one device, or inside a region over all axes
+  std::string location_ = {};      // of all nodes; empty: each has its own
   Counters own_counters_;
   Counters& counters_;
   std::vector<SsaValue> leaves_;
   std::vector<SsaValue> first_result_;  // by node, without leaves
+  std::optional<ShardSplits> splits_;   // made for the first node that runs on shards
   std::unordered_map<const Node*, const Node*> superseded_;
   std::unordered_set<const Node*> shared_;
   std::unordered_map<const Node*, bool> written_;  // for nodes that supersede others

@@ -7,38 +7,13 @@
 #include "meshard/ops/composite/internal/float_computation.h"
 #include "meshard/ops/definition/element_wise.h"
 #include "meshard/ops/definition/operand.h"
+#include "meshard/ops/internal/factored_solve.h"
 #include "meshard/ops/internal/matrix_operand.h"
+#include "meshard/ops/linalg.h"
 
 namespace meshard {
 using namespace internal;
 namespace {
-
-// Complex matrices as real ones of twice the size: [[re, -im], [im, re]].
-Tensor as_real(const Tensor& x) {
-  Tensor re = real(x), im = imag(x);
-  return concat({concat({re, -im}, -1), concat({im, re}, -1)}, -2);
-}
-
-Tensor solve_matrices(const Tensor& a, const Tensor& b) {
-  if (is_complex(a.dtype())) {
-    Tensor both = solve_matrices(as_real(a), concat({real(b), imag(b)}, -2));
-    std::vector<Tensor> parts = split(both, 2, -2);
-    return complex(parts[0], parts[1]);
-  }
-  auto [q, r] = qr(a);
-  return triangular_solve(r, matmul(transposed(q), b), {.lower = false});
-}
-
-// x broadcast to `batch` as the shape before its last `own` dimensions.
-Tensor with_batch_shape(const Tensor& x, const Shape& batch, int own) {
-  Dimensions sizes = batch.sizes();
-  for (int d = x.shape().rank() - own; d < x.shape().rank(); ++d) sizes.push_back(x.shape()[d]);
-  return broadcast_to(x, Shape(std::move(sizes)));
-}
-
-Shape batch_of(const Tensor& x) {
-  return Shape(Dimensions(x.shape().begin(), x.shape().end() - 2));
-}
 
 // The determinant by its formula, a polynomial: all derivatives are correct, also at singular
 // matrices.
@@ -102,10 +77,8 @@ Tensor solve(In a, In b) {
   matrix = for_factors(astype(matrix, dtype));
   side = for_factors(astype(side, dtype));
   if (is_vector) side = expand_dims(side, -1);
-  // Broadcasts the batch shapes only, without elements of the matrices.
-  Tensor left = zeros(batch_of(matrix), DType::bool_), right = zeros(batch_of(side), DType::bool_);
-  Shape batch = equal(left, right).shape();
-  Tensor x = solve_matrices(with_batch_shape(matrix, batch, 2), with_batch_shape(side, batch, 2));
+  auto [left, right] = with_common_batch(matrix, side);
+  Tensor x = solve_by_lu(left, right);
   if (is_vector) x = squeeze(x, -1);
   return from_factors(x, dtype);
 }
@@ -118,24 +91,33 @@ Tensor inv(In x) {
 
 SignedLog slogdet(In x) {
   SourceScope line(x.where);
-  Tensor operand = square_matrices("slogdet", x);
-  auto [q, r, q_sign] = signed_qr(operand);
-  Tensor scale = diagonal(r);
-  return {q_sign * prod(sign(scale), -1), sum(log(abs(scale)), -1)};
+  Tensor given = square_matrices("slogdet", x);
+  SignedLu factors = signed_lu(for_factors(given));
+  Tensor scale = diagonal(factors.lu), size = abs(scale), zero = equal(size, 0);
+  Tensor signs = sign(scale);
+  if (is_complex(scale.dtype())) {
+    Tensor divisor = astype(where(zero, ones_like(size), size), scale.dtype());
+    signs = where(zero, zeros_like(scale), scale / divisor);
+  }
+  return {from_factors(factors.sign * prod(signs, -1), given.dtype()),
+          from_factors(sum(log(size), -1), given.dtype())};
 }
 
 Tensor det(In x) {
   SourceScope line(x.where);
   Tensor operand = square_matrices("det", x);
   std::int64_t size = operand.shape()[-1];
-  if (size >= 1 && size <= 3 && !is_complex(operand.dtype())) return small_det(operand);
-  if (size > 3 && size <= kPolynomialSize && !is_complex(operand.dtype()))
-    return polynomial_det(operand);
-  auto [q, r, q_sign] = signed_qr(operand);
-  Tensor scale = diagonal(r), product = prod(diagonal(regular_factor(r)), -1);
+  if (size == 0)
+    return ones(Shape(Dimensions(operand.shape().begin(), operand.shape().end() - 2)),
+                is_inexact(operand.dtype()) ? operand.dtype() : kDefaultFloat);
+  if (size <= 3) return small_det(operand);
+  if (size > 3 && size <= kPolynomialSize) return polynomial_det(operand);
+  SignedLu factors = signed_lu(for_factors(operand));
+  Tensor scale = diagonal(factors.lu), product = prod(diagonal(regular_factor(factors.lu)), -1);
   // For a singular matrix the value is 0, with the derivative of the product.
   Tensor singular = any(equal(scale, 0), -1);
-  return q_sign * where(singular, product - stop_gradient(product), product);
+  return from_factors(factors.sign * where(singular, product - stop_gradient(product), product),
+                      operand.dtype());
 }
 
 Tensor matrix_power(In x, std::int64_t n) {
@@ -239,9 +221,12 @@ Tensor matrix_norm(In x, bool keepdims, MatrixNorm norm) {
   Tensor operand = matrices("matrix_norm", x);
   if (norm == MatrixNorm::kFrobenius) return vector_norm(operand, {-2, -1}, keepdims);
   Tensor result;
-  if (norm == MatrixNorm::kSpectral) {
-    Tensor gram = matmul(transposed(operand), operand);
-    result = sqrt(max(eigvalsh(gram), -1, true));
+  if (norm == MatrixNorm::kSpectral || norm == MatrixNorm::kSmallestSingular ||
+      norm == MatrixNorm::kNuclear) {
+    Tensor values = svdvals(operand);
+    result = norm == MatrixNorm::kNuclear    ? sum(values, -1, true)
+             : norm == MatrixNorm::kSpectral ? max(values, -1, true)
+                                             : min(values, -1, true);
     return keepdims ? expand_dims(result, -1) : squeeze(result, -1);
   }
   bool columns = norm == MatrixNorm::kLargestColumnSum || norm == MatrixNorm::kSmallestColumnSum;

@@ -10,7 +10,7 @@
 
 namespace meshard {
 
-/// Solves a x = b for square matrices, by the QR factors of `a`. A vector b (rank 1) gives a
+/// Solves a x = b for square matrices, by the LU factors of `a`. A vector b (rank 1) gives a
 /// vector. Integers and narrow floats are computed in f32.
 /// @error `a` is not square; sizes that do not match.
 Tensor solve(In a, In b);
@@ -19,15 +19,15 @@ Tensor inv(In x);
 
 /// The determinant as sign and log magnitude, which does not overflow.
 struct SignedLog {
-  Tensor sign;       ///< 1, -1, or 0 for singular matrices
+  Tensor sign;       ///< of magnitude 1 (1 or -1 if real), or 0 for singular matrices
   Tensor logabsdet;  ///< -inf for singular matrices
   MESHARD_FIELDS(sign, logabsdet)
 };
-/// @error the matrices are not square; complex numbers.
+/// @error the matrices are not square.
 SignedLog slogdet(In x);
 /// The determinant. Its derivative is the cofactor matrix, also at singular matrices; second
 /// derivatives at singular matrices are accurate up to size 8.
-/// @error the matrices are not square; complex numbers.
+/// @error the matrices are not square.
 Tensor det(In x);
 
 /// The n-th matrix power of x; for negative n of the inverses, for 0 the identity.
@@ -60,7 +60,9 @@ enum class MatrixNorm : std::uint8_t {
   kSmallestColumnSum,  ///< -1
   kLargestRowSum,      ///< infinity
   kSmallestRowSum,     ///< -infinity
-  kSpectral,           ///< 2: the largest singular value; real matrices only
+  kSpectral,           ///< 2: the largest singular value
+  kSmallestSingular,   ///< -2: the smallest singular value
+  kNuclear,            ///< the sum of the singular values
 };
 Tensor matrix_norm(In x, bool keepdims = false, MatrixNorm norm = MatrixNorm::kFrobenius);
 

@@ -13,6 +13,8 @@
 
 namespace meshard {
 
+class Graph;
+
 /// Writes the bodies of one node.
 class BodyWriter {
  public:
@@ -29,6 +31,12 @@ class BodyWriter {
   virtual std::vector<stablehlo::Value> write_taken(std::size_t which,
                                                     std::span<const stablehlo::Value> arguments,
                                                     std::optional<stablehlo::Value> taken) = 0;
+  /// Writes the ops of a program that the op made for this call, and returns its results. They are
+  /// not checked for NaN, and if the call is not partitioned, neither are they.
+  /// @pre as write(); the program captures nothing
+  virtual std::vector<stablehlo::Value> write_program(const Graph& program,
+                                                      std::span<const stablehlo::Value> arguments,
+                                                      bool partitioned) = 0;
 };
 
 /// One call being lowered. lowering/ creates it and passes it to OpDef::emit.
@@ -54,7 +62,7 @@ struct OpEmission {
   bool partitioned = false;
   /// The quirks of the compiler that the text is written for.
   QuirkSet quirks = quirks_of_table("");
-  /// Writes the bodies of a control-flow op.
+  /// Writes bodies, and programs that the op makes.
   BodyWriter* bodies = nullptr;
   /// True for a branch or a loop whose predicate varies: all devices run all branches, or as many
   /// turns as any of them, and each selects its own values.

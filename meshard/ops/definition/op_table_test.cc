@@ -35,8 +35,8 @@ TEST(OpTable, TheseHaveNoDerivative) {
       "all", "any", "bitwise_and", "bitwise_invert", "bitwise_left_shift", "bitwise_or",
       "bitwise_right_shift", "bitwise_xor", "count_leading_zeros", "equal", "greater",
       "greater_equal", "isfinite", "less", "less_equal", "logical_and", "logical_not", "logical_or",
-      "logical_xor", "not_equal", "popcnt", "pure_callback", "rng_bit_generator",
-      "shift_right_logical", "truncated_divide",
+      "logical_xor", "lu_pivots_to_permutation", "not_equal", "popcnt", "pure_callback",
+      "rng_bit_generator", "schur", "shift_right_logical", "truncated_divide",
       // As in JAX: jax.numpy.nextafter and jax.ffi.ffi_call have none either.
       "custom_call", "nextafter"};
   std::set<std::string_view> found;

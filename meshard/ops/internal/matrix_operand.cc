@@ -3,9 +3,31 @@
 
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
-#include "meshard/ops/definition/operand.h"
+#include "meshard/ops/definition/define.h"
 
 namespace meshard::internal {
+namespace {
+
+ShardingRule batch_rule(const OpCall& call, int own) {
+  ShardingRuleBuilder builder;
+  InlineVector<int, 6> batch;
+  const Shape& first = call.operand(0).shape;
+  for (int d = 0; d < first.rank() - own; ++d) batch.push_back(builder.factor(first[d]));
+  auto factors = [&](const TensorType& type) {
+    TensorFactors made = one_factor_each(batch);
+    for (int d = static_cast<int>(made.size()); d < type.rank(); ++d)
+      made.push_back({builder.factor(type.shape[d], FactorKind::kNeedReplication)});
+    return made;
+  };
+  for (const TensorType* type : call.operands) builder.operand(factors(*type));
+  for (const TensorType* type : call.results) builder.result(factors(*type));
+  return builder.build();
+}
+
+}  // namespace
+
+ShardingRule batch_of_matrices_rule(const OpCall& call) { return batch_rule(call, 2); }
+ShardingRule batch_of_vectors_rule(const OpCall& call) { return batch_rule(call, 1); }
 
 void check_matrix(const OpCall& call, const TensorType& operand, bool square) {
   bool wide = operand.dtype == DType::f32 || operand.dtype == DType::f64;
@@ -39,6 +61,20 @@ Tensor for_factors(const Tensor& x) {
 
 Tensor from_factors(const Tensor& result, DType dtype) {
   return is_floating(dtype) ? astype(result, dtype) : result;
+}
+
+std::pair<Tensor, Tensor> with_common_batch(const Tensor& a, const Tensor& b) {
+  auto batch_of = [](const Tensor& x) {
+    return zeros(Shape(Dimensions(x.shape().begin(), x.shape().end() - 2)), DType::bool_);
+  };
+  // Broadcasts the batch shapes only, without elements of the matrices.
+  Shape batch = equal(batch_of(a), batch_of(b)).shape();
+  auto with_batch = [&](const Tensor& x) {
+    Dimensions sizes = batch.sizes();
+    for (int d = x.rank() - 2; d < x.rank(); ++d) sizes.push_back(x.dim(d));
+    return broadcast_to(x, Shape(std::move(sizes)));
+  };
+  return {with_batch(a), with_batch(b)};
 }
 
 Tensor transposed(const Tensor& x) {

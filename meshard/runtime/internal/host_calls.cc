@@ -115,4 +115,11 @@ Result<void> accept_lapack_calls(const pjrt::Client& client, std::string_view mo
   return {};
 }
 
+QuirkSet quirks_here(const pjrt::Client& client) {
+  QuirkSet quirks = client.quirks();
+  if (quirks.has(Quirk::kLapackCalls) && !accept_lapack_call(client, "lapack_dgetrf_ffi").ok())
+    return quirks.without(Quirk::kLapackCalls);
+  return quirks;
+}
+
 }  // namespace meshard::internal

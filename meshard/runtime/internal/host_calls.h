@@ -5,6 +5,7 @@
 #include "meshard/base/result.h"
 #include "meshard/base/source_location.h"
 #include "meshard/pjrt/client.h"
+#include "meshard/quirks/quirks.h"
 
 namespace meshard::internal {
 
@@ -16,5 +17,9 @@ Result<void> accept_host_calls(const pjrt::Client& client);
 /// the client's devices are CPUs; on other platforms, the plugin reports missing routines.
 /// @error as accept_lapack_call()
 Result<void> accept_lapack_calls(const pjrt::Client& client, std::string_view module);
+
+/// The quirks of a client. Without LAPACK, or if the client's programs cannot call it, its programs
+/// compute factorizations themselves (Quirk::kLapackCalls).
+QuirkSet quirks_here(const pjrt::Client& client);
 
 }  // namespace meshard::internal

@@ -39,7 +39,7 @@ LoweredModule lower_recorded(Platforms& platforms, const Program& program, Sourc
   internal::HostSpan span;
   if (internal::records_events()) span.begin("lower", program.name, where);
   auto quirks = [&](const std::optional<Mesh>& mesh) {
-    return (mesh ? platforms.client(*mesh, where) : platforms.client(where)).quirks();
+    return internal::quirks_here(mesh ? platforms.client(*mesh, where) : platforms.client(where));
   };
   return lower(program, {.check_nans = checks_nans(), .quirks = quirks});
 }

@@ -32,7 +32,7 @@ WRITTEN_BY_HAND = {
     "operator<", "operator<=", "operator>", "operator>=", "operator&", "operator|", "operator^", "operator~",
     "operator+=", "operator-=", "operator*=", "operator/=", "constant", "custom_call", "with_debug_print",
     "set_debug_print_handler", "formatted", "elements_text", "print_debug_line", "needing", "pure_callback",
-    "call_host_function", "signed_qr", "regular_factor", "scan_tensors", "switch_tensors", "while_tensors", "widened",
+    "call_host_function", "scan_tensors", "switch_tensors", "while_tensors", "widened",
     "layer_slice", "full_to_shard", "shard_to_full", "select_and_scatter_add", "optimization_barrier",
     "broadcast_shapes", "literal", "why_not_unreduced",
 }
@@ -332,7 +332,7 @@ def main():
     used = [name for name in headers.enums if any(re.search(rf"\b{name} \w+[,)]|<{name}>", s) for s in statements)]
     named = [name for name in headers.structs if any(f'named_result("{name}"' in s for s in statements)]
     (arguments.out / "op_enums.h").write_text(
-        "// Made by op_bindings.py.\n#pragma once\n#include \"meshard/core.h\"\n"
+        "// Made by op_bindings.py.\n#pragma once\n#include \"meshard/core.h\"\n#include \"meshard/ops/linalg.h\"\n"
         "#include \"python/bindings/ops/op_arguments.h\"\n" + "".join(enum_text(n, headers.enums[n]) for n in used) +
         "namespace meshard::python {\n" + "".join(result_class(n) for n in named) + "}  // namespace meshard::python\n")
     (arguments.out / "results.pyi").write_text("".join(result_stub(headers, n) for n in named))

@@ -155,12 +155,17 @@ std::vector<OpSample> eigh_samples(SampleSource& source) {
     auto [w, v] = eigh(x[0]);
     return matmul(v * v, expand_dims(w * w, -1));
   };
+  auto of_complex = [](std::span<const Tensor> x) {
+    auto [w, v] = eigh(complex(x[0], x[1]));
+    return matmul(real(v * conj(v)), expand_dims(w * w, -1));
+  };
   DType f32 = DType::f32, f64 = DType::f64;
   return {
       {"values", {source.uniform(f64, {4, 4})}, values},
       {"stack, values", {source.uniform(f64, {2, 3, 3})}, values},
       {"vectors", {source.uniform(f64, {4, 4})}, squares},
       {"f32", {source.uniform(f32, {4, 4, 4})}, squares},
+      {"c128", {source.uniform(f64, {3, 3}), source.uniform(f64, {3, 3})}, of_complex},
   };
 }
 
@@ -170,6 +175,15 @@ std::vector<OpSample> qr_samples(SampleSource& source) {
   auto both = [](std::span<const Tensor> x) {
     auto [q, r] = qr(x[0]);
     return matmul(q * q, r * r);
+  };
+  auto complete = [](std::span<const Tensor> x) {
+    auto [q, r] = qr(x[0], true);
+    return matmul(q * q, r * r);
+  };
+  auto of_complex = [](std::span<const Tensor> x) {
+    auto [q, r] = qr(complex(x[0], x[1]));
+    Tensor product = matmul(q * q, r * r);
+    return add(real(product), multiply(imag(product), 3));
   };
   DType f32 = DType::f32, f64 = DType::f64;
   return {
@@ -183,6 +197,8 @@ std::vector<OpSample> qr_samples(SampleSource& source) {
       {"one", {source.uniform(f64, {1, 1})}, r_of},
       {"one row", {source.uniform(f64, {2, 1, 3})}, r_of},
       {"one column", {source.uniform(f64, {4, 1})}, both},
+      {"complete", {source.uniform(f64, {4, 5, 3})}, complete, false},
+      {"c128", {source.uniform(f64, {4, 3}), source.uniform(f64, {4, 3})}, of_complex},
   };
 }
 

@@ -59,8 +59,8 @@ HostArray SampleSource::distinct(DType dtype, Shape shape, double gap) {
 }
 
 std::vector<OpSample> samples_of(const OpDef& op, SampleSource& source) {
-  for (const OpSampleTable* table :
-       {&contraction_samples(), &element_wise_samples(), &movement_samples(), &program_samples()})
+  for (const OpSampleTable* table : {&contraction_samples(), &element_wise_samples(),
+                                     &linalg_samples(), &movement_samples(), &program_samples()})
     if (auto found = table->find(op.name); found != table->end()) return found->second(source);
   throw std::out_of_range("no samples of " + std::string(op.name));
 }

@@ -47,6 +47,7 @@ using OpSampleTable =
     std::map<std::string_view, std::function<std::vector<OpSample>(SampleSource&)>>;
 const OpSampleTable& contraction_samples();
 const OpSampleTable& element_wise_samples();
+const OpSampleTable& linalg_samples();
 const OpSampleTable& movement_samples();
 const OpSampleTable& program_samples();
 
