@@ -120,6 +120,9 @@ enum class Recomputation : std::uint8_t {
   kSeries,      ///< hundreds of instructions per element: lgamma, zeta
 };
 
+/// For traits of all calls of an op.
+inline bool every_call(const OpCall&) { return true; }
+
 /// Facts about an op for code that treats several ops alike; such code never compares names.
 /// Code that reads one op's attributes compares with its constant (ops/definition/op_table.h).
 struct OpTraits {
@@ -139,9 +142,9 @@ struct OpTraits {
   /// The program itself specifies a sharding. Reports attribute reshards to it, not to the op that
   /// uses the value.
   bool marks_sharding = false;
-  /// It runs unchanged on each shard of what its sharding rule passes through, but the partitioner
-  /// would gather the operands. Lowering writes it in a manual region.
-  bool runs_on_shards = false;
+  /// Calls that run unchanged on each shard of what their sharding rule passes through, but whose
+  /// operands the partitioner would gather. Lowering writes them in a manual region. Unset: none.
+  bool (*runs_on_shards)(const OpCall& call) = nullptr;
 };
 
 /// How the call of an op is read from StableHLO text, the reverse of OpDef::emit: an op in a text
@@ -152,6 +155,9 @@ struct OpReading {
   /// The attributes of the call; nullptr if the text is not one of this op. Unset if the op has no
   /// attributes.
   std::unique_ptr<const Attributes> (*attributes)(const OpText& text) = nullptr;
+  /// The rule of a text's op, if it is not that of the call: the partitioner gathers what lowering
+  /// would have written in a manual region (OpTraits::runs_on_shards). Unset: that of the call.
+  ShardingRule (*sharding_rule)(const OpCall& call) = nullptr;
   /// The call has the dtypes of the text. False: they do not matter, and are taken to be f32,
   /// because the op accepts fewer of them than StableHLO.
   bool dtypes_as_written = false;

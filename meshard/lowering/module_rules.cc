@@ -79,7 +79,7 @@ std::optional<ShardingRule> rule_by_primitive(const OpDef& primitive, const OpTe
     if (inferred[i - own].shape != types[i].shape) return std::nullopt;
     call.results.push_back(&types[i]);
   }
-  ShardingRule rule = primitive.sharding_rule(call);
+  ShardingRule rule = (read.sharding_rule ? read.sharding_rule : primitive.sharding_rule)(call);
   return read.own_operands ? widened(rule, own, text) : rule;
 }
 

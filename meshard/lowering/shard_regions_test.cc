@@ -65,6 +65,20 @@ TEST(ShardRegions, UnevenBatchesArePadded) {
   EXPECT_THAT(text.substr(cut), HasSubstr("(tensor<4x4xf32>) -> tensor<3x4xf32>"));
 }
 
+TEST(ShardRegions, BatchesOfTransformsAndOfGroupedConvolutions) {
+  std::string split = "in_shardings = #sdy.sharding_per_value<[<@mesh, [{\"x\"}, {}, {}]>";
+  EXPECT_THAT(text_of(P("x"), [](const Tensor& x) { return real(fft(x)); }), HasSubstr(split));
+  auto convolved = [](std::int64_t groups) {
+    return [groups](const Tensor& x) {
+      return convolution(tanh(x), ones({3, 4 / groups, 4}), {.feature_groups = groups});
+    };
+  };
+  EXPECT_THAT(text_of(P("x"), convolved(2)), HasSubstr(split + ", <@mesh, [{}, {}, {}]>]>"));
+  // The partitioner splits these itself.
+  for (std::int64_t groups : {1, 4})
+    EXPECT_THAT(text_of(P("x"), convolved(groups)), Not(HasSubstr("manual_computation")));
+}
+
 TEST(ShardRegions, WithoutLapackLoopsAreInsideTheRegion) {
   std::string text = text_of(
       P("x"), [](const Tensor& x) { return qr(x).r; }, "");

@@ -89,6 +89,13 @@ void infer_convolution(const OpCall& call, ResultTypes& results) {
   results.push_back({input.dtype, Shape(std::move(sizes))});
 }
 
+// The partitioner gathers feature groups with more than one input feature, and the batch with them.
+bool gathers_groups(const OpCall& call) {
+  const auto& a = call.as<ConvolutionAttributes>();
+  return a.feature_groups > 1 && call.operand(1).shape[a.kernel[kIn]] > 1;
+}
+
+template <FactorKind of_gathered_batch>
 ShardingRule convolution_rule(const OpCall& call) {
   const auto& a = call.as<ConvolutionAttributes>();
   const Shape &input = call.operand(0).shape, &kernel = call.operand(1).shape;
@@ -102,18 +109,17 @@ ShardingRule convolution_rule(const OpCall& call) {
   // Groups are the most significant part of the dimensions that they divide.
   std::int64_t groups = std::max(a.feature_groups, a.batch_groups);
   DimensionFactors group;
-  // The partitioner gathers feature groups with more than one input feature, and the batch with
-  // them.
-  FactorKind apart = a.feature_groups > 1 && kernel[a.kernel[kIn]] > 1
-                         ? FactorKind::kNeedReplication
-                         : FactorKind::kPassThrough;
-  if (groups > 1) group.push_back(builder.factor(groups, apart));
+  bool gathers = gathers_groups(call);
+  if (groups > 1)
+    group.push_back(
+        builder.factor(groups, gathers ? FactorKind::kNeedReplication : FactorKind::kPassThrough));
   auto grouped = [&](int factor) {
     DimensionFactors factors = group;
     factors.push_back(factor);
     return factors;
   };
-  int batch = builder.factor(result[a.result[kBatch]], apart);
+  int batch = builder.factor(result[a.result[kBatch]],
+                             gathers ? of_gathered_batch : FactorKind::kPassThrough);
   int features = builder.factor(kernel[a.kernel[kOut]] / groups);
   int summed = builder.factor(kernel[a.kernel[kIn]], FactorKind::kReduction);
   at(in, a.input[kBatch]) = a.batch_groups > 1 ? grouped(batch) : DimensionFactors{batch};
@@ -375,13 +381,15 @@ extern constinit const OpDef convolution_op = {
         "kernel on the input.",
     .example = "convolution(reshape(x, {1, 2, 3}), reshape(y, {2, 3, 1}))",
     .infer = infer_convolution,
-    .sharding_rule = convolution_rule,
+    .sharding_rule = convolution_rule<FactorKind::kPassThrough>,
     .emit = emit_convolution,
-    .read = {.mnemonic = "stablehlo.convolution", .attributes = read_convolution},
+    .read = {.mnemonic = "stablehlo.convolution",
+             .attributes = read_convolution,
+             .sharding_rule = convolution_rule<FactorKind::kNeedReplication>},
     .vjp = convolution_vjp,
     .batch = batch_convolution,
     .parse_attributes = parse_attributes<ConvolutionAttributes>,
-    .traits = {.is_product = true},
+    .traits = {.is_product = true, .runs_on_shards = gathers_groups},
 };
 
 namespace {

@@ -88,7 +88,7 @@ extern constinit const OpDef lu_op = {
     .emit = emit_lu,
     .vjp = lu_vjp,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 SignedLu internal::signed_lu(const Tensor& x) {
@@ -142,7 +142,7 @@ extern constinit const OpDef lu_pivots_to_permutation_op = {
     .vjp = kNotDifferentiable,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<PivotsAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 Tensor lu_pivots_to_permutation(In pivots, std::int64_t size) {
@@ -232,7 +232,7 @@ extern constinit const OpDef factored_solve_op = {
     .vjp = factored_solve_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<FactoredSolveAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 Tensor factored_solve(In a, In lu, In permutation, In b, bool transposed) {
@@ -364,7 +364,7 @@ extern constinit const OpDef svd_op = {
     .vjp = svd_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<SvdAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 // ---- Eigenvalues of general matrices.
@@ -437,7 +437,7 @@ extern constinit const OpDef eig_op = {
     .vjp = eig_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<EigAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 extern constinit const OpDef schur_op = {
@@ -468,7 +468,7 @@ extern constinit const OpDef schur_op = {
         },
     .vjp = kNotDifferentiable,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 // ---- Public functions.

@@ -67,7 +67,7 @@ extern constinit const OpDef cholesky_op = {
     .read = {.mnemonic = "stablehlo.cholesky"},
     .vjp = cholesky_vjp,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 Tensor cholesky(In x, bool upper) {
@@ -152,7 +152,7 @@ extern constinit const OpDef eigh_op = {
     .vjp = eigh_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<EighAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 namespace {
@@ -276,7 +276,7 @@ extern constinit const OpDef qr_op = {
     .vjp = qr_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<QrAttributes>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 Qr qr(In x, bool complete) {

@@ -33,14 +33,14 @@ void infer_fft(const OpCall& call, ResultTypes& results) {
   results.push_back({dtype, Shape(std::move(sizes))});
 }
 
-// The partitioner gathers the whole operand, even if only dimensions that are not transformed are
-// split.
+template <FactorKind of_batch>
 ShardingRule fft_rule(const OpCall& call) {
   const Shape &from = call.operand(0).shape, &to = call.result().shape;
+  int batch = from.rank() - static_cast<int>(call.as<FftAttributes>().lengths.size());
   ShardingRuleBuilder builder;
   InlineVector<int, 6> in, out;
   for (int d = 0; d < from.rank(); ++d) {
-    in.push_back(builder.factor(from[d], FactorKind::kNeedReplication));
+    in.push_back(builder.factor(from[d], d < batch ? of_batch : FactorKind::kNeedReplication));
     out.push_back(from[d] == to[d] ? in.back()
                                    : builder.factor(to[d], FactorKind::kNeedReplication));
   }
@@ -178,12 +178,17 @@ extern constinit const OpDef fft_op = {
     .doc = "Discrete Fourier transforms of the last dimensions, and their inverses.",
     .example = "fft(x)",
     .infer = infer_fft,
-    .sharding_rule = fft_rule,
+    .sharding_rule = fft_rule<FactorKind::kPassThrough>,
     .emit = emit_fft,
-    .read = {.mnemonic = "stablehlo.fft", .attributes = read_fft, .dtypes_as_written = true},
+    .read = {.mnemonic = "stablehlo.fft",
+             .attributes = read_fft,
+             // The partitioner gathers the whole operand, even if only the batch is split.
+             .sharding_rule = fft_rule<FactorKind::kNeedReplication>,
+             .dtypes_as_written = true},
     .vjp = fft_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<FftAttributes>,
+    .traits = {.runs_on_shards = [](const OpCall&) { return true; }},
 };
 
 Tensor fft(In x, FftKind kind, Dimensions lengths) {

@@ -207,7 +207,7 @@ extern constinit const OpDef expm_op = {
     .emit = emit_function<exponential>,
     .vjp = function_vjp,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 extern constinit const OpDef sqrtm_op = {
@@ -219,7 +219,7 @@ extern constinit const OpDef sqrtm_op = {
     .emit = emit_function<square_root>,
     .vjp = function_vjp,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 extern constinit const OpDef logm_op = {
@@ -231,7 +231,7 @@ extern constinit const OpDef logm_op = {
     .emit = emit_function<logarithm>,
     .vjp = function_vjp,
     .batch = batch_unchanged,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 namespace {

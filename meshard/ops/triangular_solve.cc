@@ -100,7 +100,7 @@ extern constinit const OpDef triangular_solve_op = {
     .vjp = triangular_solve_vjp,
     .batch = batch_unchanged,
     .parse_attributes = parse_attributes<TriangularSolveOptions>,
-    .traits = {.runs_on_shards = true},
+    .traits = {.runs_on_shards = every_call},
 };
 
 Tensor triangular_solve(In a, In b, TriangularSolveOptions options) {

@@ -18,9 +18,10 @@ from ._array_api.manipulation import broadcast_shapes
 from ._names import shown as _shown
 
 __all__ = ["cholesky", "cholesky_solve", "cond", "cross", "det", "diagonal", "distributed", "eig", "eigh", "eigvals",
-           "eigvalsh", "expm", "inv", "logm", "lstsq", "lu", "lu_factor", "lu_solve", "matmul", "matrix_norm",
-           "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "schur", "slogdet", "solve",
-           "sqrtm", "svd", "svdvals", "tensordot", "tensorsolve", "trace", "triangular_solve", "vecdot", "vector_norm"]
+           "eigvalsh", "expm", "inv", "logm", "lstsq", "lu", "lu_factor", "lu_pivots_to_permutation", "lu_solve", "matmul",
+           "matrix_norm", "matrix_power", "matrix_rank", "matrix_transpose", "outer", "pinv", "qr", "schur", "slogdet",
+           "solve", "sqrtm", "svd", "svdvals", "tensordot", "tensorsolve", "trace", "triangular_solve", "vecdot",
+           "vector_norm"]
 __getattr__, __dir__ = _shown(__name__)
 
 EigResult = namedtuple("EigResult", ["eigenvalues", "eigenvectors"])
@@ -28,9 +29,9 @@ SlogdetResult = namedtuple("SlogdetResult", ["sign", "logabsdet"])
 SVDResult = namedtuple("SVDResult", ["U", "S", "Vh"])
 
 outer, triangular_solve = ops.outer, ops.triangular_solve
-cholesky_solve, expm, logm, lstsq, lu, lu_factor, lu_solve, schur, sqrtm, tensorsolve = (
-    ops.cholesky_solve, ops.expm, ops.logm, ops.lstsq, ops.lu, ops.lu_factor, ops.lu_solve, ops.schur, ops.sqrtm,
-    ops.tensorsolve)
+cholesky_solve, expm, logm, lstsq, lu, lu_factor, lu_pivots_to_permutation, lu_solve, schur, sqrtm, tensorsolve = (
+    ops.cholesky_solve, ops.expm, ops.logm, ops.lstsq, ops.lu, ops.lu_factor, ops.lu_pivots_to_permutation,
+    ops.lu_solve, ops.schur, ops.sqrtm, ops.tensorsolve)
 
 
 def _real(x):

@@ -31,7 +31,8 @@ std::vector<TensorType> padded_types(std::span<const Typed> values,
 }  // namespace
 
 bool NodeWriter::write_on_shards(const Node& node, const OpCall& call, const OpEmission& out) {
-  if (!node.op().traits.runs_on_shards || !out.partitioned) return false;
+  auto* runs_on_shards = node.op().traits.runs_on_shards;
+  if (!runs_on_shards || !out.partitioned || !runs_on_shards(call)) return false;
   // Regions inside regions over other axes, and over axes that another mesh cuts, are faults of
   // compilers; the partitioner gathers instead.
   if (node.annotations() && node.annotations()->manual) return false;

@@ -49,10 +49,17 @@ PartialSharding ShardSplits::known(const Value& value) const {
 ShardSplits::Shardings ShardSplits::of(const Node& node) const {
   const ShardingRule rule = node.op().sharding_rule(call_of(node));
   std::vector<AxisList> by_factor(rule.factors().size());
+  std::vector<bool> shares(rule.factors().size());  // a dimension with other factors
+  for (const auto* tensors : {&rule.operands(), &rule.results()})
+    for (const TensorFactors& tensor : *tensors)
+      for (const DimensionFactors& factors : tensor)
+        for (int factor : factors)
+          if (factors.size() > 1) shares[static_cast<std::size_t>(factor)] = true;
   AxisSet used;
   auto take = [&](std::size_t factor, const AxisList& axes) {
     const Factor& split = rule.factors()[factor];
-    if (axes.empty() || !by_factor[factor].empty() || split.kind != FactorKind::kPassThrough)
+    if (axes.empty() || !by_factor[factor].empty() || split.kind != FactorKind::kPassThrough ||
+        shares[factor])
       return;
     for (const AxisRef& axis : axes)
       if (!axis.is_whole()) return;

@@ -23,8 +23,8 @@ class ShardSplits {
     std::vector<Sharding> operands, results;
   };
   /// The shardings with which each device can compute its own part of a node: split as the operands
-  /// are, along what the op's rule passes through. Everything else is whole. Sizes may be uneven.
-  /// @pre each dimension has one factor in the rule
+  /// are, along what the op's rule passes through. Dimensions of several factors, and everything
+  /// else, are whole. Sizes may be uneven.
   Shardings of(const Node& node) const;
 
  private:

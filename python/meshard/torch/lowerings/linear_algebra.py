@@ -1,7 +1,5 @@
 """Factorizations of matrices, and operations that use them. All take batches of matrices [..., m, n]."""
 
-import math
-
 import torch
 
 import meshard as ms
@@ -58,54 +56,19 @@ def _lu(a):
     count = min(m, n)
     if 0 in a.shape:
         return a, ms.ones((*leading, count), dtype=ms.int32), ms.zeros(tuple(leading), dtype=ms.int32)
-    rows, columns = ms.arange(m, dtype=ms.int32), ms.arange(n, dtype=ms.int32)
-    zero, steps = ms.zeros_like(a), ms.arange(count, dtype=ms.int32)
-
-    def column_of(a, k):
-        return ms.sum(ms.where(ms.equal(columns, k), a, zero), axis=-1)
-
-    def step(k, carry):
-        a, pivots = carry
-        k = ms.astype(k, ms.int32)
-        column = column_of(a, k)
-        # LAPACK compares |real| + |imag|.
-        size = ms.abs(ms.real(column)) + ms.abs(ms.imag(column)) if _is_complex(a) else ms.abs(column)
-        pivot = ms.argmax(ms.where(rows >= k, size, ms.full_like(size, -1)), axis=-1, keepdims=True)
-        pivot = ms.astype(pivot, ms.int32)
-        a = _rows(a, ms.where(ms.equal(rows, k), pivot, ms.where(ms.equal(rows, pivot), k, rows)))
-        column, row = column_of(a, k), ms.sum(ms.where(ms.equal(rows, k)[:, None], a, zero), axis=-2)
-        diagonal = ms.sum(ms.where(ms.equal(rows, k), column, ms.zeros_like(column)), axis=-1, keepdims=True)
-        diagonal = ms.where(ms.equal(diagonal, ms.zeros_like(diagonal)), ms.ones_like(diagonal), diagonal)
-        factors = ms.where(rows > k, column / diagonal, ms.zeros_like(column))
-        update = factors[..., :, None] * row[..., None, :]
-        a = a - ms.where(columns > k, update, zero)
-        below = ms.logical_and(ms.equal(columns, k), (rows > k)[:, None])
-        a = ms.where(below, ms.broadcast_to(factors[..., :, None], a.shape), a)
-        return a, ms.where(ms.equal(steps, k), pivot + 1, pivots)
-
-    start = ms.zeros((*leading, count), dtype=ms.int32)
-    a, pivots = ms.fori_loop(0, count, step, (a, start))
+    a, pivots = ms.linalg.lu_factor(a)
     diagonal = ms.linalg.diagonal(a)
     singular = ms.equal(diagonal, ms.zeros_like(diagonal))
     first = ms.argmax(cast(singular, torch.int32), axis=-1)
     info = ms.where(ms.any(singular, axis=-1), first + 1, ms.zeros_like(first))
-    return a, pivots, ms.astype(info, ms.int32)
+    return a, pivots + 1, ms.astype(info, ms.int32)
 
 
 def _permutation(pivots, m):
     """The order of rows [..., m] after the exchanges of these pivots."""
-    *leading, count = pivots.shape
-    rows, steps = ms.arange(m, dtype=ms.int32), ms.arange(count, dtype=ms.int32)
-
-    def step(k, order):
-        k = ms.astype(k, ms.int32)
-        pivot = ms.sum(ms.where(ms.equal(steps, k), pivots, ms.zeros_like(pivots)), axis=-1, keepdims=True) - 1
-        pivot = ms.astype(pivot, ms.int32)
-        exchanged = ms.where(ms.equal(rows, k), pivot, ms.where(ms.equal(rows, pivot), k, rows))
-        return ms.take_along_axis(order, ms.broadcast_to(exchanged, order.shape), axis=-1)
-
-    start = ms.broadcast_to(rows, (*leading, m))
-    return ms.fori_loop(0, count, step, start) if count and 0 not in leading else start
+    if 0 in pivots.shape:
+        return ms.broadcast_to(ms.arange(m, dtype=ms.int32), (*pivots.shape[:-1], m))
+    return ms.linalg.lu_pivots_to_permutation(pivots - 1, m)
 
 
 def _permutation_matrix(pivots, m, dtype):
@@ -349,16 +312,8 @@ def ormqr(a, tau, x, left=True, transpose=False):
 
 @lowers("aten.linalg_qr")
 def linalg_qr(a, mode="reduced"):
-    *leading, m, n = a.shape
-    factors, tau = geqrf(a)
-    count = m if mode == "complete" else min(m, n)
-    r = ms.triu(factors[..., :min(m, n), :])
-    if mode == "r":
-        return ms.zeros((0,), dtype=a.dtype), r
-    if count > min(m, n):
-        r = ms.concat([r, ms.zeros((*leading, count - min(m, n), n), dtype=a.dtype)], axis=-2)
-    start = ms.broadcast_to(ms.eye(m, count, dtype=a.dtype), (*leading, m, count))
-    return _reflections(start, factors, tau), r
+    q, r = ms.linalg.qr(a, mode="complete" if mode == "complete" else "reduced")
+    return ms.zeros((0,), dtype=a.dtype) if mode == "r" else q, r
 
 
 # Eigenvalues and singular values
@@ -492,34 +447,4 @@ def linalg_matrix_sqrth(a):
 
 @lowers("aten.linalg_matrix_exp")
 def linalg_matrix_exp(a):
-    """The Taylor polynomial of degree 18 of the scaled matrix, squared as often as it was halved."""
-    if 0 in a.shape:
-        return a
-    real = _real_dtype(a)
-    if real in (torch.float16, torch.bfloat16):
-        return cast(linalg_matrix_exp(cast(a, torch.float32)), real)
-    # Up to this norm, the polynomial has the precision of the dtype (Bader, Blanes and Casas, 2019).
-    reach = 1.090863719290036 if real == torch.float64 else 3.010066362817634
-    norm = ms.max(ms.sum(ms.abs(a), axis=-2), axis=-1)
-    times = ms.maximum(ms.ceil(ms.log2(norm / reach)), ms.zeros_like(norm))
-    times = ms.where(ms.isfinite(times), times, ms.zeros_like(times))
-    x = a * ms.astype(ms.exp2(-times), a.dtype)[..., None, None]
-    one = ms.broadcast_to(_eye(a.shape[-1], a.dtype), a.shape)
-    powers = [one, x]
-    while len(powers) < 7:
-        powers.append(ms.matmul(powers[-1], x))
-    made = None
-    for first in (18, 12, 6, 0):
-        part = None
-        for k in range(min(6, 19 - first)):
-            term = powers[k] * (1 / math.factorial(first + k))
-            part = term if part is None else part + term
-        made = part if made is None else ms.matmul(made, powers[6]) + part
-
-    def square(carry):
-        i, made = carry
-        going = (times > i)[..., None, None]
-        return i + 1, ms.where(going, ms.matmul(made, made), made)
-
-    start = array(0, dtype=times.dtype)
-    return ms.while_loop(lambda carry: ms.any(times > carry[0]), square, (start, made))[1]
+    return a if 0 in a.shape else ms.linalg.expm(a)
