@@ -49,7 +49,7 @@ NB_MODULE(_meshard, module) {
   module.attr("__version__") = MESHARD_PYTHON_VERSION;
   nb::set_leak_warnings(false);  // tables of classes and dtypes live as long as the process
   module.def("add_library_folder", add_library_folder);
-  module.def("search_lapack_in", Lapack::search_in);
+  module.def("search_lapack_in", meshard::Lapack::search_in);
   set_dtype_objects(nb::module_::import_("meshard._dtypes").attr("DTYPES"));
   nb::module_ numpy = nb::module_::import_("numpy");
   set_numpy_types(numpy.attr("ndarray"), numpy.attr("generic"));
