@@ -229,7 +229,9 @@ void NodeWriter::emit(const Node& node, const Node& takes) {
     emit_imported_call(node, *body, emission);
   else if (is_host_call(node))
     emit_host_call(node, call, emission);
-  else if (!write_on_shards(node, call, emission))
+  else if (is_on_shards(node))
+    write_on_shards(node, call, emission);
+  else
     node.op().emit(call, emission);
   finish.write(location);
   if (nan_checks_) check_nan(node, takes);
@@ -278,7 +280,8 @@ NodeWriter::SsaValue NodeWriter::for_partitioner(const Node& node, std::size_t o
     value = behind_barriers(value, type, counters_.fills.group(windowed_type(node), fill));
   std::optional<Sharding> needed = whole_local(node, type.rank());
   bool is_local = node.annotations() && node.annotations()->manual;
-  if (!is_local) needed = whole_operand(node, operand, *meshes_.numbering(), quirks_);
+  if (!is_local && !is_on_shards(node))
+    needed = whole_operand(node, operand, *meshes_.numbering(), quirks_);
   if (!needed) return value;
   SsaValue result = writer_.temporary();
   writer_.sharding_constraint(result, value, type, meshes_.sharding_text(*needed));
@@ -302,6 +305,7 @@ std::optional<Sharding> NodeWriter::whole_local(const Node& node, int rank) cons
 
 std::string NodeWriter::whole_text(const Node& node, std::uint32_t result) const {
   if (!is_partitioned(node)) return {};
+  if (is_on_shards(node)) return {};
   bool is_local = node.annotations() && node.annotations()->manual;
   std::optional<Sharding> needed = is_local ? whole_local(node, node.type(result).rank())
                                             : whole_result(node, *meshes_.numbering(), quirks_);

@@ -77,9 +77,10 @@ class NodeWriter {
   // The sharding that a value of this rank needs at the border of a local node, where the
   // partitioner must not split it (partitioner_needs.h); empty: any.
   std::optional<Sharding> whole_local(const Node& node, int rank) const;
-  // Writes a node that runs on shards (OpTraits) in a manual region, if it is partitioned
-  // (shard_regions.cc). False: it was not written.
-  bool write_on_shards(const Node& node, const OpCall& call, const OpEmission& out);
+  // True if the node is written in a manual region, so that each device computes its own part
+  // (OpTraits::runs_on_shards; shard_regions.cc).
+  bool is_on_shards(const Node& node) const;
+  void write_on_shards(const Node& node, const OpCall& call, const OpEmission& out);
   // True if the partitioner may split the node's work.
   bool is_partitioned(const Node& node) const;
   // The operand with the constraint or barrier that the quirks of the partitioner need; else

@@ -30,13 +30,16 @@ std::vector<TensorType> padded_types(std::span<const Typed> values,
 
 }  // namespace
 
-bool NodeWriter::write_on_shards(const Node& node, const OpCall& call, const OpEmission& out) {
+bool NodeWriter::is_on_shards(const Node& node) const {
   auto* runs_on_shards = node.op().traits.runs_on_shards;
-  if (!runs_on_shards || !out.partitioned || !runs_on_shards(call)) return false;
+  if (!runs_on_shards || !is_partitioned(node)) return false;
   // Regions inside regions over other axes, and over axes that another mesh cuts, are faults of
   // compilers; the partitioner gathers instead.
   if (node.annotations() && node.annotations()->manual) return false;
-  if (meshes_.all().size() > 1) return false;
+  return meshes_.all().size() == 1 && runs_on_shards(call_of(node));
+}
+
+void NodeWriter::write_on_shards(const Node& node, const OpCall& call, const OpEmission& out) {
   if (!splits_) splits_.emplace(graph_, meshes_);
   const ShardSplits::Shardings split = splits_->of(node);
   const Mesh& mesh = *meshes_.numbering();
@@ -86,7 +89,6 @@ bool NodeWriter::write_on_shards(const Node& node, const OpCall& call, const OpE
   for (std::size_t i = 0; i < whole_made.size(); ++i)
     if (whole_made[i] != *out.results[i].type)
       write_cut(out.results[i], whole_results[i], out.location);
-  return true;
 }
 
 }  // namespace meshard
