@@ -100,7 +100,7 @@ def hangs():
         "ends_early": left,
         "evaluates_alone": rf'process 2 .* does not come: it waits elsewhere\n(  process .*\n)+  process 2 .* waits for process [01] in "run "lazy" at across_program\.cc:\d+", for',
         "saves_alone": r'process 2 .* does not come: it waits elsewhere\n(  process .*\n)+  process 2 .* waits for process [01] in "save of .*never_saved.* at across_program\.cc:\d+", for',
-        "other_barrier": r'waits for process 2 in "barrier "even" at across_program\.cc:\d+", for .*\n(  process .*\n)*  process 2 .* waits for process 0 in "barrier "odd" at across_program\.cc:\d+"',
+        "other_barrier": r'waits for process 2 in "barrier "even" at across_program\.cc:\d+", for .*\n(  process .*\n)*  process 2 .* waits for process [01] in "barrier "odd" at across_program\.cc:\d+"',
         "waits_for_a_value": r'process [12] .* has ended its main program normally, and others wait for it; .*\n  process 0 .* in "the value of "never"", for',
         "slow_process": None,
     }
