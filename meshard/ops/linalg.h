@@ -33,7 +33,7 @@ struct LuFactors {
   Tensor pivots;  ///< i32 [..., min(m, n)], from 0: row i was exchanged with row pivots[i]
   MESHARD_FIELDS(lu, pivots)
 };
-/// As lu(), in the form of LAPACK's getrf. @error as lu()
+/// Like lu(), in the form of LAPACK's getrf. @error as lu()
 LuFactors lu_factor(In x);
 
 /// Solves op(a) x = b with the factors that lu_factor(a) has returned. A vector b (rank 1) gives a
