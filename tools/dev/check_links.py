@@ -4,8 +4,8 @@
 usage: check_links.py [ROOT]
 
 A relative link must name a file of the project, and `#anchor` must be a heading of the target file. Links to
-other sites are not checked. Links that begin at README.md must lead to every page. Each problem is one line,
-`file:line: text`.
+other sites are not checked. Links that begin at README.md must lead to every page, and a folder of docs/ of which the
+site's navigation (tools/site/mkdocs.yml) lists a page must be in it whole. Each problem is one line, `file:line: text`.
 """
 
 import pathlib
@@ -63,7 +63,15 @@ def check(root):
                     problems.append(f"{place}: {file.relative_to(root)} has no heading #{anchor}")
     for page in sorted(links.keys() - reached(pages[0], links)):
         problems.append(f"{page.relative_to(root)}:1: no link leads here from README.md")
-    return problems
+    return problems + outside_navigation(root)
+
+
+def outside_navigation(root):
+    site = root / "tools/site/mkdocs.yml"
+    listed = set(re.findall(r"[\w./-]+\.md", site.read_text(encoding="utf-8"))) if site.is_file() else set()
+    folders = sorted({name.rpartition("/")[0] for name in listed} - {""})
+    pages = [page.relative_to(root / "docs").as_posix() for folder in folders for page in (root / "docs" / folder).glob("*.md")]
+    return [f"docs/{page}:1: not in the navigation of tools/site/mkdocs.yml" for page in sorted(set(pages) - listed)]
 
 
 def reached(first, links):

@@ -1,4 +1,4 @@
-"""check_links.py finds a dead file and a dead anchor, and ignores code."""
+"""check_links.py finds dead files and anchors and pages that nothing lists, and ignores code."""
 
 import pathlib
 import sys
@@ -34,6 +34,11 @@ class CheckLinks(unittest.TestCase):
     def test_a_page_that_nothing_links_to(self):
         found = self.problems({"README.md": "[a](docs/a.md)\n", "docs/a.md": "[b](b.md)\n", "docs/b.md": "x\n", "docs/c.md": "[a](a.md)\n"})
         self.assertEqual(found, ["docs/c.md:1: no link leads here from README.md"])
+
+    def test_a_page_outside_the_navigation(self):
+        found = self.problems({"tools/site/mkdocs.yml": "nav:\n  - guides/a.md\n  - Decisions: []\n", "docs/guides/a.md": "x\n",
+                               "docs/guides/b.md": "x\n", "docs/decisions/c.md": "x\n"})
+        self.assertEqual(found, ["docs/guides/b.md:1: not in the navigation of tools/site/mkdocs.yml"])
 
 
 if __name__ == "__main__":
