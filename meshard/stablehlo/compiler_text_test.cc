@@ -121,7 +121,7 @@ TEST(CompilerText, AttributesOfUnknownDialectsAreLeftOut) {
   EXPECT_THAT(made->text, HasSubstr("{ mhlo.num_partitions = 8 : i32}"));
   EXPECT_EQ(lines_of(made->text), lines_of(kDialects));
   EXPECT_THAT(made->notes, ElementsAre("7 attributes of the dialect `tt`, which the compiler does "
-                                       "not know, are ignored"));
+                                       "not support, are ignored"));
   ModuleFacts facts = read_module(made->text).value();
   EXPECT_EQ(facts.arguments[0].sharding, "#sdy.sharding<@mesh, [{\"y\"}]>");
   EXPECT_EQ(facts.arguments[1].name, "b");

@@ -102,8 +102,8 @@ class Programs:
             text += self.help(STARTS[words[0]]) or ""
         if words[0] == "bench":
             text += "".join(path.read_text(encoding="utf-8") for path in (self.root / "bench/peers").glob("*.cc"))
-        script = {"new-op": "new_op", "lint": "lint", "odd": "odd_machine"}.get(words[0])
-        text += (self.root / f"tools/dev/{script}.py").read_text(encoding="utf-8") if script else ""
+        script = {"new-op": "dev/new_op", "lint": "dev/lint", "odd": "dev/odd_machine", "hardware": "hardware/hardware"}.get(words[0])
+        text += (self.root / f"tools/{script}.py").read_text(encoding="utf-8") if script else ""
         return missing_option(f"./dev {words[0]}", words[1:], text)
 
     def problem_of_script(self, name, words):
