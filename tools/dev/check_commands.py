@@ -23,6 +23,7 @@ from doc_examples import blocks  # noqa: E402
 OURS = re.compile(r"^(?:build/bin/)?(meshard|gpt|serve|serve_imported|heat|pod|digits|resnet|meshard-bench)$")
 # What the options of these commands of ./dev are options of.
 STARTS = {"demo": "digits", "bench": "meshard-bench"}
+SCRIPTS = {"new-op": "dev/new_op", "lint": "dev/lint", "odd": "dev/odd_machine", "hardware": "hardware/hardware"}
 
 
 def commands_of(text):
@@ -102,7 +103,7 @@ class Programs:
             text += self.help(STARTS[words[0]]) or ""
         if words[0] == "bench":
             text += "".join(path.read_text(encoding="utf-8") for path in (self.root / "bench/peers").glob("*.cc"))
-        script = {"new-op": "dev/new_op", "lint": "dev/lint", "odd": "dev/odd_machine", "hardware": "hardware/hardware"}.get(words[0])
+        script = SCRIPTS.get(words[0])
         text += (self.root / f"tools/{script}.py").read_text(encoding="utf-8") if script else ""
         return missing_option(f"./dev {words[0]}", words[1:], text)
 

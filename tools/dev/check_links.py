@@ -70,8 +70,8 @@ def outside_navigation(root):
     site = root / "tools/site/mkdocs.yml"
     listed = set(re.findall(r"[\w./-]+\.md", site.read_text(encoding="utf-8"))) if site.is_file() else set()
     folders = sorted({name.rpartition("/")[0] for name in listed} - {""})
-    pages = [page.relative_to(root / "docs").as_posix() for folder in folders for page in (root / "docs" / folder).glob("*.md")]
-    return [f"docs/{page}:1: not in the navigation of tools/site/mkdocs.yml" for page in sorted(set(pages) - listed)]
+    pages = {f"{folder}/{page.name}" for folder in folders for page in (root / "docs" / folder).glob("*.md")}
+    return [f"docs/{page}:1: not in the navigation of tools/site/mkdocs.yml" for page in sorted(pages - listed)]
 
 
 def reached(first, links):
