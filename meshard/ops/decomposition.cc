@@ -278,8 +278,8 @@ Tensor unit_of(const TensorType& type) {
 }
 
 void emit_svd(const OpCall& call, OpEmission& out) {
-  bool lapack = calls_lapack(out);
-  const auto& [full, vectors] = call.as<SvdAttributes>();
+  bool lapack = calls_lapack(out), full = call.as<SvdAttributes>().full_matrices,
+       vectors = call.as<SvdAttributes>().vectors;
   emit_composition(call, out, [&](std::span<const Tensor> x) -> std::vector<Tensor> {
     if (x[0].shape().size() > 0)
       return lapack ? svd_by_lapack(x[0], full, vectors) : svd_by_loops(x[0], full, vectors);

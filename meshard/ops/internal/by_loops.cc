@@ -238,6 +238,7 @@ std::vector<Tensor> qr_by_loops(const Tensor& x, bool complete) {
 
 std::vector<Tensor> eigh_by_loops(const Tensor& given, bool vectors) {
   auto [x, scale] = scaled(given);
+  const DType dtype = x.dtype();
   std::int64_t n = x.dim(-1), odd = n % 2, size = n + odd;
   Tensor lower = tril(x, -1), middle = as(real_part(diagonal(x)), x);
   Tensor a = lower + adjoint(lower) +
@@ -248,7 +249,7 @@ std::vector<Tensor> eigh_by_loops(const Tensor& given, bool vectors) {
   Tensor norm = sqrt(sum(squares(a), {-2, -1}));
   Tensor limit = norm * number(epsilon_of(x.dtype()) * std::sqrt(double(n)), x.dtype());
   auto goes_on = [&](const Tensor& now) {
-    Tensor off = sqrt(sum(where(off_diagonal, squares(now), number(0, x.dtype())), {-2, -1}));
+    Tensor off = sqrt(sum(where(off_diagonal, squares(now), number(0, dtype)), {-2, -1}));
     return any(greater(off, limit));
   };
   auto round = [&](const Tensor&, std::span<const Tensor> carries) {
@@ -290,6 +291,7 @@ namespace {
 // The singular value decomposition of matrices with at least as many rows as columns.
 std::vector<Tensor> tall_svd(const Tensor& given, bool vectors) {
   auto [x, scale] = scaled(given);
+  const DType dtype = x.dtype();
   std::int64_t n = x.dim(-1), odd = n % 2, size = n + odd;
   auto [q, r] = qr(x);
   // r = v s adjoint(u): the columns of its adjoint are made orthogonal.
@@ -320,7 +322,7 @@ std::vector<Tensor> tall_svd(const Tensor& given, bool vectors) {
         return Carries{logical_and(less(c[0], i32(kMostSweeps)), greater(c[3], limit))};
       },
       [&](std::span<const Tensor> c) {
-        Carries next = repeated(size - 1, {c[1], c[2], number(0, x.dtype())}, round);
+        Carries next = repeated(size - 1, {c[1], c[2], number(0, dtype)}, round);
         return Carries{c[0] + 1, next[0], next[1], next[2]};
       },
       {i32(0), g, unit_matrices(g, size, size), number(1, x.dtype())});
