@@ -141,26 +141,30 @@ struct KnownHardware {
   HardwareFigures chip;
 };
 
+KnownHardware tpu_row(std::string_view generation, std::int64_t chip_memory_bytes,
+                      HardwareFigures chip) {
+  const TpuGeneration* tpu = tpu_generation_named(generation);
+  internal_check(tpu != nullptr, "[hardware] figures of an unknown generation of TPUs");
+  KnownHardware known{tpu->kinds, static_cast<int>(tpu->devices_per_chip), chip_memory_bytes,
+                      std::move(chip)};
+  known.names.push_back(tpu->name);
+  known.chip.link_name = "ICI";
+  known.chip.network_name = "DCN";
+  return known;
+}
+
 // Figures per chip. f32 products take one bf16 pass at XLA's default precision. ICI: published
 // rates count both directions where the page says "bidirectional", else one; these figures count
 // one. v2 and v3 have none. topology/tpu_generation.cc has the shape of each generation.
+// NOLINTNEXTLINE(readability-function-size): a table
 std::vector<KnownHardware> tpu_hardware() {
   constexpr const char* kMemory = "memory: device_memory_bytes_limit of libtpu 0.0.51";
   constexpr const char* kHost =
       "J. Austin et al., How to Scale Your Model (2025), part 2: about 15 GB/s of PCIe for each "
       "chip, 32 GB/s for v6e";
-  auto row = [](std::string_view generation, std::int64_t chip_memory_bytes, HardwareFigures chip) {
-    const TpuGeneration* tpu = tpu_generation_named(generation);
-    internal_check(tpu != nullptr, "[hardware] figures of an unknown generation of TPUs");
-    KnownHardware known{tpu->kinds, static_cast<int>(tpu->devices_per_chip), chip_memory_bytes,
-                        std::move(chip)};
-    known.names.push_back(tpu->name);
-    known.chip.link_name = "ICI";
-    known.chip.network_name = "DCN";
-    return known;
-  };
   return {
-      row("v4", 33014413312,
+      tpu_row(
+          "v4", 33014413312,
           {.matrix_rates = {{"bf16", 275 * kTera}, {"f32", 275 * kTera}, {"s8", 275 * kTera}},
            .memory_bytes = 32745971712,
            .memory_bandwidth = 1200 * kGiga,
@@ -172,7 +176,8 @@ std::vector<KnownHardware> tpu_hardware() {
                 "N. Jouppi et al., TPU v4 (ISCA 2023): 6 ICI links of 50 GB/s in each direction",
                 kMemory, kHost},
            .host_bandwidth = 15 * kGiga}),
-      row("v5e", 0,
+      tpu_row(
+          "v5e", 0,
           {.matrix_rates = {{"bf16", 197 * kTera}, {"f32", 197 * kTera}, {"s8", 393 * kTera}},
            .memory_bytes = 16909334528,
            .memory_bandwidth = 819 * kGiga,
@@ -184,7 +189,8 @@ std::vector<KnownHardware> tpu_hardware() {
                        "Tbps DCN per pod of 256",
                        kMemory, kHost},
            .host_bandwidth = 15 * kGiga}),
-      row("v5p", 0,
+      tpu_row(
+          "v5p", 0,
           {.matrix_rates = {{"bf16", 459 * kTera}, {"f32", 459 * kTera}, {"s8", 918 * kTera}},
            .memory_bytes = 102786660352,
            .memory_bandwidth = 2765 * kGiga,
@@ -196,19 +202,20 @@ std::vector<KnownHardware> tpu_hardware() {
                 "TOPS int8, 2765 GBps HBM, 1200 GBps bidirectional ICI, 50 Gbps DCN per chip",
                 kMemory, kHost},
            .host_bandwidth = 15 * kGiga}),
-      row("v6e", 0,
-          {.matrix_rates = {{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
-           .memory_bytes = 33546041344,
-           .memory_bandwidth = 1638 * kGiga,
-           .link_bandwidth = 400 * kGiga,
-           .links = 4,
-           .network_bandwidth = 100 * kGiga / 8,
-           .sources = {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS "
-                       "bf16, 1836 TOPS int8, 1638 GBps HBM, 800 GBps bidirectional ICI over 4 "
-                       "ports, 100 Gbps DCN per chip",
-                       kMemory, kHost},
-           .host_bandwidth = 32 * kGiga}),
-      row("tpu7x", 2 * 101724450816,
+      tpu_row("v6e", 0,
+              {.matrix_rates = {{"bf16", 918 * kTera}, {"f32", 918 * kTera}, {"s8", 1836 * kTera}},
+               .memory_bytes = 33546041344,
+               .memory_bandwidth = 1638 * kGiga,
+               .link_bandwidth = 400 * kGiga,
+               .links = 4,
+               .network_bandwidth = 100 * kGiga / 8,
+               .sources = {"Google Cloud TPU documentation, \"TPU v6e\" and \"TPU7x\": 918 TFLOPS "
+                           "bf16, 1836 TOPS int8, 1638 GBps HBM, 800 GBps bidirectional ICI over 4 "
+                           "ports, 100 Gbps DCN per chip",
+                           kMemory, kHost},
+               .host_bandwidth = 32 * kGiga}),
+      tpu_row(
+          "tpu7x", 2 * 101724450816,
           {.matrix_rates = {{"bf16", 2307 * kTera}, {"f32", 2307 * kTera}, {"f8", 4614 * kTera}},
            .memory_bytes = 101724450816,
            .memory_bandwidth = 7380 * kGiga,
@@ -221,81 +228,93 @@ std::vector<KnownHardware> tpu_hardware() {
                kMemory}})};
 }
 
+using Rates = std::vector<HardwareFigures::Rate>;
+
+struct GpuLinks {  // bytes per second in one direction
+  double nvlink, network, host;
+  std::string_view host_source;
+};
+
+KnownHardware nvidia_row(std::string_view name, Rates rates, double memory_bandwidth,
+                         const GpuLinks& links, std::vector<std::string> sources) {
+  const auto kind = std::ranges::find(gpu_kinds(), name, &GpuKind::name);
+  sources.emplace_back(links.host_source);
+  sources.emplace_back(
+      "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)");
+  return KnownHardware{.names = {kind->description, kind->name},
+                       .chip = {.matrix_rates = std::move(rates),
+                                .memory_bytes = kind->memory_bytes,
+                                .memory_bandwidth = memory_bandwidth,
+                                .link_bandwidth = links.nvlink,
+                                .links = 18,
+                                .link_name = "NVLink",
+                                .network_bandwidth = links.network,
+                                .network_name = "InfiniBand",
+                                .sources = std::move(sources),
+                                .host_bandwidth = links.host,
+                                .switch_adds = true}};
+}
+
+// Rates of one GPU, from those of a rack of 72 or a board of 8 in TFLOPS.
+Rates blackwell_rates(double gpus, double f64, double f32, double bf16, double f8, double s8,
+                      double f4) {
+  Rates rates = {{"f64", f64}, {"f32", f32}, {"bf16", bf16}, {"f8", f8}, {"s8", s8}, {"f4", f4}};
+  for (HardwareFigures::Rate& rate : rates) rate.flops *= kTera / gpus;
+  return rates;
+}
+
 // Dense rates: the data sheets list rates with sparsity, which are twice as high. f32 products use
 // TF32, XLA's default. The data sheets' NVLink and PCIe rates count both directions.
 std::vector<KnownHardware> nvidia_hardware() {
-  using Rates = std::vector<HardwareFigures::Rate>;
   const Rates hopper = {{"f64", 66.9 * kTera},
                         {"f32", 494.7 * kTera},
                         {"bf16", 989.4 * kTera},
                         {"f8", 1978.9 * kTera},
                         {"s8", 1978.9 * kTera}};
-  struct Links {
-    double nvlink, network, host;
-    std::string_view host_source;
-  };
   constexpr std::string_view kGen5 =
       "NVIDIA H100, HGX H200 and HGX B200 data sheets: PCIe Gen5, 128 GB/s in both directions";
-  const Links hopper_links{450 * kGiga, 50 * kGiga, 64 * kGiga, kGen5};
-  const Links grace{900 * kGiga, 50 * kGiga, 225 * kGiga,
-                    "NVIDIA GB200 and GB300 NVL72 data sheets: 900 GB/s NVLink-C2C in both "
-                    "directions between a Grace CPU and its two GPUs"};
-  auto row = [](std::string_view name, Rates rates, double memory_bandwidth, const Links& links,
-                std::vector<std::string> sources) {
-    const auto kind = std::ranges::find(gpu_kinds(), name, &GpuKind::name);
-    sources.emplace_back(links.host_source);
-    sources.emplace_back(
-        "NVIDIA NCCL release notes 2.17: all-reduces in the NVLink switch (NVLink SHARP)");
-    return KnownHardware{.names = {kind->description, kind->name},
-                         .chip = {.matrix_rates = std::move(rates),
-                                  .memory_bytes = kind->memory_bytes,
-                                  .memory_bandwidth = memory_bandwidth,
-                                  .link_bandwidth = links.nvlink,
-                                  .links = 18,
-                                  .link_name = "NVLink",
-                                  .network_bandwidth = links.network,
-                                  .network_name = "InfiniBand",
-                                  .sources = std::move(sources),
-                                  .host_bandwidth = links.host,
-                                  .switch_adds = true}};
-  };
-  // Of a rack of 72 GPUs, and of a board of 8.
-  auto blackwell = [](double gpus, double f64, double f32, double bf16, double f8, double s8,
-                      double f4) {
-    Rates rates = {{"f64", f64}, {"f32", f32}, {"bf16", bf16}, {"f8", f8}, {"s8", s8}, {"f4", f4}};
-    for (HardwareFigures::Rate& rate : rates) rate.flops *= kTera / gpus;
-    return rates;
-  };
-  Links gb300 = grace;
+  const GpuLinks hopper_links{450 * kGiga, 50 * kGiga, 64 * kGiga, kGen5};
+  const GpuLinks grace{900 * kGiga, 50 * kGiga, 225 * kGiga,
+                       "NVIDIA GB200 and GB300 NVL72 data sheets: 900 GB/s NVLink-C2C in both "
+                       "directions between a Grace CPU and its two GPUs"};
+  GpuLinks gb300 = grace;
   gb300.network = 100 * kGiga;
   std::vector<KnownHardware> all = {
-      row("h100", hopper, 3352 * kGiga, hopper_links,
+      nvidia_row(
+          "h100", hopper, 3352 * kGiga, hopper_links,
           {"NVIDIA H100 Tensor Core GPU Architecture (white paper), H100 SXM5: dense rates, 3352 "
            "GB/s HBM3; memory as its driver reports it",
            "NVIDIA H100 data sheet: 900 GB/s NVLink in both directions",
            "NVIDIA DGX H100 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
-      row("h200", hopper, 4800 * kGiga, hopper_links,
+      nvidia_row(
+          "h200", hopper, 4800 * kGiga, hopper_links,
           {"NVIDIA H200 data sheet, H200 SXM: rates of the H100, 4.8 TB/s HBM3e, 900 GB/s NVLink "
            "in both directions; memory as its driver reports it",
            "NVIDIA DGX H200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
-      row("b200", blackwell(8, 296, 9000, 18000, 36000, 36000, 72000), 7672 * kGiga,
+      nvidia_row(
+          "b200", blackwell_rates(8, 296, 9000, 18000, 36000, 36000, 72000), 7672 * kGiga,
           {900 * kGiga, 50 * kGiga, 64 * kGiga, kGen5},
           {"NVIDIA HGX B200 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in "
            "both directions; memory and its bandwidth as its driver reports them",
            "NVIDIA DGX B200 data sheet: a ConnectX-7 of 400 Gb/s for each GPU"}),
-      row("b300", blackwell(8, 10, 9000, 18000, 36000, 1000, 105000), 7936 * kGiga,
+      nvidia_row(
+          "b300", blackwell_rates(8, 10, 9000, 18000, 36000, 1000, 105000), 7936 * kGiga,
           {900 * kGiga, 100 * kGiga, 128 * kGiga,
            "NVIDIA HGX B300 data sheet: PCIe Gen6, 256 GB/s in both directions"},
           {"NVIDIA HGX B300 data sheet, an eighth of the board: dense rates, 1.8 TB/s NVLink in "
            "both directions; memory and its bandwidth as OpenXLA describes the device",
            "NVIDIA HGX B300 data sheet: 1.6 TB/s of networking in both directions, a ConnectX-8 of "
            "800 Gb/s for each GPU"}),
-      row("gb200", blackwell(72, 2880, 90000, 180000, 360000, 360000, 720000), 7928 * kGiga, grace,
+      nvidia_row(
+          "gb200", blackwell_rates(72, 2880, 90000, 180000, 360000, 360000, 720000), 7928 * kGiga,
+          grace,
           {"NVIDIA GB200 NVL72 data sheet, a 72nd of the rack: dense rates, 130 TB/s NVLink in "
            "both directions between 72 GPUs; memory and its bandwidth as OpenXLA describes the "
            "device",
            "NVIDIA DGX GB200 data sheet: 72 ConnectX-7 of 400 Gb/s"}),
-      row("gb300", blackwell(72, 100, 90000, 180000, 360000, 12000, 1080000), 7928 * kGiga, gb300,
+      nvidia_row(
+          "gb300", blackwell_rates(72, 100, 90000, 180000, 360000, 12000, 1080000), 7928 * kGiga,
+          gb300,
           {"NVIDIA GB300 NVL72 data sheet, a 72nd of the rack: dense rates, 130 TB/s NVLink in "
            "both directions between 72 GPUs; memory and its bandwidth as OpenXLA describes the "
            "device",
