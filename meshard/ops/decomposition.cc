@@ -1,6 +1,5 @@
 // Primitives of linalg.h: LU factors, singular values, eigenvalues, Schur form.
 #include <algorithm>
-#include <cmath>
 
 #include "meshard/ops/all.h"
 #include "meshard/ops/definition/define.h"
@@ -15,13 +14,6 @@
 namespace meshard {
 using namespace internal;
 namespace {
-
-// The shape of a batch, followed by `last`.
-Shape batch_then(const Shape& shape, std::initializer_list<std::int64_t> last, int own = 2) {
-  Dimensions sizes(shape.begin(), shape.end() - own);
-  for (std::int64_t size : last) sizes.push_back(size);
-  return Shape(std::move(sizes));
-}
 
 Tensor empty_of(const TensorType& type) { return zeros(type.shape, type.dtype); }
 
@@ -98,8 +90,8 @@ SignedLu internal::signed_lu(const Tensor& x) {
 
 Tensor internal::regular_factor(const Tensor& u) {
   Tensor fixed = stop_gradient(u), size = max(abs(fixed), {-2, -1}, true);
-  double epsilon = std::ldexp(1.0, real_dtype(u.dtype()) == DType::f64 ? -52 : -23);
-  Tensor least = where(equal(size, 0), 1, size) * element_wise::literal(epsilon, size);
+  Tensor least =
+      where(equal(size, 0), 1, size) * element_wise::literal(epsilon_of(u.dtype()), size);
   Tensor on_diagonal = eye(u.dim(-2), u.dim(-1), 0, DType::bool_);
   return u + astype(where(logical_and(on_diagonal, equal(fixed, 0)), least, zeros_like(least)),
                     u.dtype());
@@ -273,10 +265,6 @@ std::vector<Tensor> record_svd(const Tensor& x, SvdAttributes attributes) {
   return record_all(svd_op, make_attributes(attributes), {&x, 1}, x.where());
 }
 
-Tensor unit_of(const TensorType& type) {
-  return broadcast_to(eye(type.shape[-2], type.shape[-1], 0, type.dtype), type.shape);
-}
-
 void emit_svd(const OpCall& call, OpEmission& out) {
   bool lapack = calls_lapack(out), full = call.as<SvdAttributes>().full_matrices,
        vectors = call.as<SvdAttributes>().vectors;
@@ -284,7 +272,7 @@ void emit_svd(const OpCall& call, OpEmission& out) {
     if (x[0].shape().size() > 0)
       return lapack ? svd_by_lapack(x[0], full, vectors) : svd_by_loops(x[0], full, vectors);
     if (!vectors) return {empty_of(call.result())};
-    return {unit_of(call.result(0)), empty_of(call.result(1)), unit_of(call.result(2))};
+    return {unit_matrices(call.result(0)), empty_of(call.result(1)), unit_matrices(call.result(2))};
   });
 }
 

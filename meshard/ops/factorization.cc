@@ -179,15 +179,6 @@ Tensor eigvalsh(In x) {
 
 namespace {
 
-Dimensions batch_sizes(const Shape& shape) { return Dimensions(shape.begin(), shape.end() - 2); }
-
-Shape with_matrix(const Shape& shape, std::int64_t rows, std::int64_t columns) {
-  Dimensions sizes = batch_sizes(shape);
-  sizes.push_back(rows);
-  sizes.push_back(columns);
-  return Shape(std::move(sizes));
-}
-
 struct QrAttributes {
   bool complete = false;
   MESHARD_FIELDS(complete)
@@ -198,8 +189,8 @@ void infer_qr(const OpCall& call, ResultTypes& results) {
   check_matrix(call, x, false);
   std::int64_t rows = x.shape[-2], columns = x.shape[-1];
   std::int64_t inner = call.as<QrAttributes>().complete ? rows : std::min(rows, columns);
-  results.push_back({x.dtype, with_matrix(x.shape, rows, inner)});
-  results.push_back({x.dtype, with_matrix(x.shape, inner, columns)});
+  results.push_back({x.dtype, batch_then(x.shape, {rows, inner})});
+  results.push_back({x.dtype, batch_then(x.shape, {inner, columns})});
 }
 
 void emit_qr(const OpCall& call, OpEmission& out) {

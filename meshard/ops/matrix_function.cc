@@ -17,15 +17,6 @@ namespace {
 
 using Values = std::vector<Tensor>;
 
-Tensor identity_like(const Tensor& x) {
-  return broadcast_to(eye(x.dim(-1), std::nullopt, 0, x.dtype()), x.shape());
-}
-
-// One number [...] for each matrix, as matrices.
-Tensor as_matrices(const Tensor& numbers, DType dtype) {
-  return astype(expand_dims(expand_dims(numbers, -1), -1), dtype);
-}
-
 Tensor column_norm(const Tensor& x) { return max(sum(abs(x), -2), -1); }
 
 // The derivative of a function f of matrices in the direction e is the upper right block of
@@ -54,7 +45,7 @@ void infer_complex_function(const OpCall& call, ResultTypes& results) {
 
 // The polynomials of the rational approximation: u has the odd powers, v the even ones.
 std::pair<Tensor, Tensor> approximants(const Tensor& x, std::span<const double> b) {
-  Tensor one = identity_like(x), square = matmul(x, x), power = one;
+  Tensor one = unit_matrices(x.type()), square = matmul(x, x), power = one;
   Tensor u, v;
   for (std::size_t i = 0; i < b.size(); i += 2) {
     if (i > 0) power = i == 2 ? square : matmul(power, square);
@@ -90,24 +81,19 @@ Tensor exponential(const Tensor& x) {
   Tensor reach = element_wise::literal(wide ? kReach13 : kReach7, norm);
   Tensor times = maximum(ceil(log2(norm / reach)), zeros_like(norm));
   times = where(isfinite(times), times, zeros_like(times));
-  Tensor scaled = x * as_matrices(exp2(-times), x.dtype());
+  Tensor scaled = x * astype(as_matrices(exp2(-times)), x.dtype());
   auto [u, v] = approximants(
       scaled, wide ? std::span<const double>(kPade13) : std::span<const double>(kPade7));
   Tensor made = solve_by_lu(v - u, v + u);
   return while_tensors([&](std::span<const Tensor> c) { return Values{any(greater(times, c[0]))}; },
                        [&](std::span<const Tensor> c) {
-                         Tensor going = expand_dims(expand_dims(greater(times, c[0]), -1), -1);
+                         Tensor going = as_matrices(greater(times, c[0]));
                          return Values{c[0] + 1, where(going, matmul(c[1], c[1]), c[1])};
                        },
                        {zeros({}, times.dtype()), made})[1];
 }
 
 // ---- The square root and the logarithm, by upper triangular matrices.
-
-Tensor nan_if(const Tensor& wrong, const Tensor& x) {
-  Tensor nan = element_wise::literal(std::nan(""), zeros({}, real_dtype(x.dtype())));
-  return where(expand_dims(expand_dims(wrong, -1), -1), complex(nan, nan), x);
-}
 
 // The square root of upper triangular matrices, a column at a time: above its diagonal element r,
 // column j of the root solves (root + r) y = t[:, j]. A root that does not exist is NaN.
@@ -134,10 +120,9 @@ Tensor triangular_root(const Tensor& t) {
         return Values{j + 1, where(equal(column, j), y, made)};
       },
       {index_state(0), zeros_like(t)})[1];
-  double few = std::sqrt(real_dtype(t.dtype()) == DType::f64 ? 0x1p-52 : 0x1p-23);
+  double few = std::sqrt(epsilon_of(t.dtype()));
   Tensor size = column_norm(t), difference = column_norm(matmul(root, root) - t);
-  Tensor wrong = logical_not(less_equal(difference, size * element_wise::literal(few, size)));
-  return nan_if(wrong, root);
+  return or_nan(less_equal(difference, size * element_wise::literal(few, size)), root);
 }
 
 Values complex_schur(const Tensor& x) { return record_all(schur_op, nullptr, {&x, 1}, x.where()); }
@@ -160,7 +145,7 @@ constexpr int kMostRoots = 100;
 
 Tensor logarithm(const Tensor& x) {
   Values form = complex_schur(x);
-  Tensor one = identity_like(x), zero = zeros_like(column_norm(x));
+  Tensor one = unit_matrices(x.type()), zero = zeros_like(column_norm(x));
   auto is_far = [&](const Tensor& t) {
     Tensor distance = column_norm(t - one);
     return greater(distance, element_wise::literal(kNearOne, distance));
@@ -171,7 +156,7 @@ Tensor logarithm(const Tensor& x) {
       },
       [&](std::span<const Tensor> c) {
         Tensor far = is_far(c[1]);
-        Tensor next = where(expand_dims(expand_dims(far, -1), -1), triangular_root(c[1]), c[1]);
+        Tensor next = where(as_matrices(far), triangular_root(c[1]), c[1]);
         return Values{c[0] + 1, next, c[2] + astype(far, c[2].dtype())};
       },
       {index_state(0), triu(form[0]), zero});
@@ -183,8 +168,8 @@ Tensor logarithm(const Tensor& x) {
       part = part * element_wise::literal(0.5 * weight, part);
       total = total.defined() ? total + part : part;
     }
-  total = total * as_matrices(exp2(made[2]), x.dtype());
-  total = nan_if(is_far(made[1]), total);
+  total = total * astype(as_matrices(exp2(made[2])), x.dtype());
+  total = or_nan(logical_not(is_far(made[1])), total);
   return matmul(matmul(form[1], total), adjoint(form[1]));
 }
 

@@ -30,6 +30,12 @@ Trial split_over(std::int64_t devices, Shape shape, const PartitionSpec& spec, F
           .sharding = std::move(sharding)};
 }
 
+// Transforms over a second mesh, so that they do not run on shards.
+Tensor transforms(const Tensor& x) {
+  Tensor y = mark_sharding(x, Mesh({{"y", 2}, {"z", 4}}), P(none, {"y", "z"}));
+  return real(ifft(fft(complex(y, y) + 1) * 2));
+}
+
 Trial split(Shape shape, const PartitionSpec& spec, Function f, Function expected = {}) {
   return split_over(8, std::move(shape), spec, std::move(f), std::move(expected));
 }

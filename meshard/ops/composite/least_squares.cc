@@ -14,8 +14,7 @@ using namespace internal;
 namespace {
 
 double default_tolerance(const Tensor& x) {
-  double epsilon = std::ldexp(1.0, real_dtype(x.dtype()) == DType::f64 ? -52 : -23);
-  return static_cast<double>(std::max(x.dim(-2), x.dim(-1))) * epsilon;
+  return static_cast<double>(std::max(x.dim(-2), x.dim(-1))) * epsilon_of(x.dtype());
 }
 
 // Which magnitudes [..., k] count as nonzero.

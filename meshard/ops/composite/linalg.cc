@@ -108,7 +108,7 @@ Tensor det(In x) {
   Tensor operand = square_matrices("det", x);
   std::int64_t size = operand.shape()[-1];
   if (size == 0)
-    return ones(Shape(Dimensions(operand.shape().begin(), operand.shape().end() - 2)),
+    return ones(batch_then(operand.shape(), {}),
                 is_inexact(operand.dtype()) ? operand.dtype() : kDefaultFloat);
   if (size <= 3) return small_det(operand);
   if (size > 3 && size <= kPolynomialSize) return polynomial_det(operand);
@@ -147,8 +147,7 @@ Tensor diagonal(In x, std::int64_t offset) {
   std::int64_t row = std::max<std::int64_t>(-offset, 0), column = std::max<std::int64_t>(offset, 0);
   std::int64_t count = std::max<std::int64_t>(std::min(rows - row, columns - column), 0);
   // In the flattened matrix, diagonal elements are columns + 1 apart.
-  Dimensions sizes(operand.shape().begin(), operand.shape().end() - 2);
-  sizes.push_back(rows * columns);
+  Dimensions sizes = batch_then(operand.shape(), {rows * columns}).sizes();
   Tensor flat = reshape(operand, sizes);
   Dimensions start(sizes.size(), 0), stop = sizes, stride(sizes.size(), 1);
   start.back() = count == 0 ? 0 : row * columns + column;

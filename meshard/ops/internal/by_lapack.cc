@@ -2,7 +2,6 @@
 #include "meshard/ops/internal/by_lapack.h"
 
 #include <algorithm>
-#include <limits>
 #include <string>
 #include <string_view>
 
@@ -37,17 +36,7 @@ std::vector<Tensor> call_lapack(const std::string& target, const Tensor& x,
 }
 
 TensorType like(const Tensor& x, std::initializer_list<std::int64_t> last, DType dtype) {
-  Dimensions sizes(x.shape().begin(), x.shape().end() - 2);
-  for (std::int64_t size : last) sizes.push_back(size);
-  return {dtype, Shape(std::move(sizes))};
-}
-
-// `x` [..., more] where `ok` [...] is true, otherwise NaN.
-Tensor or_nan(Tensor ok, const Tensor& x) {
-  while (ok.rank() < x.rank()) ok = expand_dims(ok, -1);
-  Tensor nan = element_wise::literal(std::numeric_limits<double>::quiet_NaN(),
-                                     zeros({}, real_dtype(x.dtype())));
-  return where(ok, x, is_complex(x.dtype()) ? complex(nan, nan) : nan);
+  return {dtype, batch_then(x.shape(), last)};
 }
 
 }  // namespace
@@ -65,9 +54,8 @@ std::vector<Tensor> lu_by_lapack(const Tensor& x) {
 }
 
 Tensor permutation_by_lapack(const Tensor& pivots, std::int64_t size) {
-  Dimensions sizes(pivots.shape().begin(), pivots.shape().end() - 1);
-  sizes.push_back(size);
-  return custom_call("lapack_pivots_ffi", {pivots}, {{DType::i32, Shape(std::move(sizes))}},
+  return custom_call("lapack_pivots_ffi", {pivots},
+                     {{DType::i32, batch_then(pivots.shape(), {size}, 1)}},
                      {.column_major_after = pivots.rank()})[0];
 }
 

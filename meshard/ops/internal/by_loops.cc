@@ -34,10 +34,6 @@ Carries repeated(std::int64_t count, Carries carries,
   return after;
 }
 
-double epsilon_of(DType dtype) {
-  return std::ldexp(1.0, real_dtype(dtype) == DType::f64 ? -52 : -23);
-}
-
 Tensor number(double value, DType dtype) {
   return element_wise::literal(value, zeros({}, real_dtype(dtype)));
 }
@@ -83,7 +79,7 @@ Tensor row_of(const Tensor& x, const Tensor& k) {
 Tensor row_at(const Tensor& x, const Tensor& at) {
   Dimensions sizes = x.shape().sizes();
   sizes[sizes.size() - 2] = 1;
-  return take_along_axis(x, broadcast_to(expand_dims(expand_dims(at, -1), -1), Shape(sizes)), -2);
+  return take_along_axis(x, broadcast_to(as_matrices(at), Shape(sizes)), -2);
 }
 
 Tensor exchanged(const Tensor& order, const Tensor& k, const Tensor& pivot) {
@@ -137,9 +133,7 @@ std::pair<Tensor, Tensor> scaled(const Tensor& x) {
 }
 
 // Zero, or NaN for matrices whose norm [...] is not finite.
-Tensor poison(const Tensor& norm, const Tensor& x) {
-  return as(expand_dims(expand_dims(norm - norm, -1), -1), x);
-}
+Tensor poison(const Tensor& norm, const Tensor& x) { return as(as_matrices(norm - norm), x); }
 
 std::pair<Tensor, Tensor> halves(const Tensor& x, int dimension) {
   std::int64_t h = x.dim(dimension) / 2;
@@ -149,11 +143,9 @@ std::pair<Tensor, Tensor> halves(const Tensor& x, int dimension) {
 // Jacobi's methods converge quadratically; in practice after 6 to 12 sweeps.
 constexpr std::int64_t kMostSweeps = 30;
 
-Tensor unit_matrices(const Tensor& x, std::int64_t rows, std::int64_t columns) {
-  Dimensions sizes(x.shape().begin(), x.shape().end() - 2);
-  sizes.push_back(rows);
-  sizes.push_back(columns);
-  return broadcast_to(eye(rows, columns, 0, x.dtype()), Shape(std::move(sizes)));
+// Unit matrices in the dtype and batch of `x`.
+Tensor units_for(const Tensor& x, std::int64_t rows, std::int64_t columns) {
+  return unit_matrices({x.dtype(), batch_then(x.shape(), {rows, columns})});
 }
 
 // Along the last dimension (columns of matrices), in the order of `keys` [..., n].
@@ -166,13 +158,10 @@ Tensor in_order(const Tensor& x, const Tensor& order) {
 
 std::vector<Tensor> lu_by_loops(const Tensor& x) {
   std::int64_t rows = x.dim(-2), columns = x.dim(-1), least = std::min(rows, columns);
-  Dimensions batch(x.shape().begin(), x.shape().end() - 2), of_rows = batch, of_pivots = batch;
-  of_rows.push_back(rows);
-  of_pivots.push_back(least);
   Tensor row = row_numbers(rows), column = column_numbers(columns);
-  Carries start{x, zeros(Shape(of_pivots), DType::i32),
-                iota(DType::i32, Shape(of_rows), static_cast<std::int64_t>(batch.size())),
-                ones(Shape(batch), real_dtype(x.dtype()))};
+  Carries start{x, zeros(batch_then(x.shape(), {least}), DType::i32),
+                iota(DType::i32, batch_then(x.shape(), {rows}), x.rank() - 2),
+                ones(batch_then(x.shape(), {}), real_dtype(x.dtype()))};
   return repeated(least, start, [&](const Tensor& k, std::span<const Tensor> carries) {
     const Tensor &a = carries[0], &pivots = carries[1];
     Tensor given = column_of(a, k);
@@ -180,7 +169,7 @@ std::vector<Tensor> lu_by_loops(const Tensor& x) {
     size = where(less(row, k), full_like(size, -1), size);
     Tensor pivot = astype(argmax(squeeze(size, -1), -1), DType::i32);
     // Exchanges rows k and `pivot`, and subtracts multiples of row k from those below.
-    Tensor at = expand_dims(expand_dims(pivot, -1), -1);
+    Tensor at = as_matrices(pivot);
     Tensor upper = row_at(a, pivot), lower = row_of(a, k);
     Tensor swapped = where(equal(row, k), upper, where(equal(row, at), lower, a));
     Tensor own = column_of(swapped, k), divisor = row_of(own, k), zero = zeros_like(own);
@@ -197,9 +186,7 @@ std::vector<Tensor> lu_by_loops(const Tensor& x) {
 }
 
 Tensor permutation_by_loops(const Tensor& pivots, std::int64_t size) {
-  Dimensions sizes(pivots.shape().begin(), pivots.shape().end() - 1);
-  sizes.push_back(size);
-  Tensor start = iota(DType::i32, Shape(sizes), std::ssize(sizes) - 1);
+  Tensor start = iota(DType::i32, batch_then(pivots.shape(), {size}, 1), pivots.rank() - 1);
   auto step = [&](const Tensor& k, std::span<const Tensor> carries) {
     return Carries{exchanged(carries[0], k, squeeze(column_of(pivots, k), -1))};
   };
@@ -228,7 +215,7 @@ std::vector<Tensor> qr_by_loops(const Tensor& x, bool complete) {
         return Carries{next, where(equal(places, k), v, carries[1])};
       });
   std::int64_t count = complete ? rows : least;
-  Tensor q = repeated(least, {unit_matrices(x, rows, count)},
+  Tensor q = repeated(least, {units_for(x, rows, count)},
                       [&](const Tensor& k, std::span<const Tensor> carries) {
                         Tensor v = column_of(made[1], i32(least - 1) - k);
                         return Carries{carries[0] - (v * 2) * matmul(adjoint(v), carries[0])};
@@ -276,7 +263,7 @@ std::vector<Tensor> eigh_by_loops(const Tensor& given, bool vectors) {
         Carries next = repeated(size - 1, {c[1], c[2]}, round);
         return Carries{c[0] + 1, next[0], next[1]};
       },
-      {i32(0), a, unit_matrices(a, size, size)});
+      {i32(0), a, units_for(a, size, size)});
   Tensor values = slice_along(real_part(diagonal(made[1])), -1, 0, n), order = argsort(values);
   values = in_order(values, order) * squeeze(scale, -1) + expand_dims(norm - norm, -1);
   std::vector<Tensor> results{values};
@@ -325,7 +312,7 @@ std::vector<Tensor> tall_svd(const Tensor& given, bool vectors) {
         Carries next = repeated(size - 1, {c[1], c[2], number(0, dtype)}, round);
         return Carries{c[0] + 1, next[0], next[1], next[2]};
       },
-      {i32(0), g, unit_matrices(g, size, size), number(1, x.dtype())});
+      {i32(0), g, units_for(g, size, size), number(1, x.dtype())});
   Tensor columns = slice_along(made[1], -1, 0, n);
   Tensor values = sqrt(sum(squares(columns), -2)), order = argsort(values, -1, true);
   values = in_order(values, order) * squeeze(scale, -1) + expand_dims(norm - norm, -1);
@@ -360,11 +347,9 @@ std::vector<Tensor> schur_by_loops(const Tensor& x) {
   Tensor limit = norm * number(epsilon_of(x.dtype()), x.dtype());
   // Element [i, j] of each matrix, for numbers i and j [...] of the batch.
   auto at = [&](const Tensor& t, const Tensor& i, const Tensor& j) {
-    auto wide = [](const Tensor& k) { return expand_dims(expand_dims(k, -1), -1); };
-    Tensor here = logical_and(equal(row, wide(i)), equal(column, wide(j)));
+    Tensor here = logical_and(equal(row, as_matrices(i)), equal(column, as_matrices(j)));
     return sum(where(here, t, zero), {-2, -1});
   };
-  Shape batch(Dimensions(x.shape().begin(), x.shape().end() - 2));
   // Row `last` [...] of the active block converges first; then the block is one smaller.
   Carries made = while_tensors(
       [&](std::span<const Tensor> c) {
@@ -384,25 +369,22 @@ std::vector<Tensor> schur_by_loops(const Tensor& x) {
         // Now and then another shift, so that symmetric cases end.
         Tensor odd = equal(remainder(c[0], 11), 10);
         shift = where(odd, d + astype(abs(product), x.dtype()), shift);
-        Tensor end = expand_dims(expand_dims(last, -1), -1);
+        Tensor end = as_matrices(last);
         Tensor active = logical_and(less_equal(row, end), less_equal(column, end));
-        Tensor shifted = t - one * expand_dims(expand_dims(shift, -1), -1);
+        Tensor shifted = t - one * as_matrices(shift);
         Tensor q = qr(where(active, shifted, one)).q;
         Tensor next = matmul(adjoint(q), matmul(t, q));
         Tensor beside = logical_and(equal(row, end), less(column, end));
         Tensor off = sqrt(sum(where(beside, squares(next), number(0, x.dtype())), {-2, -1}));
         Tensor done = less_equal(off, limit);
-        next = where(logical_and(beside, expand_dims(expand_dims(done, -1), -1)), zero, next);
+        next = where(logical_and(beside, as_matrices(done)), zero, next);
         Tensor left = where(done, before, last);
         return Carries{c[0] + 1, left, next, matmul(z, q)};
       },
-      {i32(0), full(batch, static_cast<int>(n - 1)), x, unit_matrices(x, n, n)});
+      {i32(0), full(batch_then(x.shape(), {}), static_cast<int>(n - 1)), x, units_for(x, n, n)});
   // Rows that did not converge, and matrices that are not finite, have no Schur form.
-  Tensor failed = logical_or(greater(made[1], 0), logical_not(isfinite(norm)));
-  Tensor nan = as(
-      where(expand_dims(expand_dims(failed, -1), -1), number(NAN, x.dtype()), number(0, x.dtype())),
-      x);
-  return {triu(made[2]) + nan, made[3] + nan};
+  Tensor ok = logical_and(less_equal(made[1], 0), isfinite(norm));
+  return {or_nan(ok, triu(made[2])), or_nan(ok, made[3])};
 }
 
 std::vector<Tensor> eig_by_loops(const Tensor& given, bool vectors) {

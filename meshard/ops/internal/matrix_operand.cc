@@ -1,6 +1,9 @@
 // Tested in meshard/ops/triangular_solve_test.cc.
 #include "meshard/ops/internal/matrix_operand.h"
 
+#include <cmath>
+#include <limits>
+
 #include "meshard/graph/record.h"
 #include "meshard/ops/all.h"
 #include "meshard/ops/definition/define.h"
@@ -25,6 +28,16 @@ ShardingRule batch_rule(const OpCall& call, int own) {
 }
 
 }  // namespace
+
+Shape batch_then(const Shape& shape, std::initializer_list<std::int64_t> last, int own) {
+  Dimensions sizes(shape.begin(), shape.end() - own);
+  for (std::int64_t size : last) sizes.push_back(size);
+  return Shape(std::move(sizes));
+}
+
+double epsilon_of(DType dtype) {
+  return std::ldexp(1.0, real_dtype(dtype) == DType::f64 ? -52 : -23);
+}
 
 ShardingRule batch_of_matrices_rule(const OpCall& call) { return batch_rule(call, 2); }
 ShardingRule batch_of_vectors_rule(const OpCall& call) { return batch_rule(call, 1); }
@@ -64,9 +77,7 @@ Tensor from_factors(const Tensor& result, DType dtype) {
 }
 
 std::pair<Tensor, Tensor> with_common_batch(const Tensor& a, const Tensor& b) {
-  auto batch_of = [](const Tensor& x) {
-    return zeros(Shape(Dimensions(x.shape().begin(), x.shape().end() - 2)), DType::bool_);
-  };
+  auto batch_of = [](const Tensor& x) { return zeros(batch_then(x.shape(), {}), DType::bool_); };
   // Broadcasts the batch shapes only, without elements of the matrices.
   Shape batch = equal(batch_of(a), batch_of(b)).shape();
   auto with_batch = [&](const Tensor& x) {
@@ -75,6 +86,19 @@ std::pair<Tensor, Tensor> with_common_batch(const Tensor& a, const Tensor& b) {
     return broadcast_to(x, Shape(std::move(sizes)));
   };
   return {with_batch(a), with_batch(b)};
+}
+
+Tensor as_matrices(const Tensor& numbers) { return expand_dims(expand_dims(numbers, -1), -1); }
+
+Tensor unit_matrices(const TensorType& type) {
+  return broadcast_to(eye(type.shape[-2], type.shape[-1], 0, type.dtype), type.shape);
+}
+
+Tensor or_nan(Tensor ok, const Tensor& x) {
+  while (ok.rank() < x.rank()) ok = expand_dims(ok, -1);
+  Tensor nan = element_wise::literal(std::numeric_limits<double>::quiet_NaN(),
+                                     zeros({}, real_dtype(x.dtype())));
+  return where(ok, x, is_complex(x.dtype()) ? complex(nan, nan) : nan);
 }
 
 Tensor transposed(const Tensor& x) {

@@ -1,10 +1,18 @@
 // Helpers for ops on matrices, the last two dimensions of a tensor.
 #pragma once
+#include <cstdint>
+#include <initializer_list>
 #include <utility>
 
 #include "meshard/graph/op_def.h"
 
 namespace meshard::internal {
+
+/// The dimensions of a batch, those before the last `own`, followed by `last`.
+Shape batch_then(const Shape& shape, std::initializer_list<std::int64_t> last, int own = 2);
+/// The distance from 1 to the next number, in the precision in which matrices of `dtype` are
+/// factorized: f64 or f32.
+double epsilon_of(DType dtype);
 
 /// Checks that an operand consists of matrices, square ones if `square`. Their dtype must be
 /// complex or a float of 32 bits or more. @error through call.fail
@@ -26,6 +34,13 @@ Tensor from_factors(const Tensor& result, DType dtype);
 
 /// Both matrices, with their dimensions before the last two broadcast with each other.
 std::pair<Tensor, Tensor> with_common_batch(const Tensor& a, const Tensor& b);
+
+/// Numbers [...] as matrices of one element, [..., 1, 1].
+Tensor as_matrices(const Tensor& numbers);
+/// Ones on the diagonal of each matrix, which need not be square.
+Tensor unit_matrices(const TensorType& type);
+/// `x` [..., more] where `ok` [...] is true, otherwise NaN.
+Tensor or_nan(Tensor ok, const Tensor& x);
 
 /// The matrices, transposed.
 Tensor transposed(const Tensor& x);
