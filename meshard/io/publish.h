@@ -66,7 +66,7 @@ class Publisher {
   }
 
   /// How many programs are receiving now, as process 0 sees them; 0 in the others. One that dies
-  /// is no longer counted, and what was kept for it is forgotten by the next publish().
+  /// is no longer counted, and the next publish() frees what was kept for it.
   int num_receivers() const;
 
   /// publish() of tensors that are named already.

@@ -9,8 +9,7 @@ namespace meshard {
 /// The mesh of this thread's innermost MeshScope, else the process's mesh, else none.
 std::optional<Mesh> global_mesh();
 
-/// Like global_mesh(), but without a mesh it throws. @error failed precondition: there is no global
-/// mesh.
+/// The mesh that global_mesh() returns. @error failed precondition: there is no global mesh.
 Mesh require_global_mesh(SourceLocation where = SourceLocation::current());
 
 /// Sets the process's mesh; nullopt removes it. All threads see the change at once, except threads

@@ -325,7 +325,7 @@ std::vector<KnownHardware> nvidia_hardware() {
 }
 
 // Dense rates of the matrix units; f32 products have the rate of f32, since XLA does not use the
-// matrix units' xf32 by default. Of the network between nodes there is no figure of the GPU's.
+// matrix units' xf32 by default. The network between nodes has no figure here.
 std::vector<KnownHardware> amd_hardware() {
   auto row = [](std::string_view name, std::vector<HardwareFigures::Rate> rates,
                 double memory_bandwidth, double link, std::string source) {

@@ -236,7 +236,7 @@ class Publisher:
     def num_receivers(self):
         """How many programs are receiving now, as process 0 sees them; 0 in the others.
 
-        One that dies is no longer counted, and what was kept for it is forgotten by the next publish().
+        One that dies is no longer counted, and the next publish() frees what was kept for it.
         """
         return self._open().num_receivers
 

@@ -8,7 +8,8 @@ namespace meshard::conformance {
 Verdict judge_call_case(const Json& test, const Json& answer);
 
 /// Sets how many rounding errors of a result's dtype any algorithm may make: more where a platform
-/// computes products with fewer bits. False if there is no such float, or no such number.
+/// computes products with fewer bits. False if `dtype` is not a
+/// float, or `roundings` is negative or NaN.
 bool set_roundings(const std::string& dtype, double roundings);
 
 }  // namespace meshard::conformance
